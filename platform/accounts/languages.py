@@ -47,11 +47,7 @@ class _Tag:
     rest: str = ""
 
     def __str__(self) -> str:
-        return "-".join(
-            part
-            for part in (self.language, self.script, self.region, self.rest)
-            if part
-        )
+        return "-".join(part for part in (self.language, self.script, self.region, self.rest) if part)
 
 
 @lru_cache(maxsize=4096)
@@ -75,11 +71,7 @@ def script(tag: str) -> str:
     if parsed.script:
         return parsed.script
     likely = get_global("likely_subtags")
-    full = (
-        likely.get(f"{parsed.language}_{parsed.region}")
-        or likely.get(parsed.language)
-        or ""
-    )
+    full = likely.get(f"{parsed.language}_{parsed.region}") or likely.get(parsed.language) or ""
     return next((part for part in full.split("_") if len(part) == 4), "Latn")
 
 
@@ -99,44 +91,23 @@ _ENGLISH = Locale("en")
 
 @lru_cache(maxsize=4096)
 def _parse(tag: str) -> _Tag:
-    found = (
-        _SHAPE.fullmatch(tag.strip().replace("_", "-").lower())
-        if tag.isascii()
-        else None
-    )
+    found = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
     if found is None:
-        raise ValueError(
-            f"{tag!r} is not a language tag; write one such as et, pt-BR or zh-Hant"
-        )
-    part = {
-        name: (value or "").lstrip("-") for name, value in found.groupdict().items()
-    }
-    base = _with_aliases(
-        part["extlang"] or part["language"],
-        part["script"].title(),
-        part["region"].upper(),
-    )
+        raise ValueError(f"{tag!r} is not a language tag; write one such as et, pt-BR or zh-Hant")
+    part = {name: (value or "").lstrip("-") for name, value in found.groupdict().items()}
+    if part["extlang"] and part["language"] not in _EXTLANG_PREFIXES:
+        raise ValueError(f"{tag!r}: {part['extlang']!r} is neither a script nor a region")
+    base = _with_aliases(part["extlang"] or part["language"], part["script"].title(), part["region"].upper())
     _require_known(base, tag)
-    rest = [
-        *_variants(part["variants"], tag),
-        *_extensions(part["extensions"], tag),
-        part["private"],
-    ]
-    return _Tag(
-        base.language,
-        base.script,
-        base.region,
-        "-".join(subtag for subtag in rest if subtag),
-    )
+    rest = [*_variants(part["variants"], tag), *_extensions(part["extensions"], tag), part["private"]]
+    return _Tag(base.language, base.script, base.region, "-".join(subtag for subtag in rest if subtag))
 
 
 def _with_aliases(language: str, script_: str, region: str) -> _Tag:
     """Replace deprecated subtags; what the replacement implies (``sh`` -> ``sr-Latn``) yields to what was said."""
     regions = get_global("territory_aliases").get(region, [region])
     region = regions[0] if len(regions) == 1 else region
-    language, *implied = str(
-        get_global("language_aliases").get(language, language)
-    ).split("_")
+    language, *implied = str(get_global("language_aliases").get(language, language)).split("_")
     for subtag in implied:
         script_ = script_ or (subtag if len(subtag) == 4 else "")
         region = region or (subtag if len(subtag) != 4 else "")
@@ -147,20 +118,10 @@ def _require_known(base: _Tag, tag: str) -> None:
     if base.language == "und":
         raise ValueError(f"{tag!r} means an undetermined language; name the language")
     if not _is_language(base.language):
-        raise ValueError(
-            f"{tag!r}: {base.language!r} is not a language code{_suggestion(base.language)}"
-        )
-    if (
-        base.script
-        and base.script not in _ENGLISH.scripts
-        and not base.script.startswith("Qa")
-    ):
+        raise ValueError(f"{tag!r}: {base.language!r} is not a language code{_suggestion(base.language)}")
+    if base.script and base.script not in _ENGLISH.scripts and not base.script.startswith("Qa"):
         raise ValueError(f"{tag!r}: {base.script!r} is not a script code")
-    if (
-        base.region
-        and base.region not in _ENGLISH.territories
-        and not _PRIVATE_REGION.fullmatch(base.region)
-    ):
+    if base.region and base.region not in _ENGLISH.territories and not _PRIVATE_REGION.fullmatch(base.region):
         raise ValueError(f"{tag!r}: {base.region!r} is not a region code")
 
 
@@ -201,11 +162,7 @@ def _own_locale(parsed: _Tag) -> Locale | None:
 
 
 def _name(parsed: _Tag, locale: Locale) -> str:
-    language = (
-        locale.languages.get(parsed.language)
-        or _ENGLISH.languages.get(parsed.language)
-        or parsed.language
-    )
+    language = locale.languages.get(parsed.language) or _ENGLISH.languages.get(parsed.language) or parsed.language
     details = [
         locale.scripts.get(parsed.script, parsed.script),
         locale.territories.get(parsed.region, parsed.region),

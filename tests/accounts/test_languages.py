@@ -121,10 +121,7 @@ def test_names(tag: str, own: str, english: str) -> None:
     assert (endonym(tag), english_name(tag)) == (own, english)
 
 
-@given(
-    st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_][A-Za-z]{2})?", fullmatch=True)
-    | st.text(max_size=12)
-)
+@given(st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_][A-Za-z]{2})?", fullmatch=True) | st.text(max_size=12))
 def test_canonical_is_a_fixed_point_or_refuses(text: str) -> None:
     try:
         once = canonical(text)
