@@ -1,0 +1,158 @@
+"""The alternative annotator test: may the judge stand in for a panel member? (METHODS 3)
+
+Calderon, Reichart & Dror 2025, arXiv:2501.10970. For each annotator j the judge and j are compared, item by item, by
+how well each agrees with the item's *other* raters; the judge is credited a cost advantage epsilon for being cheaper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Score = Literal["accuracy", "rmse"]
+
+EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
+PASS_AT = 0.5
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The judge against one annotator: ``p`` and ``is_beaten`` are None when the annotator stays outside the test."""
+
+    annotator: str
+    n_items: int
+    judge_wins: float | None
+    annotator_wins: float | None
+    p: float | None
+    is_beaten: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AltTest:
+    """omega = share of annotators the judge beats, rho = its mean advantage; None with a reason when nobody counts."""
+
+    omega: float | None
+    rho: float | None
+    comparisons: tuple[Comparison, ...]
+    n_items: int
+    reason: str | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether the judge may replace the annotators: omega >= .5."""
+        return self.omega is not None and self.omega >= PASS_AT
+
+
+def run(
+    judge: Floats,
+    humans: Floats,
+    annotators: list[str],
+    *,
+    epsilon: float = 0.15,
+    score: Score = "rmse",
+    min_items: int = 30,
+    alpha: float = 0.05,
+) -> AltTest:
+    """The whole test from judge (N,) and human scores (N, J), NaN where missing.
+
+    An annotator with fewer than ``min_items`` comparable items (judge present, two raters or more) is listed and left
+    out of the Benjamini-Yekutieli family, omega and rho. ``rmse`` scores by -RMSE against the others, ``accuracy`` by
+    the share of others with the same label.
+    """
+    judge_wins, annotator_wins = advantage(judge, humans, score)
+    comparisons = [
+        _compare(name, judge_wins[:, j], annotator_wins[:, j], epsilon, min_items) for j, name in enumerate(annotators)
+    ]
+    tested = [c for c in comparisons if c.p is not None]
+    n_items = int((~np.isnan(judge_wins)).any(axis=1).sum())
+    if not tested:
+        reason = f"no annotator has {min_items} items shared with the judge and another rater"
+        return AltTest(None, None, tuple(comparisons), n_items, reason)
+    beaten = dict(zip((c.annotator for c in tested), benjamini_yekutieli([c.p for c in tested], alpha), strict=True))  # type: ignore[misc]
+    judged = tuple(_with_verdict(c, beaten.get(c.annotator)) for c in comparisons)
+    rho = float(np.mean([c.judge_wins for c in tested if c.judge_wins is not None]))
+    return AltTest(sum(beaten.values()) / len(tested), rho, judged, n_items)
+
+
+def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floats]:
+    """W_f and W_h of judge (N,), humans (N, J) -> two (N, J) arrays of 0 and 1, NaN where j cannot be compared.
+
+    W_f = [S(judge) >= S(j)], W_h = [S(j) >= S(judge)], S taken over the item's raters other than j; ties count for both.
+    """
+    others = (~np.isnan(humans)).sum(axis=1, keepdims=True) - 1
+    s_judge, s_human = (_accuracies if score == "accuracy" else _negative_rmse)(judge, humans, others)
+    is_comparable = ~np.isnan(humans) & ~np.isnan(judge)[:, None] & (others >= 1)
+    lead = np.where(is_comparable, s_judge - s_human, np.nan)
+    return (
+        np.where(is_comparable, lead >= -_TIE, np.nan).astype(np.float64),
+        np.where(is_comparable, lead <= _TIE, np.nan).astype(np.float64),
+    )
+
+
+def p_value(difference: Floats, epsilon: float) -> float:
+    """One-sided p of H1: mean(W_h - W_f) < epsilon, differences (n,): t-test, Wilcoxon below 30 items.
+
+    A constant difference c has p = 0 if c < epsilon, else 1.
+    """
+    from scipy import stats
+
+    if np.ptp(difference) == 0:
+        return 0.0 if difference[0] < epsilon else 1.0
+    if len(difference) < 30:
+        return float(stats.wilcoxon(difference - epsilon, alternative="less").pvalue)
+    return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
+
+
+def benjamini_yekutieli(p: list[float], alpha: float) -> list[bool]:
+    """Which of m dependent hypotheses are rejected at false discovery rate alpha.
+
+    Source: Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998.
+    """
+    m = len(p)
+    ranked = np.sort(p)
+    allowed = alpha * np.arange(1, m + 1) / (m * (1 / np.arange(1, m + 1)).sum())
+    met = np.flatnonzero(ranked <= allowed)
+    return [bool(len(met)) and value <= ranked[met[-1]] for value in p]
+
+
+def _accuracies(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Share of the others with the judge's, and with j's, label."""
+    same_as_judge = humans == judge[:, None]
+    with_judge = same_as_judge.sum(axis=1, keepdims=True) - same_as_judge
+    with_j = np.zeros(humans.shape)
+    for label in np.unique(humans[~np.isnan(humans)]):
+        has = humans == label
+        with_j += has * (has.sum(axis=1, keepdims=True) - 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return with_judge / others, with_j / others
+
+
+def _negative_rmse(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """-RMSE of the judge, and of j, against the others, from the item's sums of scores and squares."""
+    n, f = others + 1, judge[:, None]
+    total = np.nansum(humans, axis=1, keepdims=True)
+    squares = np.nansum(humans**2, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        of_judge = (n * f**2 - 2 * f * total + squares - (f - humans) ** 2) / others
+        of_j = (n * humans**2 - 2 * humans * total + squares) / others
+        # Equal errors must tie exactly, and a perfect match must not dip below zero.
+        return -np.sqrt(np.round(of_judge.clip(0), 9)), -np.sqrt(np.round(of_j.clip(0), 9))
+
+
+def _compare(name: str, w_f: Floats, w_h: Floats, epsilon: float, min_items: int) -> Comparison:
+    is_compared = ~np.isnan(w_f)
+    n = int(is_compared.sum())
+    if not n:
+        return Comparison(name, 0, None, None, None, None)
+    w_f, w_h = w_f[is_compared], w_h[is_compared]
+    p = p_value(w_h - w_f, epsilon) if n >= min_items else None
+    return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None)
+
+
+def _with_verdict(c: Comparison, is_beaten: bool | None) -> Comparison:
+    return Comparison(c.annotator, c.n_items, c.judge_wins, c.annotator_wins, c.p, is_beaten)
