@@ -1,0 +1,109 @@
+"""What is wrong with a file, said so that its owner can put it right: file, line, column, found, expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+SHOWN_AT_MOST = 200
+_EXCERPT = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of one file; ``str()`` is the sentence shown to people, ``code`` the stable name for programs.
+
+    ``line`` is the physical line (from 1) on which the record starts; ``column`` the column, field or path in it.
+    Either is ``None`` when the fault belongs to the whole file or the whole record.
+    """
+
+    file: str
+    line: int | None
+    column: str | None
+    found: str
+    expected: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: found {excerpt(self.found)}; expected {self.expected}."
+
+    @property
+    def place(self) -> str:
+        """``ratings.csv, line 12, rating_value``."""
+        line = f"line {self.line}" if self.line is not None else None
+        return ", ".join(part for part in (self.file, line, self.column) if part)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, the sentence among them."""
+        return {**asdict(self), "sentence": str(self)}
+
+
+class FormatError(ValueError):
+    """A fault that ends the reading of a whole document; ``problem`` says where and why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class Unfit(ValueError):
+    """A value that cannot be taken, raised where the value is read and placed in its file by whoever knows the row."""
+
+    def __init__(self, found: object, expected: str, code: str, column: str | None = None) -> None:
+        super().__init__(expected)
+        self.found, self.expected, self.code, self.column = str(found), expected, code, column
+
+    def at(self, file: str, line: int | None, column: str | None = None) -> Problem:
+        """The problem this value makes at a place."""
+        return Problem(file, line, self.column or column, self.found, self.expected, self.code)
+
+
+class Problems:
+    """Collects problems: the first ``limit`` are kept, all are counted.
+
+    ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
+    problem but no row). True when there is any problem; iterates over the kept ones.
+    """
+
+    def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
+        self.limit = limit
+        self.shown: list[Problem] = []
+        self.codes: Counter[str] = Counter()
+        self.refused = 0
+
+    def add(self, problem: Problem) -> None:
+        """Note a problem of a file."""
+        self.codes[problem.code] += 1
+        if len(self.shown) < self.limit:
+            self.shown.append(replace(problem, found=problem.found[: 4 * _EXCERPT]))
+
+    def refuse(self, problem: Problem) -> None:
+        """Note a problem because of which one row is not taken."""
+        self.refused += 1
+        self.add(problem)
+
+    @property
+    def more(self) -> int:
+        """How many problems there are beyond those kept."""
+        return self.codes.total() - len(self.shown)
+
+    def sentences(self) -> list[str]:
+        """One sentence per kept problem, then how many more there are."""
+        rest = [f"... and {self.more:,} more."] if self.more else []
+        return [str(problem) for problem in self.shown] + rest
+
+    def __len__(self) -> int:
+        return self.codes.total()
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.shown)
+
+
+def excerpt(text: str) -> str:
+    """A value as shown in a sentence: quoted, invisible characters spelled out, long ones cut."""
+    if not text:
+        return "nothing"
+    shown = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
+    return f"“{''.join(char if char.isprintable() else repr(char)[1:-1] for char in shown)}”"
