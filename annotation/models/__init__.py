@@ -1,0 +1,27 @@
+"""What is rated, by whom, on which rubric."""
+
+from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
+from annotation.models.corpus import Dataset, Intake, IntakeFile, Item
+from annotation.models.panel import Annotator, Panel, PanelSeat
+from annotation.models.rubric import Criterion, Rubric, RubricVersion
+
+__all__ = [
+    "Annotation",
+    "Annotator",
+    "Assignment",
+    "Campaign",
+    "Criterion",
+    "Dataset",
+    "Draft",
+    "Duty",
+    "Intake",
+    "IntakeFile",
+    "Item",
+    "Panel",
+    "PanelSeat",
+    "Rating",
+    "Rubric",
+    "RubricVersion",
+    "Selection",
+    "Skip",
+]

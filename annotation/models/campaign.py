@@ -1,0 +1,228 @@
+"""Campaigns: one dataset on one rubric version, cut into duties, assignments, annotations and ratings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, Project, User
+from annotation.models.corpus import Dataset, Intake, Item
+from annotation.models.panel import Annotator, Panel
+from annotation.models.rubric import Criterion, RubricVersion
+
+
+class CampaignQuerySet(models.QuerySet["Campaign"]):
+    def visible_to(self, user: User) -> CampaignQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class Campaign(models.Model):
+    class State(models.TextChoices):
+        OPEN = "open", _("Open")
+        PAUSED = "paused", _("Paused")
+        CLOSED = "closed", _("Closed")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=8, choices=State, default=State.OPEN)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = CampaignQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="campaign_name_unique"),
+            models.CheckConstraint(condition=Q(state__in=["open", "paused", "closed"]), name="campaign_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class DutyQuerySet(models.QuerySet["Duty"]):
+    def visible_to(self, user: User) -> DutyQuerySet:
+        """The duties of the panels this person sits on, and every duty to leads and researchers."""
+        sighted = Project.objects.filter(memberships__user=user, memberships__role__in=SIGHTED)
+        seated = Q(panel__seats__annotator__user=user, campaign__project__memberships__user=user)
+        return self.filter(Q(campaign__project__in=sighted) | seated).distinct()
+
+
+class Duty(models.Model):
+    """A panel's share of a campaign: which criteria, on how many annotators per item."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    overlap = models.PositiveSmallIntegerField(_("annotators per item"))
+    criteria = models.ManyToManyField(Criterion, related_name="+")
+    seed = models.BigIntegerField(default=0)
+
+    objects = DutyQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["campaign", "pk"]
+        verbose_name_plural = "duties"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["campaign", "name"], name="duty_name_unique"),
+            models.CheckConstraint(condition=Q(overlap__gte=1), name="duty_overlap_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Selection(models.Model):
+    """Which items a wave drew into a duty, and with what probability: the only store of inclusion probabilities."""
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="selections")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    wave = models.PositiveIntegerField(default=1)
+    probability = models.FloatField(default=1.0)
+    stratum = models.CharField(max_length=120, blank=True)
+    origin = models.CharField(max_length=40, default="all")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["duty", "item"], name="selection_once"),
+            models.CheckConstraint(condition=Q(probability__gt=0, probability__lte=1), name="selection_probability"),
+        ]
+
+
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    def visible_to(self, user: User) -> AssignmentQuerySet:
+        """A person's own assignments, while they are still a member of the project."""
+        return self.filter(annotator__user=user, duty__campaign__project__memberships__user=user)
+
+
+class Assignment(models.Model):
+    """One item for one annotator: `slot` 1..overlap of its item in its duty, so that the cap is a row count.
+
+    A slot is `open` until somebody leases it by compare-and-set; an expired lease may be taken by somebody else, a
+    submitted slot never changes hands. `key` is the idempotency key of its submission.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", _("Open")
+        LEASED = "leased", _("On a desk")
+        SUBMITTED = "submitted", _("Submitted")
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="assignments")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    slot = models.PositiveSmallIntegerField()
+    position = models.PositiveIntegerField()
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    annotator = models.ForeignKey(Annotator, null=True, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField(null=True)
+    leased_at = models.DateTimeField(null=True)
+    leased_until = models.DateTimeField(null=True)
+
+    objects = AssignmentQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["duty", "item", "slot"], name="assignment_slot_unique"),
+            models.UniqueConstraint(
+                fields=["duty", "item", "annotator"], condition=Q(annotator__isnull=False), name="assignment_once_each"
+            ),
+            models.UniqueConstraint(fields=["key"], condition=Q(key__isnull=False), name="assignment_key_unique"),
+            models.CheckConstraint(
+                condition=Q(state="open", annotator=None, key=None, leased_until=None)
+                | Q(state="leased", annotator__isnull=False, key__isnull=False, leased_until__isnull=False)
+                | Q(state="submitted", annotator__isnull=False, key__isnull=False),
+                name="assignment_state_whole",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["duty", "position"], condition=Q(state="open"), name="assignment_queue"),
+            models.Index(fields=["leased_until"], condition=Q(state="leased"), name="assignment_leases"),
+            models.Index(fields=["annotator", "duty", "state"], name="assignment_by_annotator"),
+        ]
+
+
+class Draft(models.Model):
+    """What an annotator has entered and not yet submitted; gone with the submission."""
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="draft")
+    answers = models.JSONField(default=dict)
+    seconds = models.FloatField(default=0)
+    saved_at = models.DateTimeField()
+
+
+class Skip(models.Model):
+    """An item an annotator put aside, with the reason; it comes back to them only when nothing else is left."""
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    reason = models.CharField(max_length=240, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["duty", "item", "annotator"], name="skip_once")]
+
+
+class Annotation(models.Model):
+    """A submitted assignment, or an imported rater's work on one item. Append-only: a revision is a new row, and the
+    row it replaces gets `superseded_at`.
+    """
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    assignment = models.ForeignKey(Assignment, null=True, on_delete=models.PROTECT, related_name="annotations")
+    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    revision = models.PositiveSmallIntegerField(default=1)
+    seconds = models.FloatField(null=True)
+    submitted_at = models.DateTimeField(default=timezone.now)
+    superseded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["assignment", "revision"], name="annotation_revision_unique"),
+            models.UniqueConstraint(
+                fields=["assignment"], condition=Q(superseded_at=None), name="annotation_current_once"
+            ),
+            models.UniqueConstraint(fields=["intake", "item", "annotator"], name="annotation_imported_once"),
+            models.CheckConstraint(
+                condition=Q(assignment__isnull=False, intake=None) | Q(assignment=None, intake__isnull=False),
+                name="annotation_has_one_origin",
+            ),
+        ]
+
+
+class Rating(models.Model):
+    """One criterion of one annotation: a score, or N/A, or stopped by a critical mark. Blank is simply absent."""
+
+    class Status(models.TextChoices):
+        SCORED = "scored", _("Scored")
+        NOT_APPLICABLE = "na", _("Not applicable")
+        STOPPED = "stopped", _("Stopped")
+
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    status = models.CharField(max_length=7, choices=Status, default=Status.SCORED)
+    score = models.FloatField(null=True)
+    rationale = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["annotation", "criterion"], name="rating_once"),
+            models.CheckConstraint(
+                condition=Q(status="scored", score__isnull=False) | (Q(status__in=["na", "stopped"]) & Q(score=None)),
+                name="rating_score_fits_status",
+            ),
+            # PostgreSQL sorts NaN above every number, so the upper bound refuses it along with infinity.
+            models.CheckConstraint(
+                condition=Q(score=None) | Q(score__lte=1e12, score__gte=-1e12),
+                name="rating_score_finite",
+            ),
+        ]

@@ -1,0 +1,149 @@
+"""Datasets and their items: named, versioned, frozen once ready."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, Project, User
+
+
+class Intake(models.Model):
+    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged."""
+
+    class Kind(models.TextChoices):
+        DATASET = "dataset", _("Dataset")
+        RUBRIC = "rubric", _("Rubric")
+        RATINGS = "ratings", _("Ratings")
+        VERDICTS = "verdicts", _("Verdicts")
+
+    class State(models.TextChoices):
+        UPLOADED = "uploaded", _("Uploaded")
+        STORING = "storing", _("Being stored")
+        STORED = "stored", _("Stored")
+        FAILED = "failed", _("Failed")
+
+    class Access(models.QuerySet["Intake"]):
+        def visible_to(self, user: User) -> Intake.Access:
+            return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADED)
+    target = models.JSONField(default=dict)
+    mapping = models.JSONField(default=dict)
+    report = models.JSONField(default=dict)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = Access.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [models.Index(fields=["project", "-id"], name="intake_by_project")]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts"]), name="intake_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["uploaded", "storing", "stored", "failed"]), name="intake_state_known"
+            ),
+        ]
+
+
+class IntakeFile(models.Model):
+    """One uploaded file of an intake, kept byte for byte."""
+
+    intake = models.ForeignKey(Intake, on_delete=models.CASCADE, related_name="files")
+    name = models.CharField(max_length=255)
+    content = models.FileField(upload_to="intakes/%Y/%m/")
+    size = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+
+
+class DatasetQuerySet(models.QuerySet["Dataset"]):
+    def visible_to(self, user: User) -> DatasetQuerySet:
+        """Ready datasets of the projects where this person may see what is rated."""
+        return self.ready().filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+    def ready(self) -> DatasetQuerySet:
+        return self.filter(state=Dataset.State.READY)
+
+
+class Dataset(models.Model):
+    """A named version of frozen items; invisible while `loading`, swept when abandoned there."""
+
+    class State(models.TextChoices):
+        LOADING = "loading", _("Loading")
+        READY = "ready", _("Ready")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    version = models.PositiveIntegerField(default=1)
+    state = models.CharField(max_length=8, choices=State, default=State.LOADING)
+    derived_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    allocatable = models.BooleanField(default=True)
+    layout = models.JSONField(default=dict, blank=True)
+    licence = models.CharField(max_length=200, blank=True)
+    simulated = models.BooleanField(default=False)
+    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = DatasetQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["name", "-version"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name", "version"], name="dataset_version_unique"),
+            models.CheckConstraint(condition=models.Q(state__in=["loading", "ready"]), name="dataset_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def visible_to(self, user: User) -> ItemQuerySet:
+        """Items of ready datasets, to leads and researchers only: annotators meet items through their assignments."""
+        return self.filter(dataset__in=Dataset.objects.visible_to(user))
+
+
+class Item(models.Model):
+    """The unit rated: turns and / or named fields, in one language, by one generator. Never changed once stored.
+
+    `turns` is a list of ``{"speaker": str, "name"?: str, "text": str}``, 0-based; `fields` maps a field's name to its
+    text (or, for `passages`, a list of texts).
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
+    external_id = models.CharField(max_length=200)
+    ordinal = models.PositiveIntegerField()
+    language = models.CharField(max_length=35)
+    generator = models.CharField(max_length=120, blank=True)
+    scenario = models.CharField(max_length=200, blank=True)
+    title = models.TextField(blank=True)
+    turns = models.JSONField(default=list)
+    fields = models.JSONField(default=dict)
+    attributes = models.JSONField(default=dict)
+    content_warning = models.TextField(blank=True)
+    digest = models.CharField(max_length=64)
+
+    objects = ItemQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["dataset", "ordinal"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["dataset", "external_id"], name="item_id_unique"),
+            models.UniqueConstraint(fields=["dataset", "ordinal"], name="item_ordinal_unique"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["dataset", "language"], name="item_by_language")]
+
+    @property
+    def cluster(self) -> str:
+        """What is resampled as one: the scenario where there is one, else the item itself (METHODS 0)."""
+        return self.scenario or self.external_id

@@ -1,0 +1,173 @@
+"""Rubrics: versioned, and immutable once published."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Project, Role, User
+
+
+class Rubric(models.Model):
+    class Access(models.QuerySet["Rubric"]):
+        def visible_to(self, user: User) -> Rubric.Access:
+            return self.filter(project__memberships__user=user)
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    key = models.SlugField(max_length=60)
+
+    objects = Access.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["key"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project", "key"], name="rubric_key_unique")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class RubricVersionQuerySet(models.QuerySet["RubricVersion"]):
+    def visible_to(self, user: User) -> RubricVersionQuerySet:
+        """Published versions to everyone in the project; drafts to those who write them."""
+        drafting = Project.objects.filter(memberships__user=user, memberships__role__in=(Role.LEAD, Role.RESEARCHER))
+        mine = self.filter(rubric__project__in=Project.objects.visible_to(user))
+        return mine.filter(models.Q(state=RubricVersion.State.PUBLISHED) | models.Q(rubric__project__in=drafting))
+
+    def published(self) -> RubricVersionQuerySet:
+        return self.filter(state=RubricVersion.State.PUBLISHED)
+
+
+class RubricVersion(models.Model):
+    """One version of a rubric; `document` is the canonical form of the file it came from (formats.rubric)."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        PUBLISHED = "published", _("Published")
+
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    document = models.JSONField()
+    digest = models.CharField(max_length=64)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    published_at = models.DateTimeField(null=True)
+
+    objects = RubricVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["rubric", "-number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["rubric", "number"], name="rubric_number_unique"),
+            models.CheckConstraint(
+                condition=models.Q(state="draft", published_at=None)
+                | models.Q(state="published", published_at__isnull=False),
+                name="rubric_published_has_date",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rubric.key} v{self.number}"
+
+    def name(self, language: str = "en") -> str:
+        """The rubric's name in ``language`` or its nearest fallback."""
+        return spoken(self.document["name"], language, self.document["source_language"]) or self.rubric.key
+
+
+class Criterion(models.Model):
+    """One criterion of one rubric version. `points` are ``[{"value": number, "label": {language: text}}]``, in order;
+    a long interval scale has none and is held by `minimum`, `maximum` and `step` alone. `text` is the criterion's part
+    of the rubric document: name, question, definition, anchors, mark_if, dont_mark_if, examples by language.
+    """
+
+    class Level(models.TextChoices):
+        NOMINAL = "nominal", _("Nominal")
+        ORDINAL = "ordinal", _("Ordinal")
+        INTERVAL = "interval", _("Interval")
+
+    class RationaleRule(models.TextChoices):
+        NEVER = "never", _("Never")
+        OPTIONAL = "optional", _("Optional")
+        REQUIRED = "required", _("Required")
+        REQUIRED_EXCEPT_BEST = "required_except_best", _("Required below the best point")
+
+    class Direction(models.TextChoices):
+        HIGHER = "higher_is_better", _("Higher is better")
+        LOWER = "lower_is_better", _("Lower is better")
+        NONE = "none", _("Neither")
+
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="criteria")
+    key = models.SlugField(max_length=60)
+    position = models.PositiveSmallIntegerField()
+    level = models.CharField(max_length=8, choices=Level)
+    points = models.JSONField(default=list)
+    minimum = models.FloatField()
+    maximum = models.FloatField()
+    step = models.FloatField(null=True)
+    not_applicable = models.BooleanField(default=False)
+    rationale_rule = models.CharField(max_length=20, choices=RationaleRule, default=RationaleRule.OPTIONAL)
+    rationale_words = models.PositiveSmallIntegerField(default=0)
+    group = models.CharField(max_length=12, default="general")
+    speaker = models.CharField(max_length=60, blank=True)
+    panel_hint = models.CharField(max_length=120, blank=True)
+    direction = models.CharField(max_length=16, choices=Direction, default=Direction.HIGHER)
+    text = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["rubric_version", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["rubric_version", "key"], name="criterion_key_unique"),
+            models.UniqueConstraint(fields=["rubric_version", "position"], name="criterion_position_unique"),
+            models.CheckConstraint(condition=models.Q(minimum__lt=models.F("maximum")), name="criterion_scale_wide"),
+            models.CheckConstraint(
+                condition=models.Q(level__in=["nominal", "ordinal", "interval"]), name="criterion_level_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The scale's points, in order; empty for a scale given by its ends alone."""
+        return tuple(float(point["value"]) for point in self.points)
+
+    @property
+    def best(self) -> float | None:
+        """The point that needs no reason, or None where no direction is better."""
+        return {"higher_is_better": self.maximum, "lower_is_better": self.minimum}.get(self.direction)
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether the worst point stops the rest of the assignment."""
+        return self.group == "critical"
+
+    def says(self, part: str, language: str) -> Any:
+        """``name``, ``question`` and so on in ``language``, falling back to the rubric's source language."""
+        return spoken(self.text.get(part), language, self.text.get("source_language", "en"))
+
+    def is_on_scale(self, score: float) -> bool:
+        """Whether a person may give ``score``: one of the points, or a whole step between the ends."""
+        if self.points:
+            return score in self.values
+        if not self.minimum <= score <= self.maximum:
+            return False
+        return (
+            not self.step or abs((score - self.minimum) / self.step - round((score - self.minimum) / self.step)) < 1e-9
+        )
+
+
+def spoken(texts: Any, language: str, source: str) -> Any:
+    """The entry of ``texts`` for ``language``: exact, then the same base language, then the source language, then any."""
+    if not isinstance(texts, dict) or not texts:
+        return texts
+    base = language.split("-")[0]
+    near = next((tag for tag in texts if tag.split("-")[0] == base), None)
+    for tag in (language, base, near, source):
+        if tag in texts:
+            return texts[tag]
+    return next(iter(texts.values()))

@@ -1,0 +1,4 @@
+from django.urls import URLPattern
+
+pages: list[URLPattern] = []
+api: list[URLPattern] = []

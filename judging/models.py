@@ -1,0 +1,193 @@
+"""Judges, their runs, and every reply that was paid for."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, Project, User
+from annotation.models import Criterion, Dataset, Intake, Item, RubricVersion
+
+
+class JudgeQuerySet(models.QuerySet["Judge"]):
+    def visible_to(self, user: User) -> JudgeQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class Judge(models.Model):
+    """Endpoint, provider model, prompt variant and parameters. Never changed: a changed judge is a new judge.
+
+    `digest` covers everything that can change a verdict. An imported judge has no `provider`.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    provider = models.CharField(_("provider"), max_length=80, blank=True)
+    model = models.CharField(_("provider model"), max_length=160)
+    parameters = models.JSONField(_("parameters"), default=dict)
+    variant = models.JSONField(_("prompt variant"), default=dict)
+    simulated = models.BooleanField(default=False)
+    digest = models.CharField(max_length=64)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = JudgeQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="judge_name_unique"),
+            models.UniqueConstraint(fields=["project", "digest"], name="judge_digest_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
+    def visible_to(self, user: User) -> JudgeRunQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class JudgeRun(models.Model):
+    """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", _("Running")
+        PAUSED = "paused", _("Paused")
+        CANCELLED = "cancelled", _("Cancelled")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
+    rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
+    repeats = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
+    reason = models.CharField(max_length=400, blank=True)
+    budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = JudgeRunQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(repeats__gte=1), name="run_repeats_positive"),
+            models.CheckConstraint(condition=Q(state__in=["running", "paused", "cancelled"]), name="run_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge.name} #{self.pk}"
+
+
+class Call(models.Model):
+    """One question to be put to the judge: an item, a repeat, and a criterion (or all of them, in a compound prompt).
+
+    Rows are made when the run starts. A worker leases a call by compare-and-set, and only the holder of the lease may
+    settle it; the reply that settled it is an attempt. A lease that ran out is taken up again by the sweeper.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        LEASED = "leased", _("In flight")
+        SETTLED = "settled", _("Settled")
+        FAILED = "failed", _("Failed")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="calls")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, null=True, on_delete=models.PROTECT, related_name="+")
+    repeat = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    lease = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    not_before = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "item", "criterion", "repeat"],
+                condition=Q(criterion__isnull=False),
+                name="call_once",
+            ),
+            models.UniqueConstraint(
+                fields=["run", "item", "repeat"], condition=Q(criterion=None), name="call_compound_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="leased", lease__isnull=False, leased_until__isnull=False)
+                | (~Q(state="leased") & Q(lease=None, leased_until=None)),
+                name="call_lease_whole",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["run", "id"], condition=Q(state="waiting"), name="call_queue"),
+            models.Index(fields=["leased_until"], condition=Q(state="leased"), name="call_leases"),
+            models.Index(fields=["run", "state"], name="call_by_state"),
+        ]
+
+
+class Attempt(models.Model):
+    """One request on the wire and what came back: stored as it came, paid for once, never changed."""
+
+    class Outcome(models.TextChoices):
+        REPLIED = "replied", _("Replied")
+        UNAVAILABLE = "unavailable", _("Unavailable")
+        REFUSED = "refused", _("Refused")
+
+    call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
+    number = models.PositiveSmallIntegerField()
+    outcome = models.CharField(max_length=11, choices=Outcome)
+    request = models.JSONField(default=dict)
+    reply = models.JSONField(default=dict)
+    reason = models.TextField(blank=True)
+    served_model = models.CharField(max_length=160, blank=True)
+    tokens_in = models.PositiveIntegerField(null=True)
+    tokens_out = models.PositiveIntegerField(null=True)
+    cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    latency = models.FloatField(null=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["call", "number"], name="attempt_number_unique")]
+
+
+class Verdict(models.Model):
+    """A judge's score on one criterion, or the reason there is none. An out-of-range number is kept and enters nothing."""
+
+    class Status(models.TextChoices):
+        OK = "ok", _("Read")
+        UNPARSED = "unparsed", _("Unreadable")
+        OUT_OF_RANGE = "out_of_range", _("Off the scale")
+        REFUSED = "refused", _("Refused")
+        TRUNCATED = "truncated", _("Cut off")
+        ERROR = "error", _("Error")
+
+    run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="verdicts")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    repeat = models.PositiveSmallIntegerField(default=1)
+    status = models.CharField(max_length=12, choices=Status)
+    score = models.FloatField(null=True)
+    applicable = models.BooleanField(default=True)
+    fractional = models.BooleanField(default=False)
+    coerced = models.CharField(max_length=80, blank=True)
+    rationale = models.TextField(blank=True)
+    attempt = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="verdicts")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "item", "criterion", "repeat"], name="verdict_once"),
+            models.CheckConstraint(
+                condition=Q(status="ok", applicable=True, score__isnull=False)
+                | Q(status="ok", applicable=False, score=None)
+                | Q(status="out_of_range", score__isnull=False)
+                | (~Q(status__in=["ok", "out_of_range"]) & Q(score=None)),
+                name="verdict_score_fits_status",
+            ),
+        ]

@@ -1,0 +1,101 @@
+"""Invitations: a link with a secret, good once, until it expires or is revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import audit
+from accounts.models import Invitation, Membership, Project, Role, User
+from accounts.refusals import Refused
+
+SESSION_KEY = "invitation"
+DEFAULT_DAYS = 14
+
+
+class InvitationClosed(Refused):
+    """The link is unknown, used, revoked or too old."""
+
+
+def digest(secret: str) -> str:
+    """What is stored of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def invite(
+    *,
+    project: Project,
+    role: Role,
+    created_by: User,
+    note: str = "",
+    languages: Sequence[str] = (),
+    days: int = DEFAULT_DAYS,
+) -> tuple[Invitation, str]:
+    """Make an invitation; the secret is returned once and not stored."""
+    secret = secrets.token_urlsafe(32)
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            project=project,
+            role=role,
+            note=note,
+            languages=list(languages),
+            secret_digest=digest(secret),
+            created_by=created_by,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        audit.record(actor=created_by, project=project, verb="invite", subject=invitation, fields=["role"])
+    return invitation, secret
+
+
+def find(secret: str) -> Invitation:
+    """The open invitation behind a link."""
+    invitation = Invitation.objects.open().select_related("project").filter(secret_digest=digest(secret)).first()
+    if invitation is None:
+        raise InvitationClosed(
+            "This invitation was used, withdrawn or has expired. Ask the project's lead for a new one."
+        )
+    return invitation
+
+
+def remember(session: SessionBase, secret: str) -> None:
+    """Keep a link's secret while its holder signs in or signs up."""
+    session[SESSION_KEY] = secret
+
+
+def pending(session: SessionBase) -> Invitation | None:
+    """The open invitation this session came with, if any."""
+    try:
+        return find(session[SESSION_KEY])
+    except (KeyError, InvitationClosed):
+        return None
+
+
+def accept(*, secret: str, user: User) -> Membership:
+    """Use the invitation: compare-and-set, so that one link makes one member however often it is followed."""
+    invitation = find(secret)
+    with transaction.atomic():
+        taken = Invitation.objects.open().filter(pk=invitation.pk).update(accepted_by=user, accepted_at=timezone.now())
+        if not taken:
+            raise InvitationClosed("This invitation was just used.")
+        member, _ = Membership.objects.get_or_create(
+            project=invitation.project, user=user, defaults={"role": invitation.role}
+        )
+        user.languages = sorted({*user.languages, *invitation.languages})
+        user.save(update_fields=["languages"])
+        audit.record(actor=user, project=invitation.project, verb="accept invitation", subject=invitation)
+    return member
+
+
+def revoke(*, invitation: Invitation, actor: User) -> bool:
+    """Withdraw an open invitation; False when it was used or withdrawn before."""
+    with transaction.atomic():
+        done = Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now())
+        if done:
+            audit.record(actor=actor, project=invitation.project, verb="revoke invitation", subject=invitation)
+    return bool(done)

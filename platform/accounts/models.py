@@ -1,0 +1,218 @@
+"""People, their projects and what each may see (DESIGN 2, 8.24, 8.25)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser, BaseUserManager
+from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class Role(models.TextChoices):
+    LEAD = "lead", _("Lead")
+    RESEARCHER = "researcher", _("Researcher")
+    ANNOTATOR = "annotator", _("Annotator")
+
+
+# Who may read datasets, judges and numbers: an annotator may not, that is the panel's blindness.
+SIGHTED = (Role.LEAD, Role.RESEARCHER)
+
+
+class UserQuerySet(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        user = self.model(email=email.strip().lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
+
+    def get_by_natural_key(self, email: str | None) -> User:
+        return self.get(email=(email or "").lower())
+
+
+class User(AbstractUser):
+    """A person, known by e-mail. Erasing a person blanks this row and keeps it (DESIGN 8.25)."""
+
+    username = None  # type: ignore[assignment]
+    first_name = None  # type: ignore[assignment]
+    last_name = None  # type: ignore[assignment]
+    email = models.EmailField(_("e-mail"))
+    name = models.CharField(_("name"), max_length=120, blank=True)
+    languages = models.JSONField(_("languages"), default=list, blank=True)
+    ui_language = models.CharField(_("interface language"), max_length=35, blank=True)
+    erased_at = models.DateTimeField(null=True, blank=True)
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    objects: ClassVar[UserQuerySet] = UserQuerySet()  # type: ignore[assignment]
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["email"], name="user_email_unique"),
+            models.CheckConstraint(condition=models.Q(email=Lower("email")), name="user_email_lower"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.email
+
+
+class Profile(models.Model):
+    """What a person lets a study say about its panel; nothing of it is used without `consented_at`."""
+
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
+    education = models.CharField(_("education"), max_length=120, blank=True)
+    experience = models.CharField(_("experience"), max_length=240, blank=True)
+    grew_up_with = models.JSONField(_("languages grown up with"), default=list, blank=True)
+    consented_at = models.DateTimeField(null=True, blank=True)
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def visible_to(self, user: User) -> ProjectQuerySet:
+        """Projects in which this person has a role; the only way to a project from an edge."""
+        return self.filter(memberships__user=user)
+
+
+class Project(models.Model):
+    slug = models.SlugField(max_length=60)
+    name = models.CharField(_("name"), max_length=120)
+    description = models.TextField(_("description"), blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["name", "pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["slug"], name="project_slug_unique")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def visible_to(self, user: User) -> MembershipQuerySet:
+        """Leads see everyone in their projects; everyone sees their own role."""
+        led = Project.objects.filter(memberships__user=user, memberships__role=Role.LEAD)
+        return self.filter(models.Q(project__in=led) | models.Q(user=user))
+
+
+class Membership(models.Model):
+    """One role per person per project."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
+    role = models.CharField(_("role"), max_length=12, choices=Role)
+    since = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = MembershipQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "user"], name="membership_once"),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="membership_role_known"),
+        ]
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def visible_to(self, user: User) -> InvitationQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
+
+    def open(self) -> InvitationQuerySet:
+        return self.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
+
+
+class Invitation(models.Model):
+    """A link into a project, good once and until `expires_at`. Only the digest of its secret is stored."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=12, choices=Role)
+    note = models.CharField(_("for whom"), max_length=120, blank=True)
+    languages = models.JSONField(default=list, blank=True)
+    secret_digest = models.CharField(max_length=64)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField()
+    accepted_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["secret_digest"], name="invitation_secret_unique"),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="invitation_role_known"),
+        ]
+
+
+class Scope(models.TextChoices):
+    READ = "read", _("Read everything I may read")
+    WRITE = "write", _("Upload, publish and run as I may")
+
+
+class TokenQuerySet(models.QuerySet["Token"]):
+    def visible_to(self, user: User) -> TokenQuerySet:
+        return self.filter(user=user)
+
+    def live(self) -> TokenQuerySet:
+        return self.filter(revoked_at=None, expires_at__gt=timezone.now())
+
+
+class Token(models.Model):
+    """An API token: shown once, stored as a digest, never wider than its owner's roles, optionally one project only."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(_("name"), max_length=80)
+    scope = models.CharField(_("scope"), max_length=8, choices=Scope, default=Scope.READ)
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = TokenQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["digest"], name="token_digest_unique"),
+            models.CheckConstraint(condition=models.Q(scope__in=Scope.values), name="token_scope_known"),
+        ]
+
+
+class AuditQuerySet(models.QuerySet["AuditEntry"]):
+    def visible_to(self, user: User) -> AuditQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
+
+
+class AuditEntry(models.Model):
+    """Who did what to which row, append-only: primary keys and field names, never personal text."""
+
+    at = models.DateTimeField(default=timezone.now, editable=False)
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    project = models.ForeignKey(Project, null=True, on_delete=models.PROTECT, related_name="+")
+    verb = models.CharField(max_length=60)
+    subject = models.CharField(max_length=60)
+    subject_pk = models.BigIntegerField(null=True)
+    fields = models.JSONField(default=list)
+
+    objects = AuditQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [models.Index(fields=["project", "-id"], name="audit_by_project")]
+
+
+class Heartbeat(models.Model):
+    """When a worker or the beat was last heard of, one row per process name."""
+
+    name = models.CharField(max_length=120, primary_key=True)
+    kind = models.CharField(max_length=12)
+    seen_at = models.DateTimeField()

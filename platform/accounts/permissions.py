@@ -1,0 +1,28 @@
+"""What a token may do: its scope, on top of its owner's roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+
+from accounts.models import Scope, Token
+
+if TYPE_CHECKING:  # rest_framework.views imports this module, by name, while it is being imported itself
+    from rest_framework.request import Request
+    from rest_framework.views import APIView
+
+
+class HasScope(BasePermission):
+    """A read token only reads; a token bound to one project reaches no other."""
+
+    message = "This token's scope does not allow that."
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        token = request.auth
+        if not isinstance(token, Token):
+            return True
+        slug = view.kwargs.get("project")
+        if token.project_id and slug is not None and slug != token.project.slug:  # type: ignore[union-attr]
+            return False
+        return request.method in SAFE_METHODS or token.scope == Scope.WRITE

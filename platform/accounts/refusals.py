@@ -1,0 +1,18 @@
+"""A verb's no: one sentence that says what to do, for a page, the API and the command line alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Refused(Exception):
+    """What was asked can't be done as things stand; nothing was changed.
+
+    ``fields`` maps the name of an input to what is wrong with it.
+    """
+
+    def __init__(self, sentence: str, *, code: str = "refused", fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.code = code
+        self.fields = dict(fields or {})

@@ -1,0 +1,53 @@
+"""API tokens: shown once, stored as a digest, revocable, never for ever."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts import audit
+from accounts.models import Project, Scope, Token, User
+
+PREFIX = "pb_"
+LAST_USED_GRAIN = timedelta(minutes=1)
+
+
+def digest(secret: str) -> str:
+    """What is stored of a token."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def issue(*, user: User, name: str, scope: Scope, days: int = 90, project: Project | None = None) -> tuple[Token, str]:
+    """Make a token; the secret is returned once."""
+    secret = PREFIX + secrets.token_urlsafe(32)
+    with transaction.atomic():
+        token = Token.objects.create(
+            user=user,
+            name=name,
+            scope=scope,
+            project=project,
+            digest=digest(secret),
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        audit.record(actor=user, project=project, verb="issue token", subject=token, fields=["scope"])
+    return token, secret
+
+
+def find(secret: str) -> Token | None:
+    """The live token behind a secret, its owner loaded; notes its use at most once a minute."""
+    token = Token.objects.live().select_related("user").filter(digest=digest(secret)).first()
+    now = timezone.now()
+    if token and (token.last_used_at is None or token.last_used_at < now - LAST_USED_GRAIN):
+        Token.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token
+
+
+def revoke(*, token: Token) -> None:
+    """End a token at once."""
+    with transaction.atomic():
+        Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+        audit.record(actor=token.user, project=token.project, verb="revoke token", subject=token)

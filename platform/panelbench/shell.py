@@ -1,0 +1,80 @@
+"""What every page's frame needs: navigation, who is reading, and what is not running. Lazy: the desk asks for none of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, Membership, Project, Role
+from panelbench import health
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    label: str
+    url: str
+    icon: str
+    current: bool = False
+    group: str = ""
+
+
+# (label, URL name, icon, who sees it, group); every URL takes the project's slug.
+_PROJECT_LINKS = (
+    (_("Overview"), "project", "overview", SIGHTED, ""),
+    (_("Datasets"), "datasets", "dataset", SIGHTED, ""),
+    (_("Rubrics"), "rubrics", "rubric", SIGHTED, ""),
+    (_("Campaigns"), "campaigns", "campaign", SIGHTED, ""),
+    (_("Judges"), "judges", "judge", SIGHTED, ""),
+    (_("Numbers"), "numbers", "agreement", SIGHTED, ""),
+    (_("Panels"), "panels", "panel", SIGHTED, _("Manage")),
+    (_("People"), "people", "people", (Role.LEAD,), _("Manage")),
+    (_("Audit trail"), "audit", "audit", (Role.LEAD,), _("Manage")),
+)
+
+
+def shell(request: HttpRequest) -> dict[str, object]:
+    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.notices`, `shell.version`."""
+    return {"shell": SimpleLazyObject(lambda: _shell(request))}
+
+
+def _shell(request: HttpRequest) -> dict[str, object]:
+    held = _membership(request)
+    return {
+        "project": held.project if held else None,
+        "role": held.get_role_display() if held else "",
+        "nav": _links(request, held),
+        "notices": health.notices() if held and held.role in SIGHTED else [],
+        "version": settings.VERSION,
+    }
+
+
+def _membership(request: HttpRequest) -> Membership | None:
+    slug = request.resolver_match.kwargs.get("project") if request.resolver_match else None
+    if not slug or not request.user.is_authenticated:
+        return None
+    return Membership.objects.select_related("project").filter(user=request.user, project__slug=slug).first()
+
+
+def _links(request: HttpRequest, held: Membership | None) -> list[Link]:
+    if held is None:
+        return []
+    return [
+        Link(
+            label=label,
+            url=(url := _url(name, held.project)),
+            icon=icon,
+            group=group,
+            current=request.path == url or (name != "project" and request.path.startswith(url)),
+        )
+        for label, name, icon, roles, group in _PROJECT_LINKS
+        if held.role in roles
+    ]
+
+
+def _url(name: str, project: Project) -> str:
+    return reverse(name, args=[project.slug])

@@ -1,0 +1,21 @@
+"""Every address. Each app brings its own pages and API routes; this file only joins them."""
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+import accounts.urls
+import analytics.urls
+import annotation.urls
+import judging.urls
+from panelbench import views
+
+APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
+
+urlpatterns = [
+    path("healthz", views.healthz, name="healthz"),
+    *(path("", include(app.pages)) for app in APPS),
+    path("account/", include("allauth.urls")),
+    *(path("api/v1/", include(app.api)) for app in APPS),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="api_docs"),
+]
