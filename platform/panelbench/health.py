@@ -1,0 +1,87 @@
+"""What runs and what does not, for /healthz and for the line on every page. No secrets in it."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils.translation import gettext as _
+
+from panelbench import heartbeat
+
+OK = "ok"
+
+
+def report() -> dict[str, str]:
+    """The state of database, migrations, broker, worker and beat: ok, or in a few words what is wrong."""
+    parts = _parts()
+    healthy = all(state == OK for state in parts.values())
+    return {"status": OK if healthy else "failing", **parts}
+
+
+def notices() -> list[str]:
+    """A sentence for each process that background work waits for in vain; one query."""
+    sentences = {
+        heartbeat.WORKER: _("No worker is running: imports, judge runs and new figures wait until one is started."),
+        heartbeat.BEAT: _("The scheduler is not running: figures are not refreshed and lost work is not picked up again."),
+    }
+    return [sentences[kind] for kind in heartbeat.silent()]
+
+
+def _parts() -> dict[str, str]:
+    database = _database()
+    if database != OK:
+        unknown = "unknown: no database"
+        return {"database": database, "migrations": unknown, "broker": _broker(), "worker": unknown, "beat": unknown}
+    migrations = _migrations()
+    processes = _processes() if migrations == OK else dict.fromkeys(("worker", "beat"), "unknown: not migrated")
+    return {"database": database, "migrations": migrations, "broker": _broker(), **processes}
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "unreachable"
+    return OK
+
+
+def _migrations() -> str:
+    return OK if _migrated() else "pending: run `panelbench migrate`"
+
+
+_seen_migrated = False
+
+
+def _migrated() -> bool:
+    # Once applied, migrations stay applied: building the graph at every probe would cost more than all the rest.
+    global _seen_migrated  # noqa: PLW0603 (one fact about this process)
+    if not _seen_migrated:
+        executor = MigrationExecutor(connection)
+        _seen_migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _seen_migrated
+
+
+def _broker() -> str:
+    if not settings.REDIS_URL:
+        return OK if os.access(settings.CELERY_BROKER_DIR / "messages", os.W_OK) else "queue folder not writable"
+    try:
+        _redis(settings.REDIS_URL).ping()
+    except redis.RedisError:
+        return "unreachable"
+    return OK
+
+
+@lru_cache
+def _redis(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=1, socket_timeout=1)
+
+
+def _processes() -> dict[str, str]:
+    silent = heartbeat.silent()
+    return {kind: f"no {kind} is running" if kind in silent else OK for kind in (heartbeat.WORKER, heartbeat.BEAT)}

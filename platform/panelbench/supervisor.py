@@ -1,0 +1,189 @@
+"""Programs kept alive together: restarted when they die, ended together, and never left behind.
+
+Each program leads a process group of its own. A warden, forked first, holds the other end of a pipe: when the
+supervisor is gone in whatever way (SIGKILL too), the pipe closes and the warden ends every group that is left.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+GRACE = 10.0  # seconds between asking a program to end and killing its group
+STEADY = 60.0  # a program that lived this long starts again with the shortest delay
+SHORTEST_DELAY, LONGEST_DELAY = 0.5, 30.0
+TICK = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A command to keep running; ``once`` marks one that is expected to end by itself."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    once: bool = False
+
+
+class Supervisor:
+    """Runs programs until it is told to stop (SIGINT, SIGTERM); ``say`` gets each line meant for the operator."""
+
+    def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]):
+        self.warden = warden
+        self.stopping = False
+        self.children = [Child(program, warden=warden, say=say) for program in programs]
+
+    def run(self, on_tick: Callable[[Supervisor], None] = lambda _: None) -> None:
+        """Start everything, tend it until a signal comes, then end it; ``on_tick`` is called about ten times a second."""
+        previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while not self.stopping:
+                for child in self.children:
+                    child.tend()
+                on_tick(self)
+                time.sleep(TICK)
+        finally:
+            self._end()
+            for number, action in previous.items():
+                signal.signal(number, action)
+
+    def finished(self) -> bool:
+        """Whether every program that runs once has ended."""
+        return all(child.finished for child in self.children if child.program.once)
+
+    def _stop(self, *_signal: object) -> None:
+        self.stopping = True
+
+    def _end(self) -> None:
+        groups = [child.process.pid for child in self.children if child.process]
+        end_groups(groups, grace=self.warden.grace, reap=self._reap)
+        for group in groups:
+            self.warden.release(group)
+
+    def _reap(self) -> None:
+        for child in self.children:
+            child.running()
+
+
+class Child:
+    """One program and its present process."""
+
+    def __init__(self, program: Program, *, warden: Warden, say: Callable[[str], None]):
+        self.program = program
+        self.warden = warden
+        self.say = say
+        self.process: subprocess.Popen[bytes] | None = None
+        self.delay = SHORTEST_DELAY
+        self.started = self.due = 0.0
+        self.finished = False
+
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def tend(self) -> None:
+        """Start the program when it is due; when it has died, clear what it left and set the next start."""
+        if self.finished or self.running():
+            return
+        if self.process is not None:
+            self._bury(self.process)
+        elif time.monotonic() >= self.due:
+            self._start()
+
+    def _start(self) -> None:
+        self.process = subprocess.Popen(  # noqa: S603 (commands are built by panelbench.instance)
+            self.program.command,
+            env={**os.environ, **self.program.environment},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self.warden.guard(self.process.pid)
+        self.started = time.monotonic()
+
+    def _bury(self, process: subprocess.Popen[bytes]) -> None:
+        end_groups([process.pid], grace=1)
+        self.warden.release(process.pid)
+        self.process = None
+        if self.program.once:
+            self.finished = True
+            if process.returncode:
+                self.say(f"{self.program.name} failed (exit code {process.returncode})")
+            return
+        self._postpone(process.returncode)
+
+    def _postpone(self, code: int) -> None:
+        if time.monotonic() - self.started >= STEADY:
+            self.delay = SHORTEST_DELAY
+        self.due = time.monotonic() + self.delay
+        self.say(f"{self.program.name} ended (exit code {code}); starting it again in {self.delay:g} s")
+        self.delay = min(self.delay * 2, LONGEST_DELAY)
+
+
+class Warden:
+    """A process of its own that ends the groups it guards as soon as its maker is gone.
+
+    Make it first, while the maker is small and has neither threads nor connections to share with it.
+    """
+
+    def __init__(self, *, grace: float = GRACE):
+        self.grace = grace
+        reading, self.writing = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.writing)
+            _watch(reading, grace)
+        os.close(reading)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self.writing)
+        os.waitpid(self.pid, 0)
+
+    def guard(self, group: int) -> None:
+        os.write(self.writing, b"+%d\n" % group)
+
+    def release(self, group: int) -> None:
+        os.write(self.writing, b"-%d\n" % group)
+
+
+def _watch(reading: int, grace: float) -> None:
+    """The warden's whole life; it never returns."""
+    os.setsid()  # Ctrl-C in the terminal is for the supervisor
+    groups: set[int] = set()
+    try:
+        with open(reading) as orders:
+            for order in orders:
+                (groups.add if order[0] == "+" else groups.discard)(int(order[1:]))
+        end_groups(groups, grace=grace)
+    finally:
+        os._exit(0)
+
+
+def end_groups(groups: Iterable[int], *, grace: float, reap: Callable[[], None] = lambda: None) -> None:
+    """Ask the leader of each process group to end; after ``grace`` seconds kill what is left of any group.
+
+    Only leaders are asked: a Celery worker finishes its running tasks, which a signal to its pool would break off.
+    ``reap`` collects the caller's own ended children, which would otherwise count as alive.
+    """
+    left = [group for group in groups if _reach(group, os.kill, signal.SIGTERM) or _reach(group, os.killpg, 0)]
+    deadline = time.monotonic() + grace
+    while left and time.monotonic() < deadline:
+        time.sleep(TICK / 2)
+        reap()
+        left = [group for group in left if _reach(group, os.killpg, 0)]
+    for group in left:
+        _reach(group, os.killpg, signal.SIGKILL)
+
+
+def _reach(pid: int, send: Callable[[int, int], None], number: int) -> bool:
+    try:
+        send(pid, number)
+    except (ProcessLookupError, PermissionError):  # macOS answers a zombie's group with EPERM
+        return False
+    return True
