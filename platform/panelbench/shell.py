@@ -11,7 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Membership, Project, Role
-from panelbench import health
+from panelbench import heartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,11 @@ _PROJECT_LINKS = (
     (_("Audit trail"), "audit", "audit", (Role.LEAD,), _("Manage")),
 )
 
+_SILENT = {
+    heartbeat.WORKER: _("No worker is running: judges and figures wait until one is started with “panelbench up”."),
+    heartbeat.BEAT: _("The beat is not running: abandoned work is not taken up again until “panelbench up” starts it."),
+}
+
 
 def shell(request: HttpRequest) -> dict[str, object]:
     """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.notices`, `shell.version`."""
@@ -48,7 +53,7 @@ def _shell(request: HttpRequest) -> dict[str, object]:
         "project": held.project if held else None,
         "role": held.get_role_display() if held else "",
         "nav": _links(request, held),
-        "notices": health.notices() if held and held.role in SIGHTED else [],
+        "notices": [_SILENT[kind] for kind in heartbeat.silent()] if held and held.role in SIGHTED else [],
         "version": settings.VERSION,
     }
 

@@ -7,12 +7,12 @@ import accounts.urls
 import analytics.urls
 import annotation.urls
 import judging.urls
-from panelbench import views
+from panelbench import health
 
 APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
 
 urlpatterns = [
-    path("healthz", views.healthz, name="healthz"),
+    path("healthz", health.healthz, name="healthz"),
     *(path("", include(app.pages)) for app in APPS),
     path("account/", include("allauth.urls")),
     *(path("api/v1/", include(app.api)) for app in APPS),

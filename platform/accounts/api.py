@@ -1,0 +1,87 @@
+"""Projects, members, and who is asking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access, people
+from accounts.models import Membership, Project, Role, Token, User
+
+
+class ProjectSerializer(serializers.ModelSerializer[Project]):
+    class Meta:
+        model = Project
+        fields = ("slug", "name", "description", "created_at")
+        extra_kwargs = {"slug": {"validators": []}}  # the verb refuses a taken address, for every edge alike
+
+
+class MembershipSerializer(serializers.ModelSerializer[Membership]):
+    user = serializers.IntegerField(source="user_id")
+    name = serializers.CharField(source="user.name")
+    email = serializers.EmailField(source="user.email")
+
+    class Meta:
+        model = Membership
+        fields = ("user", "name", "email", "role", "since")
+
+
+class RoleSerializer(serializers.Serializer[Membership]):
+    project = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    role = serializers.ChoiceField(Role.choices)
+
+
+class MeSerializer(serializers.ModelSerializer[User]):
+    languages = serializers.ListField(child=serializers.CharField())
+    memberships = RoleSerializer(many=True)
+
+    class Meta:
+        model = User
+        fields = ("email", "name", "languages", "ui_language", "memberships")
+
+
+class Me(APIView):
+    @extend_schema(responses=MeSerializer)
+    def get(self, request: Request) -> Response:
+        """Who is asking, and their role in each project."""
+        person = User.objects.prefetch_related("memberships__project").get(pk=request.user.pk)
+        return Response(MeSerializer(person).data)
+
+
+class Projects(generics.ListCreateAPIView[Project]):
+    """The projects in which I have a role; posting starts one."""
+
+    serializer_class = ProjectSerializer
+    queryset = Project.objects.none()
+
+    def get_queryset(self) -> QuerySet[Project]:
+        projects = Project.objects.visible_to(self.request.user)
+        bound = self.request.auth.project_id if isinstance(self.request.auth, Token) else None
+        return projects.filter(pk=bound) if bound else projects
+
+    def perform_create(self, serializer: Any) -> None:
+        serializer.instance = people.found_project(founder=self.request.user, **serializer.validated_data)
+
+
+class ProjectDetail(APIView):
+    @extend_schema(responses=ProjectSerializer)
+    def get(self, request: Request, project: str) -> Response:
+        """One project."""
+        return Response(ProjectSerializer(access.membership(user=request.user, slug=project).project).data)
+
+
+class Members(generics.ListAPIView[Membership]):
+    """Who is in the project; for its leads."""
+
+    serializer_class = MembershipSerializer
+    queryset = Membership.objects.none()
+
+    def get_queryset(self) -> QuerySet[Membership]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"], roles=(Role.LEAD,))
+        return Membership.objects.visible_to(self.request.user).filter(project=room).select_related("user")

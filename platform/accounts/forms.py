@@ -1,0 +1,98 @@
+"""What people type about themselves and about each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from accounts import languages
+from accounts.models import Project, Role, Scope, User
+
+
+class LanguagesField(forms.CharField):
+    """Language tags separated by commas or spaces, each spelled canonically; the cleaned value is a list."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("help_text", _("Language tags such as et, es-MX or zh-Hant, separated by commas."))
+        super().__init__(**options)
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
+        tags = (value or "").replace(",", " ").split()
+        try:
+            return list(dict.fromkeys(languages.canonical(tag) for tag in tags))
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return self.to_python(data) != (initial or [])
+
+
+class SelfForm(forms.Form):
+    """Name, languages, and the language of the interface."""
+
+    name = forms.CharField(label=_("Your name"), max_length=120, required=False)
+    languages = LanguagesField(label=_("Languages you read and write well"), required=False)
+    ui_language = forms.ChoiceField(
+        label=_("Language of the interface"),
+        required=False,
+        choices=[("", _("As my browser says")), *settings.LANGUAGES],
+    )
+
+    def save(self, user: User) -> None:
+        for field, value in self.cleaned_data.items():
+            setattr(user, field, value)
+        user.save(update_fields=list(self.cleaned_data))
+
+
+class ProfileForm(forms.Form):
+    """What a study may say of its panel."""
+
+    grew_up_with = LanguagesField(label=_("Languages you grew up with"), required=False)
+    education = forms.CharField(label=_("Education"), max_length=120, required=False)
+    experience = forms.CharField(label=_("Experience with language work"), max_length=240, required=False)
+    consent = forms.BooleanField(
+        label=_("Studies may publish these facts about their panel, without my name"), required=False
+    )
+
+
+class ProjectForm(forms.ModelForm):
+    class Meta:
+        model = Project
+        fields = ("name", "slug", "description")
+        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
+        help_texts = {"slug": _("The project's address: letters, digits and hyphens.")}
+
+    def validate_unique(self) -> None:
+        """Left to the verb, whose refusal is the same for pages, API and command line."""
+
+
+class InvitationForm(forms.Form):
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
+    note = forms.CharField(
+        label=_("For whom"), max_length=120, required=False, help_text=_("Only leads see this; to tell links apart.")
+    )
+    languages = LanguagesField(label=_("Languages"), required=False)
+    days = forms.IntegerField(label=_("Good for days"), min_value=1, max_value=90, initial=14)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(label=_("What is it for"), max_length=80)
+    scope = forms.ChoiceField(label=_("It may"), choices=Scope.choices)
+    project = forms.ModelChoiceField(
+        label=_("Only in"), queryset=Project.objects.none(), required=False, empty_label=_("all my projects")
+    )
+    days = forms.IntegerField(label=_("Good for days"), min_value=1, max_value=365, initial=90)
+
+    def __init__(self, *args: Any, user: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["project"].queryset = Project.objects.visible_to(user)  # type: ignore[attr-defined]

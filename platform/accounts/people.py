@@ -1,0 +1,62 @@
+"""Projects and who is in them: one role per person, and never a project without a lead."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Membership, Profile, Project, Role, User
+from accounts.refusals import Refused
+
+
+def found_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
+    """Start a project; whoever starts it leads it."""
+    slug = slug or slugify(name)[:60]
+    if not slug:
+        raise Refused(_("Give the project an address of letters, digits and hyphens."), fields={"slug": _("Missing.")})
+    try:
+        with transaction.atomic():
+            project = Project.objects.create(name=name, slug=slug, description=description)
+            Membership.objects.create(project=project, user=founder, role=Role.LEAD)
+            audit.record(actor=founder, project=project, verb="found project", subject=project, fields=["name"])
+    except IntegrityError:
+        taken = _("The address “%(slug)s” is taken. Choose another.") % {"slug": slug}
+        raise Refused(taken, fields={"slug": taken}) from None
+    return project
+
+
+def change_role(*, member: Membership, role: Role, actor: User) -> None:
+    """Give a member another role; the last lead stays one."""
+    with transaction.atomic():
+        _keep_a_lead(member, role)
+        Membership.objects.filter(pk=member.pk).update(role=role)
+        audit.record(actor=actor, project=member.project, verb="change role", subject=member, fields=["role"])
+
+
+def remove(*, member: Membership, actor: User) -> None:
+    """Take someone out of a project. Their ratings stay, under their pseudonym."""
+    with transaction.atomic():
+        _keep_a_lead(member, None)
+        audit.record(actor=actor, project=member.project, verb="remove member", subject=member)
+        Membership.objects.filter(pk=member.pk).delete()
+
+
+def _keep_a_lead(member: Membership, role: Role | None) -> None:
+    leads = Membership.objects.select_for_update().filter(project=member.project, role=Role.LEAD)
+    if role != Role.LEAD and list(leads.values_list("pk", flat=True)) == [member.pk]:
+        raise Refused(_("A project needs a lead. Make somebody else lead first."), code="last_lead")
+
+
+def describe_self(*, user: User, education: str, experience: str, grew_up_with: list[str], consent: bool) -> Profile:
+    """Store what a person lets a study say about its panel; without consent nothing is kept."""
+    told = {"education": education, "experience": experience, "grew_up_with": grew_up_with}
+    kept = told if consent else {"education": "", "experience": "", "grew_up_with": []}
+    with transaction.atomic():
+        profile, _created = Profile.objects.update_or_create(
+            user=user, defaults={**kept, "consented_at": timezone.now() if consent else None}
+        )
+        audit.record(actor=user, project=None, verb="describe self", subject=profile, fields=list(told))
+    return profile

@@ -1,0 +1,75 @@
+"""A person's own page: languages, profile with consent, API tokens."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts import people, tokens
+from accounts.forms import ProfileForm, SelfForm, TokenForm
+from accounts.models import Profile, Token, User
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def me(request: HttpRequest) -> HttpResponse:
+    form = SelfForm(request.POST or None, initial=_self(request.user))
+    if form.is_valid():
+        form.save(request.user)
+        messages.success(request, _("Saved."))
+        return redirect("me")
+    return render(request, "accounts/me.html", {"form": form, "profile_form": ProfileForm(initial=_told(request.user))})
+
+
+@require_POST
+@login_required
+def profile(request: HttpRequest) -> HttpResponse:
+    form = ProfileForm(request.POST)
+    if form.is_valid():
+        people.describe_self(user=request.user, **form.cleaned_data)
+        messages.success(request, _("Saved."))
+        return redirect("me")
+    return render(
+        request, "accounts/me.html", {"form": SelfForm(initial=_self(request.user)), "profile_form": form}, status=422
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def tokens_page(request: HttpRequest) -> HttpResponse:
+    """Own tokens; a posted form issues one and shows its secret once."""
+    form = TokenForm(request.POST or None, user=request.user)
+    secret = ""
+    if form.is_valid():
+        _token, secret = tokens.issue(user=request.user, **form.cleaned_data)
+        form = TokenForm(user=request.user)
+    live = Token.objects.visible_to(request.user).live().select_related("project")
+    return render(request, "accounts/tokens.html", {"form": form, "secret": secret, "tokens": live})
+
+
+@require_POST
+@login_required
+def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
+    found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
+    tokens.revoke(token=found)
+    return redirect("tokens")
+
+
+def _self(user: User) -> dict[str, object]:
+    return {"name": user.name, "languages": user.languages, "ui_language": user.ui_language}
+
+
+def _told(user: User) -> dict[str, object]:
+    told = Profile.objects.filter(user=user).first() or Profile()
+    return {
+        "grew_up_with": told.grew_up_with,
+        "education": told.education,
+        "experience": told.experience,
+        "consent": told.consented_at is not None,
+    }

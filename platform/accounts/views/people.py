@@ -1,0 +1,114 @@
+"""A lead's page of members and invitations, and the link an invited person follows."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access, invitations, people
+from accounts.forms import InvitationForm, RoleForm
+from accounts.invitations import InvitationClosed
+from accounts.models import AuditEntry, Invitation, Membership, Role
+from accounts.refusals import Refused
+
+LEAD = (Role.LEAD,)
+AUDIT_PAGE = 200
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def people_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Members and open invitations; a posted form makes an invitation and shows its link once."""
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    form = InvitationForm(request.POST or None)
+    link = ""
+    if form.is_valid():
+        _made, secret = invitations.invite(project=room, created_by=request.user, **form.cleaned_data)
+        link = request.build_absolute_uri(reverse("join", args=[secret]))
+        form = InvitationForm()
+    members = Membership.objects.visible_to(request.user).filter(project=room).select_related("user")
+    return render(
+        request,
+        "accounts/people.html",
+        {
+            "project": room,
+            "members": members.order_by("user__email"),
+            "invitations": Invitation.objects.visible_to(request.user).filter(project=room).open(),
+            "form": form,
+            "link": link,
+            "roles": Role.choices,
+        },
+    )
+
+
+@require_POST
+@login_required
+def change_role(request: HttpRequest, project: str, member: int) -> HttpResponse:
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
+    form = RoleForm(request.POST)
+    if form.is_valid():
+        _say(request, lambda: people.change_role(member=found, role=form.cleaned_data["role"], actor=request.user))
+    return redirect("people", room.slug)
+
+
+@require_POST
+@login_required
+def remove_member(request: HttpRequest, project: str, member: int) -> HttpResponse:
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
+    _say(request, lambda: people.remove(member=found, actor=request.user))
+    return redirect("people", room.slug)
+
+
+@require_POST
+@login_required
+def revoke_invitation(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    found = get_object_or_404(Invitation.objects.visible_to(request.user), project=room, pk=invitation)
+    invitations.revoke(invitation=found, actor=request.user)
+    return redirect("people", room.slug)
+
+
+@require_safe
+@login_required
+def audit_page(request: HttpRequest, project: str) -> HttpResponse:
+    """The newest entries of the project's trail; `before` pages back."""
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    entries = AuditEntry.objects.visible_to(request.user).filter(project=room).select_related("actor")
+    if (before := request.GET.get("before", "")).isdecimal():
+        entries = entries.filter(pk__lt=int(before[:18]))
+    page = list(entries[: AUDIT_PAGE + 1])
+    older = page[AUDIT_PAGE - 1].pk if len(page) > AUDIT_PAGE else None
+    return render(request, "accounts/audit.html", {"project": room, "entries": page[:AUDIT_PAGE], "older": older})
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+def join(request: HttpRequest, secret: str) -> HttpResponse:
+    """The page behind an invitation link: sign in or sign up, then say yes once."""
+    try:
+        invitation = invitations.find(secret)
+    except InvitationClosed as closed:
+        return render(request, "accounts/join_closed.html", {"sentence": closed.sentence}, status=410)
+    invitations.remember(request.session, secret)
+    if request.method == "POST" and request.user.is_authenticated:
+        _say(request, lambda: invitations.accept(secret=secret, user=request.user))
+        return redirect("home")
+    return render(request, "accounts/join.html", {"invitation": invitation, "here": request.path})
+
+
+def _say(request: HttpRequest, verb: object) -> None:
+    try:
+        verb()  # type: ignore[operator]
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    else:
+        messages.success(request, _("Done."))
