@@ -1,0 +1,260 @@
+"""What a judge is shown: rubric and item in, chat messages and the schema of the reply out. Pure.
+
+The rubric goes into the system message, in the manner of S0 Table 9; the item goes into the user message between
+marks. Rated text is untrusted (DESIGN 8.11): a mark that occurs inside it is defused and every other byte stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from judging.frames import FRAMES, Frame
+
+Level = Literal["nominal", "ordinal", "interval"]
+Grouping = Literal["single", "compound"]
+AnchorDetail = Literal["name", "anchors", "reasons"]
+Message = dict[str, str]
+
+NOT_APPLICABLE: Final = "N/A"
+INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
+
+MARK_WORDS: Final = ("BEGIN", "END", "TURN", "FIELD")
+# Tolerant on purpose: a model may take "<<< end" or "<<<\u200bEND" for the mark, so those are defused too.
+_MARK_IN_TEXT: Final = re.compile(rf"<<<(?=[\W_]{{0,16}}(?:{'|'.join(MARK_WORDS)}))", re.IGNORECASE)
+_DEFUSED: Final = "\u2039\u2039\u2039"
+
+
+@dataclass(frozen=True, slots=True)
+class PointBrief:
+    """One point of a scale. ``reason`` holds the reasons for giving it, one to a line."""
+
+    value: float
+    label: str = ""
+    text: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionBrief:
+    """One criterion as the judge reads it, already in the instruction language."""
+
+    key: str
+    name: str
+    points: tuple[PointBrief, ...]
+    question: str = ""
+    definition: str = ""
+    level: Level = "ordinal"
+    allows_na: bool = False
+    mark_if: str = ""
+    dont_mark_if: str = ""
+    speaker: str = ""
+
+    def __post_init__(self) -> None:
+        if len({point.value for point in self.points}) < 2:
+            raise ValueError(f"criterion {self.key!r}: a scale needs at least two different points")
+
+    @property
+    def low(self) -> float:
+        """The lower end of the scale."""
+        return min(point.value for point in self.points)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the scale."""
+        return max(point.value for point in self.points)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a dialogue."""
+
+    speaker: str
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """What of an item a judge may see: never its generator, scenario or attributes."""
+
+    turns: tuple[Turn, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    language: str = "und"
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVariant:
+    """The independent factors of a prompt (S4 3.3, S1 5.3, S0 3.5)."""
+
+    grouping: Grouping = "compound"
+    anchor_detail: AnchorDetail = "anchors"
+    explanation: bool = True
+    instruction_language: str = "en"
+
+
+def render(*, item: ItemText, criteria: Sequence[CriterionBrief], variant: PromptVariant) -> list[Message]:
+    """The chat messages for one call: the rubric as system message, the fenced item as user message.
+
+    Raises ``ValueError`` when the variant cannot be rendered: no frame in its instruction language, no criterion,
+    a key twice, or more than one criterion in a single call.
+    """
+    check(criteria, variant)
+    frame = FRAMES[variant.instruction_language]
+    return [
+        {"role": "system", "content": _instructions(criteria, variant, frame)},
+        {"role": "user", "content": f"{fence(item)}\n\n{frame.closing}"},
+    ]
+
+
+def check(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> None:
+    """Raise ``ValueError`` unless these criteria can be asked for in one call of this variant."""
+    if variant.instruction_language not in FRAMES:
+        known = ", ".join(sorted(FRAMES))
+        raise ValueError(f"no instructions in {variant.instruction_language!r}; there are: {known}")
+    if not criteria:
+        raise ValueError("a call asks for at least one criterion")
+    if len({criterion.key for criterion in criteria}) < len(criteria):
+        raise ValueError("two criteria of one call share a key")
+    if variant.grouping == "single" and len(criteria) > 1:
+        raise ValueError("a single call asks for exactly one criterion")
+
+
+def begin_mark(language: str) -> str:
+    """The mark that opens the fence; it carries the item's language."""
+    return f"<<<BEGIN MATERIAL ({_one_line(language)})>>>"
+
+
+END_MARK: Final = "<<<END MATERIAL>>>"
+
+
+def fence(item: ItemText) -> str:
+    """The item between its marks. No text inside can open, close or divide the fence."""
+    title = (("title", item.title),) if item.title else ()
+    parts = [begin_mark(item.language)]
+    parts += [f"<<<FIELD {_one_line(name)}>>>\n{neutralise(text)}" for name, text in (*title, *item.fields)]
+    parts += [
+        f"<<<TURN {n} {_one_line(_who(turn))}>>>\n{neutralise(turn.text)}" for n, turn in enumerate(item.turns, 1)
+    ]
+    return "\n".join((*parts, END_MARK))
+
+
+def neutralise(text: str) -> str:
+    """The text with every fence mark in it defused and nothing else changed."""
+    return _MARK_IN_TEXT.sub(_DEFUSED, text)
+
+
+def response_schema(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> dict[str, Any]:
+    """The strict JSON schema of the reply: every property required, none besides, rationale before score."""
+    check(criteria, variant)
+    if variant.grouping == "single":
+        return _answer_schema(criteria[0], variant)
+    return _object_schema({criterion.key: _answer_schema(criterion, variant) for criterion in criteria})
+
+
+def plain(value: float) -> float | int:
+    """A whole number as ``int``, so that it is written 3 and not 3.0."""
+    return int(value) if float(value).is_integer() else value
+
+
+def _answer_schema(criterion: CriterionBrief, variant: PromptVariant) -> dict[str, Any]:
+    rationale = {"rationale": {"type": "string"}} if variant.explanation else {}
+    return _object_schema({**rationale, "score": _score_schema(criterion)})
+
+
+def _score_schema(criterion: CriterionBrief) -> dict[str, Any]:
+    score: dict[str, Any] = {"type": "number"}
+    if criterion.level == "interval":
+        score |= {"minimum": plain(criterion.low), "maximum": plain(criterion.high)}
+    else:
+        score |= {"enum": [plain(point.value) for point in criterion.points]}
+    if not criterion.allows_na:
+        return score
+    return {"anyOf": [score, {"type": "string", "enum": [NOT_APPLICABLE]}]}
+
+
+def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _instructions(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
+    material = frame.material.format(begin="<<<BEGIN MATERIAL>>>", end=END_MARK)
+    sections = [frame.role, material, f"# {frame.criteria}"]
+    sections += [_criterion(n, criterion, variant, frame) for n, criterion in enumerate(criteria, 1)]
+    if variant.explanation:
+        sections.append(frame.rationale_first)
+    sections.append(f"{frame.reply_form}\n{_reply_form(criteria, variant, frame)}")
+    return "\n\n".join(sections)
+
+
+def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, frame: Frame) -> str:
+    lines = [f"## {number}. {criterion.name}"]
+    if variant.anchor_detail != "name":
+        lines += [text for text in (criterion.question, criterion.definition) if text]
+    if criterion.speaker:
+        lines.append(frame.speaker.format(speaker=criterion.speaker))
+    lines.append(_scale(criterion, frame))
+    for point in criterion.points:
+        lines += _point(point, variant.anchor_detail)
+    if variant.anchor_detail != "name":
+        lines += [frame.mark_if.format(text=criterion.mark_if)] if criterion.mark_if else []
+        lines += [frame.dont_mark_if.format(text=criterion.dont_mark_if)] if criterion.dont_mark_if else []
+    if criterion.allows_na:
+        lines.append(frame.not_applicable)
+    return "\n".join(lines)
+
+
+def _scale(criterion: CriterionBrief, frame: Frame) -> str:
+    if criterion.level == "interval":
+        return frame.scale_range.format(low=plain(criterion.low), high=plain(criterion.high))
+    values = [str(plain(point.value)) for point in criterion.points]
+    return frame.scale_points.format(values=", ".join(values))
+
+
+def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
+    """The lines for one point; none when this detail has no words for it."""
+    words = ": ".join(text for text in (point.label, point.text if detail != "name" else "") if text)
+    reasons = point.reason.splitlines() if detail == "reasons" else []
+    if not words and not reasons:
+        return []
+    return [f"- {plain(point.value)}: {words}".rstrip(), *(f"  - {reason}" for reason in reasons if reason.strip())]
+
+
+def _reply_form(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
+    """The shape of the reply. Deliberately no valid JSON, so that a reply that echoes it reads as no score."""
+    forms = [_answer_form(criterion, variant, frame) for criterion in criteria]
+    if variant.grouping == "single":
+        return forms[0]
+    rows = [
+        f"  {json.dumps(criterion.key, ensure_ascii=False)}: {form}"
+        for criterion, form in zip(criteria, forms, strict=True)
+    ]
+    return "{\n" + ",\n".join(rows) + "\n}"
+
+
+def _answer_form(criterion: CriterionBrief, variant: PromptVariant, frame: Frame) -> str:
+    rationale = f'"rationale": <{frame.rationale} [{variant.instruction_language}]>, ' if variant.explanation else ""
+    return f'{{{rationale}"score": {_score_form(criterion)}}}'
+
+
+def _score_form(criterion: CriterionBrief) -> str:
+    if criterion.level == "interval":
+        values = [f"{plain(criterion.low)}..{plain(criterion.high)}"]
+    else:
+        values = [str(plain(point.value)) for point in criterion.points]
+    if criterion.allows_na:
+        values.append(f'"{NOT_APPLICABLE}"')
+    return f"<{' | '.join(values)}>"
+
+
+def _who(turn: Turn) -> str:
+    return f"{turn.speaker} ({turn.name})" if turn.name else turn.speaker
+
+
+def _one_line(text: str) -> str:
+    """A name fit to stand inside a mark: one line, no bracket that could end the mark early."""
+    return " ".join(text.replace("<", "\u2039").replace(">", "\u203a").split())

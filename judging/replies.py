@@ -1,0 +1,334 @@
+"""What a judge said: the text of a reply in, one reading per criterion out. Pure, and never raises on any text.
+
+The ladder, from the top: a JSON object that is the whole reply; JSON objects inside prose or a code fence; members of
+a broken or cut-off object; tagged text (``[RESULT] 3 [END]``, ``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.
+The first rung that speaks of any criterion answers for all of them. Where one rung holds two different answers to one
+criterion, none is taken. Nothing is ever replaced by a default; whatever was bent to be readable is named in
+``coerced``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
+
+Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
+
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+_SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
+_RATIONALE_FIELDS: Final = ("rationale", "explanation", "justification", "comment", "feedback", "reasoning", "reason")
+_NA_SPELLINGS: Final = frozenset({"n/a", "na", "n.a.", "n.a", "not applicable"})
+# Braces that open nothing readable are given up on after this many, so that no reply costs quadratic time.
+_FAILED_STARTS: Final = 200
+
+_NUMBER: Final = r"[-+]?\d{1,12}(?:\.\d{1,12})?"
+_AS_TEXT: Final = re.compile(rf"({_NUMBER})(?:\s*(?:/|out of)\s*({_NUMBER}))?", re.IGNORECASE)
+_THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+_TAGS: Final = (
+    re.compile(r"\[RESULT\](.*?)(?:\[END\]|\[|\n|\Z)", re.DOTALL),
+    re.compile(r"<(?:answer|score|rating|grade)>(.*?)</(?:answer|score|rating|grade)>", re.DOTALL | re.IGNORECASE),
+)
+_TAGGED_RATIONALE: Final = re.compile(
+    r"\[FEEDBACK\](.*?)\[RESULT\]|<(justification|explanation|rationale|feedback)>(.*?)</\2>", re.DOTALL | re.IGNORECASE
+)
+# "Score: 3", "**Score**: 3/4". What follows must end the number: no range, percentage, list or decimal comma.
+_LINE_VALUE: Final = (
+    rf"\s*[:=][\s*_\"'`(\[]{{0,4}}?(n/a\b|{_NUMBER}(?:\s*(?:/|out of)\s*{_NUMBER})?)"
+    r"(?![\w%|/])(?![.,]\d)(?!\s*(?:[%|/]|[-\u2013\u2014~]\s*\d|(?:to|or|out|/)\b))"
+)
+
+
+class _Conflict:
+    """Stands where one object gave the same key two different values."""
+
+
+_CONFLICT: Final = _Conflict()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reply says on one criterion.
+
+    ``score`` is a number for ``ok`` (unless ``applicable`` is false) and for ``out_of_range``, else ``None``.
+    ``fractional`` marks an ordinal score between two points. ``coerced`` names, comma-separated, what had to be bent
+    to read it: where it stood (prose, broken, tagged, wrapped, key, field, flat) and how it was written (text,
+    decimal, ratio, label, spelling).
+    """
+
+    criterion: str
+    status: Status
+    score: float | None = None
+    applicable: bool = True
+    rationale: str = ""
+    coerced: str | None = None
+    fractional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A value offered for one criterion, before it is held against the scale."""
+
+    value: Any
+    rationale: str = ""
+    bent: tuple[str, ...] = ()
+
+
+def parse(
+    text: str,
+    *,
+    criteria: Sequence[CriterionBrief],
+    variant: PromptVariant,
+    finish_reason: str | None = None,
+    refusal: str | None = None,
+) -> list[Reading]:
+    """One reading per criterion, in the order asked. Raises only for criteria that ``prompts.render`` would refuse."""
+    check(criteria, variant)
+    if refusal or finish_reason == "content_filter":
+        return [Reading(criterion.key, "refused", rationale=storable(refusal or "")) for criterion in criteria]
+    cut_off = finish_reason in _CUT_OFF
+    found = _climb(_without_thinking(text), criteria, variant, cut_off)
+    readings = [
+        _agreed(criterion, [_settle(criterion, each) for each in offers])
+        for criterion, offers in zip(criteria, found, strict=True)
+    ]
+    if cut_off:
+        readings = [replace(each, status="truncated") if each.status == "unparsed" else each for each in readings]
+    return readings
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool) -> list[list[_Found]]:
+    """The offers for each criterion on the first rung that has any; a reply with objects is never read as text."""
+    single = variant.grouping == "single"
+    objects, whole, broken = _objects(text)
+    bent = () if whole else ("prose",)
+    found = [[hit for each in objects for hit in _in_object(each, criterion, single, bent)] for criterion in criteria]
+    if broken:
+        # An object found beside broken braces may be a quotation inside a string, so the members get a say too.
+        for offers, criterion in zip(found, criteria, strict=True):
+            offers.extend(_loose_members(text, criterion, single))
+    if objects or any(found):
+        return found
+    return [list(_tagged(text, criterion, alone=len(criteria) == 1, cut_off=cut_off)) for criterion in criteria]
+
+
+def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
+    """The one reading all offers come to; unparsed when there is none or they differ."""
+    if not readings or len({(each.status, each.score, each.applicable) for each in readings}) > 1:
+        return Reading(criterion.key, "unparsed")
+    return readings[0]
+
+
+# --- From an offer to a reading -------------------------------------------------------------------------------------
+
+
+def _settle(criterion: CriterionBrief, found: _Found) -> Reading:
+    """Hold an offered value against the criterion's scale."""
+    score, written = _value(found.value, criterion)
+    bent = ",".join((*found.bent, *written)) or None
+    reading = Reading(criterion.key, "unparsed", rationale=storable(found.rationale), coerced=bent)
+    if score == NOT_APPLICABLE:
+        return (
+            replace(reading, status="ok", applicable=False) if criterion.allows_na else replace(reading, coerced=None)
+        )
+    if not isinstance(score, float):
+        return replace(reading, coerced=None)
+    values = {point.value for point in criterion.points}
+    off_scale = score not in values if criterion.level == "nominal" else not criterion.low <= score <= criterion.high
+    if off_scale:
+        return replace(reading, status="out_of_range", score=score)
+    between = criterion.level == "ordinal" and score not in values
+    return replace(reading, status="ok", score=score, fractional=between)
+
+
+def _value(value: Any, criterion: CriterionBrief) -> tuple[float | str | None, tuple[str, ...]]:
+    """The number (or N/A) a JSON value stands for, with how it was bent; ``None`` when it stands for none."""
+    if isinstance(value, bool):
+        return None, ()
+    if isinstance(value, int | float):
+        return _from_number(value, criterion)
+    if isinstance(value, str):
+        return _from_text(value.strip(), criterion)
+    return None, ()
+
+
+def _from_number(value: float, criterion: CriterionBrief) -> tuple[float | None, tuple[str, ...]]:
+    number = float(value) if abs(value) < 1e15 else math.inf
+    if not math.isfinite(number):
+        return None, ()
+    whole_points = all(float(point.value).is_integer() for point in criterion.points)
+    decimal = isinstance(value, float) and number.is_integer() and whole_points
+    return number, ("decimal",) if decimal else ()
+
+
+def _from_text(text: str, criterion: CriterionBrief) -> tuple[float | str | None, tuple[str, ...]]:
+    if text == NOT_APPLICABLE:
+        return NOT_APPLICABLE, ()
+    if written := _AS_TEXT.fullmatch(text):
+        return _from_written(written, criterion)
+    labelled = {point.value for point in criterion.points if point.label and point.label.casefold() == text.casefold()}
+    if len(labelled) == 1:
+        return float(labelled.pop()), ("label",)
+    if text.casefold() in _NA_SPELLINGS:
+        return NOT_APPLICABLE, ("spelling",)
+    return None, ()
+
+
+def _from_written(written: re.Match[str], criterion: CriterionBrief) -> tuple[float | None, tuple[str, ...]]:
+    """ "3" and "3/4". A ratio counts only over this scale's own top: 3/5 on a scale to 4 is another scale's score."""
+    number, over = written.groups()
+    if over is None:
+        return float(number), ("text",)
+    return (float(number), ("ratio",)) if float(over) == criterion.high else (None, ())
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        members[key] = value if key not in members or members[key] == value else _CONFLICT
+    return members
+
+
+def _whole_number(digits: str) -> float:
+    return int(digits) if len(digits) < 20 else math.inf
+
+
+# strict=False lets raw line breaks stand in a rationale. NaN and Infinity are read, to spoil only their own criterion.
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole_number, strict=False)
+
+
+def _decode(text: str, at: int) -> tuple[Any, int] | None:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(text: str) -> tuple[list[dict[str, Any]], bool, bool]:
+    """The outermost JSON objects; whether the reply is exactly one of them; whether some brace opened none."""
+    objects: list[dict[str, Any]] = []
+    failed, at, end = 0, text.find("{"), 0
+    first = at
+    while at != -1 and failed < _FAILED_STARTS:
+        decoded = _decode(text, at)
+        if decoded is None:
+            failed, end = failed + 1, at + 1
+        else:
+            objects.append(decoded[0])
+            end = decoded[1]
+        at = text.find("{", end)
+    whole = len(objects) == 1 and not failed and not (text[:first] + text[end:]).strip()
+    return objects, whole, failed > 0
+
+
+def _in_object(
+    members: dict[str, Any], criterion: CriterionBrief, single: bool, bent: tuple[str, ...]
+) -> Iterator[_Found]:
+    """What one object offers for a criterion: at its top, under its key, or the same one wrapper further down."""
+    entry = _entry(members, criterion, single, bent)
+    if entry is None and len(members) == 1:
+        inner = next(iter(members.values()))
+        entry = _entry(inner, criterion, single, (*bent, "wrapped")) if isinstance(inner, dict) else None
+    if entry is not None:
+        yield entry
+
+
+def _entry(members: dict[str, Any], criterion: CriterionBrief, single: bool, bent: tuple[str, ...]) -> _Found | None:
+    name = _key(members, criterion)
+    if name is not None:
+        bent = bent if name == criterion.key else (*bent, "key")
+        value = members[name]
+        return _from_members(value, bent) if isinstance(value, dict) else _Found(value, bent=(*bent, "flat"))
+    field = _field(members, _SCORE_FIELDS)
+    if single and field and not isinstance(members[field], dict):
+        return _from_members(members, bent)
+    return None
+
+
+def _key(members: dict[str, Any], criterion: CriterionBrief) -> str | None:
+    """The member that speaks of this criterion: its key, else the only one spelt like its key or name."""
+    if criterion.key in members:
+        return criterion.key
+    wanted = {_folded(criterion.key), _folded(criterion.name)}
+    alike = [name for name in members if _folded(name) in wanted]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _from_members(members: dict[str, Any], bent: tuple[str, ...]) -> _Found:
+    field = _field(members, _SCORE_FIELDS)
+    rationale = members.get(_field(members, _RATIONALE_FIELDS) or "", "")
+    bent = bent if field in ("score", None) else (*bent, "field")
+    return _Found(members.get(field or ""), rationale if isinstance(rationale, str) else "", bent)
+
+
+def _field(members: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """The member that goes by the first of these names, however it is cased."""
+    folded = {_folded(member): member for member in reversed(members)}
+    return next((folded[name] for name in names if name in folded), None)
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", "_", name.strip().casefold())
+
+
+def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterator[_Found]:
+    """Finished members of an object that itself cannot be read: cut off, or broken elsewhere."""
+    names = (criterion.key, "score") if single else (criterion.key,)
+    for name in dict.fromkeys(names):
+        for start in re.finditer(rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*:\s*", text):
+            decoded = _decode(text, start.end())
+            # A number that nothing follows may have lost its last digits.
+            if decoded is None or not re.match(r"\s*[,}\]]", text[decoded[1] : decoded[1] + 40]):
+                continue
+            value = decoded[0]
+            bent = ("broken",)
+            yield _from_members(value, bent) if isinstance(value, dict) else _Found(value, bent=bent)
+
+
+# --- Tagged text ----------------------------------------------------------------------------------------------------
+
+
+def _without_thinking(text: str) -> str:
+    """The reply after the model's own deliberation, where a server leaves it in the text."""
+    _, closed, answer = text.rpartition("</think>")
+    return answer if closed else _THINKING.sub("", text)
+
+
+def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool) -> Iterator[_Found]:
+    """The offers of the first kind of tag that occurs at all, readable or not."""
+    for hits in _tag_hits(text, criterion, alone):
+        # Cut off right behind the number, its last digits may be missing.
+        kept = [hit for hit in hits if not cut_off or text[hit.end(1) :].strip(" \n.,/")]
+        if hits:
+            rationale = _tagged_rationale(text) if alone else ""
+            yield from (_Found(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
+            return
+
+
+def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> Iterator[list[re.Match[str]]]:
+    names = [re.escape(name) for name in (criterion.key, criterion.name) if name]
+    if alone:
+        yield from (list(tag.finditer(text)) for tag in _TAGS)
+        names += ["score", "rating", "grade", "result", "answer"]
+    line = rf"^\W{{0,8}}(?:(?:final|overall|my)\s+)?(?:{'|'.join(names)})[\"'*_`)]*{_LINE_VALUE}"
+    yield list(re.finditer(line, text, re.IGNORECASE | re.MULTILINE))
+    if alone:
+        yield list(re.finditer(r"\A\s*(\S[^\n]{0,60})\s*\Z", text))
+
+
+def _tagged_rationale(text: str) -> str:
+    hit = _TAGGED_RATIONALE.search(text)
+    return (hit[1] or hit[3] or "").strip() if hit else ""
