@@ -9,7 +9,9 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.utils.translation import gettext as _
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from panelbench import heartbeat
 
@@ -23,13 +25,12 @@ def report() -> dict[str, str]:
     return {"status": OK if healthy else "failing", **parts}
 
 
-def notices() -> list[str]:
-    """A sentence for each process that background work waits for in vain; one query."""
-    sentences = {
-        heartbeat.WORKER: _("No worker is running: imports, judge runs and new figures wait until one is started."),
-        heartbeat.BEAT: _("The scheduler is not running: figures are not refreshed and lost work is not picked up again."),
-    }
-    return [sentences[kind] for kind in heartbeat.silent()]
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:
+    """The report, with 200 when every part is ok and 503 when one is not."""
+    state = report()
+    return JsonResponse(state, status=200 if state["status"] == OK else 503)
 
 
 def _parts() -> dict[str, str]:
