@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 
@@ -33,6 +33,7 @@ class Estimate:
     undefined_share: float | None = None
     reason: str | None = None
     interval_reason: str | None = None
+    note: str | None = None
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:
@@ -50,3 +51,66 @@ class Estimate:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
+
+
+COLUMNS = (
+    "statistic",
+    "variant",
+    "level",
+    "criterion",
+    "language",
+    "languages",
+    "judge",
+    "raters",
+    "generator",
+    "annotator",
+    "reference",
+    "weights",
+    "value",
+    "se",
+    "p",
+    "low",
+    "high",
+    "confidence",
+    "method",
+    "n_items",
+    "n_raters",
+    "n_ratings",
+    "n_missing",
+    "reason",
+)
+"""The published names of one estimate's columns, in order; ``CellEstimate.as_row`` only ever adds to them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEstimate:
+    """An estimate and the cell of the ratings table it speaks of.
+
+    ``cell`` maps each grouping column (criterion, language, generator, any ``--by`` column) to its value. The other
+    fields name what the figure is about when that is no grouping column: the judge, the pair of raters, the pair
+    of languages, the annotator (compared, or left out), the rule of the reference label, the weighting.
+    """
+
+    estimate: Estimate
+    cell: dict[str, str | None] = field(default_factory=dict)
+    criterion: str | None = None
+    language: str | None = None
+    languages: tuple[str, ...] | None = None
+    judge: str | None = None
+    raters: tuple[str, ...] | None = None
+    generator: str | None = None
+    annotator: str | None = None
+    reference: str | None = None
+    weights: str | None = None
+
+    def as_row(self) -> dict[str, Any]:
+        """One flat row: the published columns first, then seed, notes and the cell's other columns."""
+        own = {
+            name: self.cell.get(name, getattr(self, name)) if name in ("criterion", "language", "generator")
+            else getattr(self, name)
+            for name in ("criterion", "language", "languages", "judge", "raters", "generator", "annotator", "reference",
+                         "weights")
+        }  # fmt: skip
+        row = self.estimate.as_dict() | {name: list(v) if isinstance(v, tuple) else v for name, v in own.items()}
+        ordered = {name: row.pop(name) for name in COLUMNS} | row
+        return ordered | {name: value for name, value in self.cell.items() if name not in ordered}

@@ -1,0 +1,21 @@
+"""The subcommands of ``panelbench stats``: one module each, named like the subcommand with ``_`` for ``-``.
+
+A module holds two functions, and a third when its file is no ratings table:
+
+``configure(parser: argparse.ArgumentParser) -> None``
+    Adds the subcommand's own options. FILE, the column names (--item ...), --by, --level, --scale, --raters,
+    --positional, --pool, --min-items, --statistic, --bootstrap, --seed, --format are there already.
+
+``run(arguments: argparse.Namespace, table: RatingsTable) -> Sequence[CellEstimate]``
+    The estimates, in the order they are shown. ``arguments.by``, ``.raters``, ``.statistic`` are tuples of names
+    (``.raters`` and ``.statistic`` None when not given; filter before computing where that saves time: the command line
+    filters ``--statistic`` again after ``run``). ``arguments.judge``, where the subcommand adds ``--judge``, may be
+    one name or a list of names: those raters are judges in ``table`` even without a ``rater_kind`` column. Raise
+    ``tables.TableError([Problem(None, sentence)])`` to refuse: exit status 2, the sentence on standard error.
+
+``read(arguments: argparse.Namespace) -> Any`` (optional)
+    Reads FILE in another shape; ``run`` then gets what it returns instead of a ratings table.
+
+The name and the one-line help of each subcommand stand in ``commandline.SUBCOMMANDS``, so that ``--help`` imports none
+of them. Import pandas, scipy and the statistics inside ``run``, never at module level.
+"""

@@ -1,0 +1,108 @@
+"""Intervals: percentile and BCa from resampled values, t and normal ones from a standard error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MAX_UNDEFINED_SHARE = 0.05
+"""Above this share of undefined resamples no interval is given (METHODS 0)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Two bounds at ``confidence`` made by ``method``, or None and the reason there are none."""
+
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    method: str | None = None
+    se: float | None = None
+    undefined_share: float | None = None
+    interval_reason: str | None = None
+
+    def as_changes(self) -> dict[str, Any]:
+        """The fields to set on an Estimate: ``estimate.with_(**interval.as_changes())``."""
+        changes = {name: getattr(self, name) for name in Interval.__slots__}
+        return {name: value for name, value in changes.items() if value is not None}
+
+
+def percentile(resampled: Floats, *, confidence: float = 0.95) -> Interval:
+    """Percentile interval of (B,) resampled values, NaN where a resample leaves the statistic undefined.
+
+    The bounds are the empirical quantiles (1 - confidence)/2 and (1 + confidence)/2 of the defined resamples.
+    Source: Efron & Tibshirani 1993, An Introduction to the Bootstrap, chapter 13 (doi 10.1201/9780429246593).
+    """
+    tail = (1 - confidence) / 2
+    return _from_resamples(resampled, (tail, 1 - tail), confidence, "bootstrap percentile")
+
+
+def bca(
+    value: float, resampled: Floats, left_out: Floats, multiplicity: Floats, *, confidence: float = 0.95
+) -> Interval:
+    """Bias-corrected and accelerated interval.
+
+    ``left_out`` (U,) holds the statistic with one unit of each kind left out, ``multiplicity`` (U,) how many such
+    units there are. z0 = Phi^-1(share of resamples below the value, ties counted half); a = sum d^3 / (6 (sum d^2)^1.5)
+    with d the mean of the left-out values minus each. Undefined when a left-out value is, or when all resamples lie on
+    one side. Source: Efron 1987 (doi 10.1080/01621459.1987.10478410).
+    """
+    from scipy.special import ndtr, ndtri
+
+    defined = resampled[~np.isnan(resampled)]
+    if not defined.size or np.isnan(left_out).any():
+        return _none("leaving one unit out makes the statistic undefined: BCa has no acceleration", resampled)
+    share = float(np.mean(defined < value) + np.mean(defined == value) / 2)
+    if not 0 < share < 1:
+        return _none("every resample lies on one side of the value: BCa has no bias correction", resampled)
+    z0, a = float(ndtri(share)), _acceleration(left_out, multiplicity)
+    z = z0 + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
+    low, high = ndtr(z0 + z / (1 - a * z))
+    return _from_resamples(resampled, (float(low), float(high)), confidence, "bootstrap BCa")
+
+
+def t_interval(value: float, se: float, df: float, *, method: str, confidence: float = 0.95) -> Interval:
+    """value +- t(df) se; no interval when the standard error or its degrees of freedom are undefined."""
+    from scipy.special import stdtrit
+
+    if not (math.isfinite(se) and df >= 1):
+        return Interval(interval_reason="the standard error needs two independent units")
+    half = float(stdtrit(df, (1 + confidence) / 2)) * se
+    return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
+
+
+def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95) -> Interval:
+    """value +- z se; no interval when the standard error is undefined."""
+    from scipy.special import ndtri
+
+    if not math.isfinite(se):
+        return Interval(interval_reason="the standard error is undefined")
+    half = float(ndtri((1 + confidence) / 2)) * se
+    return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
+
+
+def _acceleration(left_out: Floats, multiplicity: Floats) -> float:
+    d = np.average(left_out, weights=multiplicity) - left_out
+    spread = float(multiplicity @ d**2)
+    return float(multiplicity @ d**3) / (6 * spread**1.5) if spread > 0 else 0.0
+
+
+def _from_resamples(resampled: Floats, tails: tuple[float, float], confidence: float, method: str) -> Interval:
+    undefined = float(np.isnan(resampled).mean()) if resampled.size else 1.0
+    if undefined > MAX_UNDEFINED_SHARE:
+        return _none(f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)", resampled)
+    low, high = np.quantile(resampled[~np.isnan(resampled)], tails)
+    return Interval(
+        low=float(low), high=float(high), confidence=confidence, method=method, undefined_share=undefined
+    )  # fmt: skip
+
+
+def _none(reason: str, resampled: Floats) -> Interval:
+    share = float(np.isnan(resampled).mean()) if resampled.size else None
+    return Interval(undefined_share=share, interval_reason=reason)

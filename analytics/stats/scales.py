@@ -1,0 +1,112 @@
+"""Scales: the points a criterion may be scored with, their level of measurement, and weights of agreement between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Weighting = Literal["identity", "linear", "quadratic", "ordinal"]
+Point = float | str
+LEVELS: tuple[Level, ...] = get_args(Level)
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The whole ordered list of points of one criterion (METHODS 0: the scale, not the values that happen to occur).
+
+    ``declared`` is False when nobody named the scale and its points are the sorted values of the criterion in the
+    whole file; some edge rulings depend on that. Points are all numbers or all texts.
+    """
+
+    points: tuple[Point, ...]
+    level: Level
+    declared: bool = True
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise ValueError(f"unknown level {self.level!r}: use one of {', '.join(LEVELS)}")
+        if len(set(self.points)) != len(self.points):
+            raise ValueError("a scale names each point once")
+        if self.is_numeric and list(self.points) != sorted(cast("tuple[float, ...]", self.points)):
+            raise ValueError("numeric points are given in ascending order")
+
+    @property
+    def q(self) -> int:
+        """Number of points."""
+        return len(self.points)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the points are numbers."""
+        return all(not isinstance(point, str) for point in self.points)
+
+    @property
+    def values(self) -> Floats:
+        """(q,) the numbers x_k: the points themselves, or the ranks 0..q-1 of text points."""
+        return np.array(self.points if self.is_numeric else range(self.q), dtype=np.float64)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether "one step apart" means anything."""
+        return self.level != "nominal"
+
+    def label(self, code: int) -> str:
+        """The point as people write it: 2, 2.5 or Yes."""
+        return spelled(self.points[code])
+
+
+def spelled(point: Point) -> str:
+    """A point as people write it: whole numbers without their .0."""
+    if isinstance(point, str):
+        return point
+    return str(int(point)) if float(point).is_integer() else repr(float(point))
+
+
+def parse_point(text: str) -> Point:
+    """A point from a command line or a file: a finite number when it reads as one, else the text itself."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
+
+
+def scale_of(points: Iterable[Any], level: Level | None = None, *, declared: bool = True) -> Scale:
+    """A scale from points in any spelling; without a level: text is nominal, whole numbers ordinal, others interval."""
+    spelt = [str(point).strip() for point in points]
+    parsed = [parse_point(text) for text in spelt]
+    if any(isinstance(point, str) for point in parsed):
+        return Scale(tuple(spelt), level or "nominal", declared)
+    numbers = tuple(sorted(cast("list[float]", parsed)))
+    return Scale(numbers, level or default_level(numbers), declared)
+
+
+def default_level(numbers: Iterable[float]) -> Level:
+    """Whole numbers are ordinal, other decimals interval (METHODS 0)."""
+    return "ordinal" if all(float(number).is_integer() for number in numbers) else "interval"
+
+
+def agreement_weights(scale: Scale, weighting: Weighting) -> Floats:
+    """(q, q) weights w_kl in [0, 1], 1 on the diagonal.
+
+    identity: [k = l]; linear: 1 - |x_k - x_l| / (x_max - x_min); quadratic: 1 - (x_k - x_l)^2 / (x_max - x_min)^2;
+    ordinal: 1 - C(|k - l| + 1, 2) / C(q, 2) on ranks. Source: Gwet, Handbook of Inter-Rater Reliability, 4th ed.,
+    chapter 3 (ISBN 978-0-9708062-8-4).
+    """
+    q = scale.q
+    if weighting == "identity" or q < 2:
+        return np.eye(q)
+    if weighting == "ordinal":
+        step = np.abs(np.subtract.outer(np.arange(q), np.arange(q))).astype(np.float64)
+        return np.asarray(1 - step * (step + 1) / (q * (q - 1)))
+    distance = np.abs(np.subtract.outer(scale.values, scale.values)) / np.ptp(scale.values)
+    return np.asarray(1 - distance ** {"linear": 1, "quadratic": 2}[weighting])

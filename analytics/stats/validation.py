@@ -1,0 +1,281 @@
+"""Checking a frame of ratings row by row, whole columns at a time: every bad row is named, nothing is dropped silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.scales import Level, Scale, default_level, scale_of, spelled
+from analytics.stats.tables import HUMAN_KINDS, RATER_KINDS, REQUIRED, Problem, RatingsTable, TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_APPLICABLE = ("N/A", "n/a")
+MISSING = ("", "NA", "NaN", "nan")
+TRUE_WORDS = ("true", "1", "1.0", "yes")
+FALSE_WORDS = ("false", "0", "0.0", "no")
+JUDGE_KINDS = ("judge", "jury")
+
+
+def validated(
+    frame: pd.DataFrame, *, scales: Mapping[str, Scale], level: Level | None, judges: Sequence[str]
+) -> RatingsTable:
+    """The ratings table of a frame; see ``tables.ratings_table`` for the contract."""
+    if absent := [column for column in REQUIRED if column not in frame.columns]:
+        raise TableError([Problem(None, f"the column {column!r} is missing") for column in absent])
+    rows, problems = _with_defaults(frame, judges)
+    problems += _empty_keys(rows)
+    found = _scored(rows, scales, level, problems)
+    rows, note = _without_repeated_rows(rows, problems)
+    problems += _contradictions(rows)
+    if problems:
+        raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
+    rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
+    return RatingsTable(rows.reset_index(drop=True), found, (note,) if note else ())
+
+
+def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[Problem]]:
+    """The canonical columns, text for names, and a ``row`` column that remembers the input's order."""
+    import pandas as pd
+
+    rows = pd.DataFrame({"item": _text(frame["item"]), "rater": _text(frame["rater"])}, index=frame.index)
+    rows["row"] = np.arange(len(frame))
+    rows["criterion"] = _text(frame["criterion"]) if "criterion" in frame else ""
+    rows["cluster"] = _text(frame["cluster"]) if "cluster" in frame else rows["item"]
+    for column in ("language", "generator"):
+        rows[column] = _text_or_none(frame[column]) if column in frame else None
+    rows["item_key"] = _numbered(rows, ["item", "language", "generator"])
+    kinds, problems = _rater_kinds(frame, rows, judges)
+    rows["rater_kind"] = kinds
+    rows["applicable"], more = _applicable(frame)
+    rows["repeat"], still_more = _repeats(frame)
+    rows["raw"] = frame["score"].astype(object)
+    extra = [column for column in frame.columns if column not in rows and column not in ("score", "rater_kind")]
+    rows[extra] = frame[extra]
+    return rows.reset_index(drop=True), [*problems, *more, *still_more, *_probabilities(frame)]
+
+
+def _text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Names as text, whole numbers without .0, nothing where there is none."""
+    if column.dtype.kind in "iub":
+        return column.astype(str).astype(object)
+    if column.dtype.kind == "f":
+        spelt = {value: spelled(float(value)) for value in column.dropna().unique()}
+        return column.map(spelt).astype(object).where(column.notna(), "")
+    return column.astype(object).where(column.notna(), "").map(lambda value: str(value).strip())
+
+
+def _text_or_none(column: pd.Series[Any]) -> pd.Series[Any]:
+    text = _text(column)
+    return text.where(text != "", None)
+
+
+def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
+    """A number for each distinct combination, in order of first appearance."""
+    import pandas as pd
+
+    number = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        codes, names = pd.factorize(rows[column], use_na_sentinel=False)
+        number = np.asarray(pd.factorize(number * max(len(names), 1) + codes)[0], dtype=np.int64)
+    return number
+
+
+def _rater_kinds(
+    frame: pd.DataFrame, rows: pd.DataFrame, judges: Sequence[str]
+) -> tuple[pd.Series[Any], list[Problem]]:
+    kinds = _text(frame["rater_kind"]) if "rater_kind" in frame else rows["rater"].map(lambda _: "")
+    kinds = kinds.replace({"human": "annotator", "": "annotator"})
+    kinds = kinds.where(~rows["rater"].isin(list(judges)) | kinds.isin(JUDGE_KINDS), "judge")
+    wrong = ~kinds.isin(RATER_KINDS)
+    allowed = ", ".join(RATER_KINDS)
+    return kinds, [
+        Problem(int(row), f"rater_kind {kind!r} is none of {allowed}")
+        for row, kind in zip(rows["row"][wrong], kinds[wrong], strict=True)
+    ]
+
+
+def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[Problem]]:
+    """False where the rater decided N/A: said by the ``applicable`` column or by the score "N/A"."""
+    given = frame["score"].isin(NOT_APPLICABLE).to_numpy()
+    if "applicable" not in frame:
+        return ~given, []
+    words = _text(frame["applicable"]).str.lower()
+    wrong = ~words.isin([*TRUE_WORDS, *FALSE_WORDS, ""]).to_numpy()
+    problems = [
+        Problem(int(row), f"applicable {words.iloc[row]!r} is neither true nor false") for row in wrong.nonzero()[0]
+    ]
+    return ~(words.isin(FALSE_WORDS).to_numpy() | given), problems
+
+
+def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[Problem]]:
+    import pandas as pd
+
+    if "repeat" not in frame:
+        return np.zeros(len(frame), dtype=np.int64), []
+    numbers = pd.to_numeric(frame["repeat"].replace("", 0), errors="coerce").to_numpy(dtype=np.float64)
+    wrong = ~(numbers == np.floor(numbers))
+    problems = [Problem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
+    return np.where(wrong, 0, numbers).astype(np.int64), problems
+
+
+def _probabilities(frame: pd.DataFrame) -> list[Problem]:
+    import pandas as pd
+
+    if "inclusion_prob" not in frame:
+        return []
+    given = (_text(frame["inclusion_prob"]) != "").to_numpy()
+    numbers = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
+    wrong = given & ~((numbers > 0) & (numbers <= 1))
+    return [Problem(int(row), "inclusion_prob is not in (0, 1]") for row in wrong.nonzero()[0]]
+
+
+def _empty_keys(rows: pd.DataFrame) -> list[Problem]:
+    columns = ["item", "rater", *(["criterion"] if (rows["criterion"] != "").any() else [])]
+    return [
+        Problem(int(row), f"the {column} is empty")
+        for column in columns
+        for row in (rows[column] == "").to_numpy().nonzero()[0]
+    ]
+
+
+def _scored(
+    rows: pd.DataFrame, declared: Mapping[str, Scale], level: Level | None, problems: list[Problem]
+) -> dict[str, Scale]:
+    """Fill score, code, missing and out_of_range in place; the scale of each criterion."""
+    numbers, texts = _parsed(rows)
+    rows["missing"] = rows["applicable"].to_numpy() & (texts == "")
+    given = rows["applicable"].to_numpy() & (texts != "")
+    score, code, beyond = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int32), np.zeros(len(rows), bool)
+    scales = {}
+    human = rows["rater_kind"].isin([*HUMAN_KINDS, "adjudicator", "reference"]).to_numpy()
+    for criterion, index in rows.groupby("criterion", sort=True).indices.items():
+        index = index[given[index]]
+        scale = declared.get(str(criterion), declared.get("*"))
+        part = _Scores(index, numbers[index], texts[index], human[index], str(criterion))
+        try:
+            scale = part.scale(scale, level)
+        except TableError as error:
+            problems += error.problems
+            continue
+        scales[str(criterion)] = scale
+        score[index], code[index], beyond[index] = part.on(scale)
+        problems += part.off(scale, code[index], beyond[index])
+    rows["score"], rows["code"], rows["out_of_range"] = score, code, beyond
+    del rows["raw"]
+    return scales
+
+
+def _parsed(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Every score as a number (NaN when it is none) and as text ("" when missing)."""
+    import pandas as pd
+
+    raw = rows["raw"].where(rows["raw"].notna(), "")
+    codes, distinct = pd.factorize(raw)
+    texts = np.array(["" if str(v).strip() in MISSING else str(v).strip() for v in distinct], dtype=object)
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers[codes], texts[codes]
+
+
+class _Scores:
+    """The given scores of one criterion: rows (M,), numbers, texts and whether a person gave them."""
+
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        numbers: NDArray[np.float64],
+        texts: NDArray[Any],
+        human: NDArray[np.bool_],
+        criterion: str,
+    ) -> None:
+        self.rows, self.numbers, self.texts, self.human = rows, numbers, texts, human
+        self.name = f"criterion {criterion!r}: " if criterion else ""
+
+    def scale(self, declared: Scale | None, level: Level | None) -> Scale:
+        """The declared scale (interval ones widened by the values that occur), or the one the values make."""
+        if declared is None:
+            return self._occurring(level)
+        if declared.is_numeric and declared.level in ("interval", "ratio"):
+            low, high = declared.values.min(), declared.values.max()
+            inside = self._points()[(self._points() >= low) & (self._points() <= high)]
+            return Scale(tuple(map(float, np.union1d(declared.values, inside))), declared.level)
+        return declared
+
+    def _occurring(self, level: Level | None) -> Scale:
+        decisive = self.human if self.human.any() else np.ones(len(self.rows), bool)
+        textual = decisive & np.isnan(self.numbers)
+        if level not in (None, "nominal") or 0 < textual.sum() <= decisive.sum() / 2 and level is None:
+            self._refuse(textual, level)
+        if textual.any():
+            return scale_of(sorted(set(self.texts)), level or "nominal", declared=False)
+        return scale_of(self._points(), level or default_level(np.unique(self.numbers[decisive])), declared=False)
+
+    def _refuse(self, textual: NDArray[np.bool_], level: Level | None) -> None:
+        hint = f"the level is {level}" if level else "most of the others are (labels? say --level nominal)"
+        problems = [
+            Problem(int(row), f"{self.name}score {text!r} is not a number, but {hint}")
+            for row, text in zip(self.rows[textual], self.texts[textual], strict=True)
+        ]
+        if problems:
+            raise TableError(problems)
+
+    def _points(self) -> NDArray[np.float64]:
+        """Sorted distinct numbers; a judge's fractions are no points of a scale on which people give whole numbers."""
+        people = self.numbers[self.human & ~np.isnan(self.numbers)]
+        whole = people.size > 0 and bool((people == np.floor(people)).all())
+        numbers = self.numbers[~np.isnan(self.numbers)]
+        kept = numbers[numbers == np.floor(numbers)] if whole else numbers
+        return np.unique(kept)
+
+    def on(self, scale: Scale) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.bool_]]:
+        """(M,) score, code and out_of_range on the scale."""
+        if not scale.is_numeric:
+            order = {spelled(point): index for index, point in enumerate(scale.points)}
+            codes = np.array([order.get(text, -1) for text in self.texts], dtype=np.int32)
+            return np.full(len(codes), np.nan), codes, ~self.human & (codes < 0)
+        points = scale.values
+        position = np.clip(np.searchsorted(points, self.numbers), 0, max(len(points) - 1, 0))
+        hit = points[position] == self.numbers if len(points) else np.zeros(len(self.rows), bool)
+        beyond = ~((self.numbers >= points.min()) & (self.numbers <= points.max())) if len(points) else ~hit
+        return self.numbers, np.where(hit, position, -1).astype(np.int32), beyond & ~self.human
+
+    def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[Problem]:
+        """What a person gave and the scale does not have; a judge's text where numbers are due."""
+        stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
+        points = ", ".join(spelled(point) for point in scale.points[:12])
+        for row, text, number in zip(self.rows[stray], self.texts[stray], self.numbers[stray], strict=True):
+            missing_number = scale.is_numeric and bool(np.isnan(number))
+            fault = "is not a number" if missing_number else f"is not on the scale {points}"
+            yield Problem(int(row), f"{self.name}score {text!r} {fault}")
+
+
+def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, str | None]:
+    """Rows that repeat a rating word for word count once (and are told of); contradicting ones are problems."""
+    key = ["item_key", "rater", "criterion", "repeat"]
+    again = rows.duplicated(key, keep="first")
+    if not again.any():
+        return rows, None
+    same = rows.duplicated([*key, "code", "score", "applicable", "missing"], keep="first")
+    problems += [
+        Problem(int(row), f"rater {rater!r} already rated item {item!r} with another score")
+        for row, rater, item in rows.loc[again & ~same, ["row", "rater", "item"]].itertuples(index=False)
+    ]
+    return rows[~again].copy(), f"{int(same.sum())} rows repeat a rating with the same score; each rating counts once"
+
+
+def _contradictions(rows: pd.DataFrame) -> list[Problem]:
+    """An item belongs to one cluster, a rater is of one kind."""
+    problems = []
+    for owner, column, noun in (("item_key", "cluster", "item"), ("rater", "rater_kind", "rater")):
+        first = rows.groupby(owner, sort=False)[column].transform("first")
+        wrong = (rows[column] != first).to_numpy()
+        problems += [
+            Problem(int(row), f"{column} {here!r} contradicts {before!r} given earlier for the same {noun}")
+            for row, here, before in zip(rows["row"][wrong], rows[column][wrong], first[wrong], strict=True)
+        ]
+    return problems
