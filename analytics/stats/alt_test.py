@@ -82,7 +82,7 @@ def run(
 def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floats]:
     """W_f and W_h of judge (N,), humans (N, J) -> two (N, J) arrays of 0 and 1, NaN where j cannot be compared.
 
-    W_f = [S(judge) >= S(j)], W_h = [S(j) >= S(judge)], S taken over the item's raters other than j; ties count for both.
+    W_f = [S(judge) >= S(j)], W_h = [S(j) >= S(judge)], S over the item's raters other than j; ties count for both.
     """
     others = (~np.isnan(humans)).sum(axis=1, keepdims=True) - 1
     s_judge, s_human = (_accuracies if score == "accuracy" else _negative_rmse)(judge, humans, others)

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .confusion import counts
+from analytics.stats.confusion import counts
 
 Floats = NDArray[np.float64]
 
 _FLAT = 1e-14
 """Variance, in units of the squared range, below which a vector counts as constant: far under any real one."""
-_CELLS = 2_000_000
+BLOCK_CELLS = 2_000_000
 """Most numbers one block of resamples may hold at once (16 MB)."""
 
 
@@ -101,7 +101,7 @@ def _grid_concordance(w: Floats, kx: NDArray[np.intp], ky: NDArray[np.intp], sha
 def _pair_concordance(x: Floats, y: Floats, w: Floats) -> Floats:
     m = len(x)
     total = np.zeros(len(w))
-    step = max(1, _CELLS // max(m, 1))
+    step = max(1, BLOCK_CELLS // max(m, 1))
     for start in range(0, m, step):
         rows = slice(start, start + step)
         signs = np.sign(x[rows, None] - x) * np.sign(y[rows, None] - y)
@@ -123,7 +123,7 @@ def _groups(ordered: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _blocks(w: Floats, width: int) -> Iterator[Floats]:
-    step = max(1, _CELLS // max(width, 1))
+    step = max(1, BLOCK_CELLS // max(width, 1))
     for start in range(0, len(w), step):
         yield w[start : start + step]
 

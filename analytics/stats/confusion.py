@@ -70,14 +70,6 @@ def f1_weighted(c: Floats) -> Floats:
     return _over(np.where(support > 0, support * each, 0.0).sum(axis=1), support.sum(axis=1))
 
 
-def kappa_weights(points: Floats, variant: str) -> Floats:
-    """Agreement weights (q, q) of scale points (q,): unweighted identity, linear or quadratic on the points."""
-    if variant == "unweighted":
-        return np.eye(len(points))
-    distance = abs(points[:, None] - points) / (np.ptp(points) or 1.0)
-    return 1 - distance if variant == "linear" else 1 - distance**2
-
-
 def cohen_kappa(c: Floats, weights: Floats) -> Floats:
     """Cohen's kappa (R, q, q), agreement weights (q, q) -> (R,); undefined (NaN) when only one label is used.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from .estimate import Estimate
+from analytics.stats.estimate import Estimate
 
 FEW_DISCORDANT = 25
 """Below this many discordant items the mid-p variant is the default, from there the plain chi-square."""

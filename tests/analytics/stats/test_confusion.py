@@ -5,6 +5,7 @@ import pytest
 from sklearn import metrics
 
 from analytics.stats import confusion as cm
+from analytics.stats.scales import agreement_weights, scale_of
 
 RNG = np.random.default_rng(2)
 REFERENCE, JUDGE = RNG.integers(0, 4, 200), RNG.integers(0, 3, 200)
@@ -30,16 +31,11 @@ def test_figures_match_scikit_learn():
     assert cm.adjacent(c)[0] == pytest.approx(np.mean(abs(REFERENCE - JUDGE) <= 1))
 
 
-@pytest.mark.parametrize("variant", ["unweighted", "linear", "quadratic"])
-def test_kappa_matches_scikit_learn(variant):
-    oracle = metrics.cohen_kappa_score(REFERENCE, JUDGE, weights=None if variant == "unweighted" else variant)
-    assert cm.cohen_kappa(matrix(), cm.kappa_weights(np.arange(4.0), variant))[0] == pytest.approx(oracle)
-
-
-def test_kappa_weights_follow_the_values_of_the_points_not_their_ranks():
-    # Points 0, 1, 10: one step from 0 to 1 loses a tenth of the width linearly, a hundredth quadratically.
-    assert cm.kappa_weights(np.array([0.0, 1.0, 10.0]), "linear")[0] == pytest.approx([1, 0.9, 0])
-    assert cm.kappa_weights(np.array([0.0, 1.0, 10.0]), "quadratic")[0] == pytest.approx([1, 0.99, 0])
+@pytest.mark.parametrize("weighting", ["identity", "linear", "quadratic"])
+def test_kappa_matches_scikit_learn(weighting):
+    oracle = metrics.cohen_kappa_score(REFERENCE, JUDGE, weights=None if weighting == "identity" else weighting)
+    weights = agreement_weights(scale_of(range(4)), weighting)
+    assert cm.cohen_kappa(matrix(), weights)[0] == pytest.approx(oracle)
 
 
 def test_one_label_only_leaves_kappa_undefined_and_its_f1_perfect():

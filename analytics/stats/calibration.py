@@ -1,0 +1,235 @@
+"""The judge against the panel, cell by cell, with cluster bootstrap intervals (METHODS 3).
+
+``report(table, judge="gpt")`` returns a list of ``CellEstimate``: for every cell MAE, RMSE, bias, Pearson, Spearman,
+Kendall tau-b, accuracy (exact and adjacent), weighted F1, F1 / precision / recall of each label, Cohen's kappa
+(unweighted, linear, quadratic), each with an interval or the reason there is none, then the counts of what was left
+out: ``out_of_range`` judge scores and items ``without_reference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import resampling
+from analytics.stats.confusion import confusion
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.figures import Figure, figures, inapplicable, values
+from analytics.stats.intervals import Interval, percentile
+from analytics.stats.meeting import Meeting, meet, snapped
+from analytics.stats.resampling import Units
+from analytics.stats.scales import Scale
+from analytics.stats.tables import RatingsTable, cells
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+REFERENCES = ("mode", "median", "mean", "each")
+COUNTS = ("out_of_range", "without_reference")
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    reference: str | None = None,
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Every calibration figure of one judge in every cell of the table.
+
+    Parameters
+    ----------
+    reference : "mode", "median", "mean" or "each"; by default the mode, on interval scales the mean. Items whose mode
+        is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator in turn
+        and averages the annotators' figures.
+    raters : the annotators that make the panel, all by default.
+    statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default.
+    bootstrap : resamples of clusters; 0 gives values without intervals.
+
+    Returns
+    -------
+    One ``CellEstimate`` per figure. ``n_items`` counts the items compared, ``n_raters`` the annotators,
+    ``n_ratings`` the human scores behind the reference, ``n_missing`` the items left out.
+    """
+    found = []
+    for cell in cells(table, by=by, pool=pool):
+        rule = reference or default_reference(cell.scale)
+        meeting = meet(cell, judge, raters=raters)
+        estimates = calibrate(
+            meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
+        )
+        found += [CellEstimate(estimate=e, cell=cell.key, judge=judge, reference=rule) for e in estimates]
+    return found
+
+
+def default_reference(scale: Scale) -> str:
+    """The panel's mode, or its mean where scores are distances."""
+    return "mean" if scale.level in ("interval", "ratio") else "mode"
+
+
+def calibrate(
+    meeting: Meeting,
+    *,
+    rule: str,
+    statistics: Sequence[str] | None = None,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[Estimate]:
+    """The figures of one meeting of judge and panel."""
+    chosen = figures(meeting.scale, statistics)
+    faced = face(meeting, rule)
+    kernel = faced.kernel(chosen, meeting.scale)
+    units = faced.units()
+    point = kernel(units.pattern_totals[None, :])[:, 0]
+    intervals = _intervals(kernel, units, len(chosen), bootstrap, confidence, seed)
+    estimates = [
+        _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
+        for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
+    ]
+    wanted = COUNTS if statistics is None else statistics
+    return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Faced:
+    """Judge scores and reference labels side by side, (M,) each.
+
+    ``part`` (M,) is 0 everywhere, or the annotator whose scores are the reference (rule ``each``).
+    """
+
+    judge: Floats
+    reference: Floats
+    part: Codes
+    cluster: Codes
+    n_items: int
+    n_ratings: int
+    n_without_reference: int
+    n_left_out: int
+
+    def units(self) -> Units:
+        """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
+        return Units.of(self._patterns()[1], self.cluster)
+
+    def kernel(self, chosen: Sequence[Figure], scale: Scale) -> resampling.Statistic:
+        """The chosen figures as a function of pattern weights (b, P) -> (F, b), averaged over parts."""
+        patterns, _ = self._patterns()
+        part, x, y = patterns.T
+        parts = [np.flatnonzero(part == one) for one in np.unique(part)] or [np.empty(0, dtype=np.intp)]
+
+        def statistic(weights: Floats) -> Floats:
+            each = np.array([values(chosen, x[p], y[p], weights[:, p], scale) for p in parts])
+            defined = ~np.isnan(each)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean: Floats = np.where(defined, each, 0).sum(axis=0) / defined.sum(axis=0)
+            return mean
+
+        return statistic
+
+    def _patterns(self) -> tuple[Floats, Codes]:
+        rows = np.column_stack([self.part, self.judge, self.reference]).astype(np.float64)
+        patterns, index = np.unique(rows, axis=0, return_inverse=True)
+        return patterns, index.reshape(-1)
+
+
+def face(meeting: Meeting, rule: str) -> Faced:
+    """The judge's scores beside the reference labels that a rule makes of the panel's."""
+    judged = ~np.isnan(meeting.judge)
+    if rule == "each":
+        item, part = np.nonzero(~np.isnan(meeting.humans) & judged[:, None])
+        label = meeting.humans[item, part]
+    else:
+        labels = panel_labels(meeting, rule)
+        item = np.flatnonzero(judged & ~np.isnan(labels))
+        part, label = np.zeros(len(item), dtype=np.intp), labels[item]
+    used = np.unique(item)
+    rated = meeting.n_human > 0
+    tied = int((rated & judged).sum()) - len(used)
+    return Faced(
+        meeting.judge[item], label, part, meeting.cluster[item], len(used), int(meeting.n_human[used].sum()), tied,
+        int((rated | judged).sum()) - len(used),
+    )  # fmt: skip
+
+
+def panel_labels(meeting: Meeting, rule: str) -> Floats:
+    """(N,) reference label of each item, NaN where the panel gave no score or its mode is tied."""
+    rated = meeting.n_human > 0
+    labels = np.full(len(rated), np.nan)
+    if rule == "mode":
+        counts = _point_counts(meeting)
+        top = counts.max(axis=1, initial=0)
+        settled = rated & ((counts == top[:, None]).sum(axis=1) == 1)
+        labels[settled] = meeting.scale.values[counts[settled].argmax(axis=1)]
+    else:
+        summary = np.nanmedian if rule == "median" else np.nanmean
+        labels[rated] = summary(meeting.humans[rated], axis=1)
+    return labels
+
+
+def _point_counts(meeting: Meeting) -> Codes:
+    """(N, q) how many annotators gave each point."""
+    item, rater = np.nonzero(~np.isnan(meeting.humans))
+    q = meeting.scale.q
+    flat = item * q + meeting.human_codes()[item, rater]
+    counts: Codes = np.bincount(flat, minlength=len(meeting.humans) * q).reshape(len(meeting.humans), q)
+    return counts
+
+
+def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
+    """(q, q) counts of reference label (rows) against judge label (columns), both rounded half up to the scale."""
+    faced = face(meeting, rule)
+    reference, judge = (snapped(x, meeting.scale) for x in (faced.reference, faced.judge))
+    return confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0].astype(np.int64)
+
+
+def _intervals(
+    kernel: resampling.Statistic, units: Units, n: int, resamples: int, confidence: float, seed: int
+) -> list[Interval]:
+    if not resamples:
+        return [Interval(interval_reason="no resampling was asked for")] * n
+    if units.n < 2:
+        return [Interval(interval_reason="an interval needs two units to resample")] * n
+    rng = np.random.default_rng(seed)
+    return [
+        percentile(row, confidence=confidence)
+        for row in resampling.resampled(kernel, units, resamples=resamples, rng=rng)
+    ]
+
+
+def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:
+    counts: dict[str, Any] = {
+        "level": meeting.scale.level,
+        "n_items": faced.n_items,
+        "n_raters": len(meeting.annotators),
+        "n_ratings": faced.n_ratings,
+        "n_missing": faced.n_left_out,
+    }
+    if np.isnan(value):
+        reason = inapplicable(figure, meeting.scale) or (figure.undefined if faced.n_items else _nothing(meeting))
+        return Estimate(statistic=figure.statistic, variant=figure.variant, value=None, reason=reason, **counts)
+    estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, **counts)
+    return estimate.with_(**interval.as_changes())
+
+
+def _nothing(meeting: Meeting) -> str:
+    if np.isnan(meeting.judge).all():
+        return "the judge scored no item here"
+    return "no item has both a judge score and a reference label"
+
+
+def _counts(meeting: Meeting, faced: Faced) -> list[Estimate]:
+    counted = (meeting.n_out_of_range, faced.n_without_reference)
+    return [
+        Estimate(statistic=name, value=float(n), n_items=faced.n_items, n_raters=len(meeting.annotators))
+        for name, n in zip(COUNTS, counted, strict=True)
+    ]

@@ -1,0 +1,87 @@
+"""A judge meets the panel: both on the items of one cell, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.scales import Scale
+from analytics.stats.tables import HUMAN_KINDS, Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Scores of one judge and of a panel on N items, NaN where missing.
+
+    ``judge`` (N,): its first repeat, fractions kept, values beyond the scale left out and counted in
+    ``n_out_of_range``. ``humans`` (N, J): one column per name in ``annotators``. ``cluster`` (N,): what is resampled.
+    Text points stand as their place on the scale.
+    """
+
+    judge: Floats
+    humans: Floats
+    cluster: Codes
+    annotators: tuple[str, ...]
+    scale: Scale
+    rows: pd.DataFrame
+    n_out_of_range: int = 0
+
+    @property
+    def n_human(self) -> Codes:
+        """(N,) how many annotators scored each item."""
+        return np.asarray((~np.isnan(self.humans)).sum(axis=1), dtype=np.intp)
+
+    def human_codes(self) -> NDArray[np.int16]:
+        """(N, J) place of each human score on the scale, -1 where missing."""
+        codes = np.searchsorted(self.scale.values, np.nan_to_num(self.humans, nan=self.scale.values[0]))
+        return np.where(np.isnan(self.humans), -1, codes).astype(np.int16)
+
+
+def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meeting:
+    """The judge and the annotators (or those of ``raters``) on every item of the cell that either scored."""
+    import pandas as pd
+
+    frame = cell.frame[(cell.frame["repeat"] == cell.frame["first_repeat"]).to_numpy()]
+    is_judge = (frame["rater"] == judge).to_numpy()
+    is_human = frame["rater_kind"].isin(HUMAN_KINDS).to_numpy() & ~is_judge
+    if raters is not None:
+        is_human &= frame["rater"].isin(list(raters)).to_numpy()
+    is_here = is_judge | is_human
+    frame, is_judge, is_human = frame[is_here], is_judge[is_here], is_human[is_here]
+    item, _ = pd.factorize(pd.MultiIndex.from_frame(frame[["item_key", "criterion"]]))
+    n = int(item.max()) + 1 if item.size else 0
+    first = np.zeros(n, dtype=np.intp)
+    first[item[::-1]] = np.arange(len(item))[::-1]
+    score = _numbers(frame, cell.scale)
+    judge_score = np.full(n, np.nan)
+    judge_score[item[is_judge]] = score[is_judge]
+    rater, names = pd.factorize(frame["rater"].to_numpy()[is_human], sort=True)
+    humans = np.full((n, len(names)), np.nan)
+    humans[item[is_human], rater] = score[is_human]
+    cluster, _ = pd.factorize(frame["cluster"].to_numpy()[first])
+    beyond = int((frame["out_of_range"].to_numpy() & is_judge).sum())
+    rows = frame.iloc[first].reset_index(drop=True)
+    return Meeting(judge_score, humans, cluster, tuple(map(str, names)), cell.scale, rows, beyond)
+
+
+def snapped(x: Floats, scale: Scale) -> Codes:
+    """Place on the scale of the point nearest to each value (m,), halves upwards."""
+    points = scale.values
+    return np.searchsorted((points[1:] + points[:-1]) / 2, x, side="right")
+
+
+def _numbers(frame: pd.DataFrame, scale: Scale) -> Floats:
+    """Each row's score as a number on the scale, NaN when missing, not applicable or out of range."""
+    score = frame["score"].to_numpy() if scale.is_numeric else frame["code"].to_numpy().astype(np.float64)
+    given = ~frame["out_of_range"].to_numpy() & ~frame["missing"].to_numpy() & frame["applicable"].to_numpy()
+    return np.where(given, score, np.nan)

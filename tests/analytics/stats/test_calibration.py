@@ -1,0 +1,140 @@
+"""The judge against the panel: worked by hand, against scikit-learn and scipy, and the edge rulings."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics
+
+from analytics.stats import calibration, tables
+from analytics.stats.meeting import meet
+from analytics.stats.scales import scale_of
+from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
+
+NAN = np.nan
+
+
+def figures_of(table, **options):
+    """{(statistic, variant): estimate} of a table with one cell."""
+    cells = calibration.report(table, judge="gpt", **({"bootstrap": 0} | options))
+    return {(c.estimate.statistic, c.estimate.variant): c.estimate for c in cells}
+
+
+def noisy(n=150, seed=8):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, n)
+    humans = np.where(rng.random((n, 3)) < 0.7, truth[:, None], rng.integers(0, 4, (n, 3))).astype(float)
+    return humans, np.where(rng.random(n) < 0.6, truth, rng.integers(0, 4, n)).astype(float)
+
+
+def test_four_items_worked_by_hand():
+    # Modes 2, 0, tie, 3; judge 1.5, 0, 2, 5 (beyond the scale). Two items stay: errors -.5 and 0.
+    table = panel_table([[2, 2, 1], [0, 0, 3], [0, 1, NAN], [3, 3, 3]], [1.5, 0, 2, 5])
+    found = figures_of(table)
+    assert found["mae", None].value == 0.25
+    assert found["bias", None].value == -0.25
+    assert found["rmse", None].value == pytest.approx(np.sqrt(0.125))
+    assert found["accuracy", None].value == 1  # 1.5 is rounded half up to 2
+    assert found["out_of_range", None].value == 1
+    assert found["without_reference", None].value == 1
+    assert (found["mae", None].n_items, found["mae", None].n_ratings, found["mae", None].n_missing) == (2, 6, 2)
+
+
+def test_figures_match_scikit_learn_and_scipy():
+    humans, judge = noisy()
+    table = panel_table(humans, judge)
+    meeting = meet(next(tables.cells(table)), "gpt")
+    labels = calibration.panel_labels(meeting, "mode")
+    kept = ~np.isnan(labels)
+    y, x = labels[kept], meeting.judge[kept]
+    found = figures_of(table)
+    assert found["mae", None].value == pytest.approx(metrics.mean_absolute_error(y, x))
+    assert found["f1_weighted", None].value == pytest.approx(metrics.f1_score(y, x, average="weighted"))
+    assert found["cohen_kappa", "quadratic"].value == pytest.approx(
+        metrics.cohen_kappa_score(y.astype(int), x.astype(int), weights="quadratic")
+    )
+    assert found["kendall_tau_b", None].value == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert found["spearman", None].value == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found["pearson", None].value == pytest.approx(stats.pearsonr(x, y).statistic)
+
+
+def test_the_mean_is_the_default_reference_of_an_interval_scale():
+    table = panel_table([[10, 20], [30, 50], [0, 100]], [15, 30, 60], scale=scale_of([0, 100], "interval"))
+    (first, *_) = calibration.report(table, judge="gpt", bootstrap=0)
+    assert first.reference == "mean"
+    assert first.estimate.value == pytest.approx((0 + 10 + 10) / 3)
+
+
+def test_each_averages_over_annotators():
+    # Against h1 (0, 1): errors 0, 1; against h2 (2, NaN): error 2. MAE (.5 + 2) / 2.
+    table = panel_table([[0, 2], [1, NAN]], [0, 2])
+    assert figures_of(table, reference="each")["mae", None].value == 1.25
+
+
+def test_intervals_hold_the_value_and_repeat_with_the_seed():
+    table = panel_table(*noisy())
+    first, second = (figures_of(table, bootstrap=300) for _ in range(2))
+    assert first == second
+    for estimate in first.values():
+        if estimate.low is not None:
+            assert estimate.low <= estimate.value <= estimate.high
+            assert (estimate.confidence, estimate.method) == (0.95, "bootstrap percentile")
+
+
+def test_clusters_are_resampled_whole():
+    # Every item copied ten times into one cluster: the interval must be that of the 40 originals, not of 400 items.
+    humans, judge = noisy(40)
+    alone = figures_of(panel_table(humans, judge), bootstrap=2000)["mae", None]
+    copies = figures_of(
+        panel_table(np.repeat(humans, 10, axis=0), np.repeat(judge, 10), cluster=np.repeat(np.arange(40), 10)),
+        bootstrap=2000,
+    )["mae", None]
+    assert copies.value == pytest.approx(alone.value)
+    assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.15)
+
+
+def test_a_constant_judge_has_errors_but_no_correlation():
+    found = figures_of(panel_table([[0, 0], [1, 1], [3, 3]], [1, 1, 1]))
+    assert found["mae", None].value == 1
+    for name in ("pearson", "spearman", "kendall_tau_b"):
+        assert found[name, None].value is None
+        assert "vary" in found[name, None].reason
+    assert found["precision", "0"].reason == "the judge never gives this label"
+
+
+def test_one_label_only_leaves_kappa_undefined():
+    found = figures_of(panel_table([[2, 2], [2, 2]], [2, 2]))
+    assert found["cohen_kappa", "linear"].reason == "only one label is used"
+    assert found["accuracy", None].value == 1
+
+
+def test_text_labels_have_figures_of_labels_only():
+    table = panel_table([["yes", "yes"], ["no", "no"], ["no", "no"]], ["yes", "no", "yes"], scale=None)
+    found = figures_of(table)
+    assert found["accuracy", None].value == pytest.approx(2 / 3)
+    assert found["f1", "yes"].value == pytest.approx(2 / 3)
+    assert "nominal" in found["mae", None].reason
+    assert "nominal" in found["cohen_kappa", "linear"].reason
+
+
+def test_a_judge_that_scored_nothing_in_a_cell_is_said():
+    table = panel_table([[1, 1], [2, 2]], [1, None], language=["et", "fi"])
+    reasons = {
+        c.cell["language"]: c.estimate.reason for c in calibration.report(table, judge="gpt", statistics=["mae"])
+    }
+    assert reasons == {"et": None, "fi": "the judge scored no item here"}
+
+
+def test_repeats_of_the_judge_count_once():
+    table = panel_table([[1, 1]], [1])
+    import pandas as pd
+
+    again = table.frame.assign(repeat=0)[["item", "rater", "rater_kind", "score", "repeat"]]
+    extra = pd.DataFrame([{"item": "i0", "rater": "gpt", "rater_kind": "judge", "score": 3.0, "repeat": 1}])
+    both = tables.ratings_table(pd.concat([again, extra]), scales={"*": ZERO_TO_THREE})
+    assert figures_of(both)["mae", None].value == 0
+
+
+def test_confusion_matrix_counts_reference_in_rows():
+    table = panel_table([[0, 0], [0, 0], [3, 3]], [0, 1, 3])
+    matrix = calibration.confusion_matrix(meet(next(tables.cells(table)), "gpt"), rule="mode")
+    assert matrix.tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
