@@ -1,0 +1,243 @@
+"""The demo's content holds what its README promises: a complete crossing, one rubric in five languages, honest ratings."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import panelbench
+import pytest
+import yaml
+
+CONTENT = Path(panelbench.__file__).parent / "demo" / "content"
+LANGUAGES = ("en", "et", "es-MX", "ar", "ja")
+GENERATORS = ("atlas-1", "birch-2", "cedar-mini")
+SCENARIOS = ("late-parcel", "double-charge", "hotel-change")
+LEFT_TO_DO = "hotel-change"
+
+
+def _document(name: str) -> Any:
+    return yaml.safe_load((CONTENT / name).read_text(encoding="utf-8"))
+
+
+DIALOGUES: list[dict[str, Any]] = [
+    json.loads(line)
+    for language in LANGUAGES
+    for line in (CONTENT / f"dialogues.{language}.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+RUBRIC: dict[str, Any] = _document("rubric.yaml")
+CRITERIA: dict[str, dict[str, Any]] = {
+    criterion["key"]: criterion for criterion in RUBRIC["criteria"]
+}
+PANELS: dict[str, list[dict[str, Any]]] = {
+    panel["language"]: panel["seats"] for panel in _document("panel.yaml")["panels"]
+}
+with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as lines:
+    RATINGS: list[dict[str, str]] = list(csv.DictReader(lines))
+
+
+def _texts(dialogue: dict[str, Any]) -> Iterator[str]:
+    yield dialogue["title"]
+    for turn in dialogue["turns"]:
+        yield turn["text"]
+        if "name" in turn:
+            yield turn["name"]
+
+
+def _first_strong(text: str) -> str:
+    """The bidirectional class that sets the direction of a line: ``L``, ``R`` or ``AL`` (``""``: figures only)."""
+    classes = (unicodedata.bidirectional(character) for character in text)
+    return next((each for each in classes if each in {"L", "R", "AL"}), "")
+
+
+def _scores(criterion: str, language: str) -> np.ndarray:
+    """Raters x items; NaN where missing or not applicable."""
+    given = {
+        (row["rater"], row["item"]): row["score"]
+        for row in RATINGS
+        if row["criterion"] == criterion
+    }
+    items = [
+        dialogue["id"] for dialogue in DIALOGUES if dialogue["language"] == language
+    ]
+    raters = [seat["pseudonym"] for seat in PANELS[language]]
+    return np.array(
+        [
+            [
+                float(given.get((rater, item), "nan").replace("N/A", "nan"))
+                for item in items
+            ]
+            for rater in raters
+        ]
+    )
+
+
+def test_every_scenario_is_told_by_every_generator_in_every_language() -> None:
+    found = [
+        (each["scenario"], each["generator"], each["language"]) for each in DIALOGUES
+    ]
+    assert sorted(found) == sorted(product(SCENARIOS, GENERATORS, LANGUAGES))
+    assert [each["id"] for each in DIALOGUES] == ["/".join(place) for place in found]
+
+
+def test_dialogues_of_a_scenario_share_their_attributes() -> None:
+    kinds = {
+        (each["scenario"], *sorted(each["attributes"].items())) for each in DIALOGUES
+    }
+    assert len(kinds) == len(SCENARIOS)
+
+
+@pytest.mark.parametrize("dialogue", DIALOGUES, ids=lambda each: each["id"])
+def test_customer_and_agent_take_turns(dialogue: dict[str, Any]) -> None:
+    speakers = [turn["speaker"] for turn in dialogue["turns"]]
+    assert 4 <= len(speakers) <= 8
+    assert speakers == ["customer", "agent"] * (len(speakers) // 2)
+    assert all(text == text.strip() != "" for text in _texts(dialogue))
+
+
+def test_no_text_names_its_generator() -> None:
+    stems = re.compile(
+        "|".join(name.split("-")[0] for name in GENERATORS), re.IGNORECASE
+    )
+    assert not [
+        text for each in DIALOGUES for text in _texts(each) if stems.search(text)
+    ]
+
+
+def test_arabic_runs_from_right_to_left_and_nothing_else_does() -> None:
+    directions = {
+        (each["language"] == "ar", _first_strong(text))
+        for each in DIALOGUES
+        for text in _texts(each)
+    }
+    assert directions - {(True, ""), (False, "")} == {(True, "AL"), (False, "L")}
+
+
+def test_every_arabic_dialogue_that_names_an_order_turns_direction_inside_a_line() -> (
+    None
+):
+    arabic = [
+        each
+        for each in DIALOGUES
+        if each["language"] == "ar" and each["scenario"] != "double-charge"
+    ]
+    assert all(
+        re.search(r"\b[A-Z]{2}-\d+", each["turns"][0]["text"]) for each in arabic
+    )
+
+
+def test_the_rubric_speaks_every_language_in_every_place() -> None:
+    incomplete: list[str] = []
+
+    def look(node: Any, place: str) -> None:
+        if isinstance(node, list):
+            node = dict(enumerate(node))
+        if isinstance(node, dict):
+            if "en" in node and set(node) != set(LANGUAGES):
+                incomplete.append(place)
+            for key, inner in node.items():
+                look(inner, f"{place}/{key}")
+        elif node is None or node == "":
+            incomplete.append(place)
+
+    look(RUBRIC, "")
+    assert incomplete == []
+
+
+@pytest.mark.parametrize("key", CRITERIA)
+def test_every_point_has_its_anchor_and_reason(key: str) -> None:
+    criterion = CRITERIA[key]
+    assert list(criterion["anchors"]) == criterion["scale"]["points"]
+    for words in criterion["anchors"].values():
+        assert all(set(anchor) == {"text", "reason"} for anchor in words.values())
+    for examples in criterion.get("examples", {}).values():
+        assert all(
+            example["score"] in criterion["scale"]["points"] for example in examples
+        )
+
+
+def test_one_rationale_at_most_is_asked_for_while_scoring() -> None:
+    rules = [criterion["rationale"]["rule"] for criterion in CRITERIA.values()]
+    assert [rule for rule in rules if rule.startswith("required")] == [
+        "required_except_best"
+    ]
+
+
+def test_three_annotators_sit_on_each_panel() -> None:
+    seats = [seat for each in PANELS.values() for seat in each]
+    assert {language: len(each) for language, each in PANELS.items()} == dict.fromkeys(
+        LANGUAGES, 3
+    )
+    assert (
+        len({seat["pseudonym"] for seat in seats})
+        == len({seat["email"] for seat in seats})
+        == len(seats)
+    )
+    assert all(
+        seat["languages"] == [language]
+        for language, each in PANELS.items()
+        for seat in each
+    )
+    assert all(seat["email"].endswith("@demo.panelbench.test") for seat in seats)
+
+
+def test_only_the_first_annotator_of_each_panel_has_work_left() -> None:
+    expected = [
+        (seat["pseudonym"], each["id"], criterion)
+        for language, seats in PANELS.items()
+        for seat in seats
+        for each in DIALOGUES
+        for criterion in CRITERIA
+        if each["language"] == language
+        and not (seat is seats[0] and each["scenario"] == LEFT_TO_DO)
+    ]
+    assert sorted(
+        (row["rater"], row["item"], row["criterion"]) for row in RATINGS
+    ) == sorted(expected)
+
+
+def test_every_score_is_on_its_scale() -> None:
+    for row in RATINGS:
+        criterion = CRITERIA[row["criterion"]]
+        allowed = [str(point) for point in criterion["scale"]["points"]] + [
+            "N/A"
+        ] * criterion["not_applicable"]
+        assert row["score"] in allowed, row
+
+
+def test_rationales_are_given_where_the_rule_asks_for_them() -> None:
+    for row in RATINGS:
+        criterion = CRITERIA[row["criterion"]]
+        rule, words = criterion["rationale"].values()
+        best = str(criterion["scale"]["points"][-1])
+        if rule == "required_except_best" and row["score"] not in {best, "N/A"}:
+            assert len(row["rationale"].split()) >= words, row
+        assert not (rule == "never" and row["rationale"]), row
+
+
+def test_the_panels_agree_except_on_japanese_fluency() -> None:
+    alphas = {
+        (criterion, language): krippendorff.alpha(
+            _scores(criterion, language), level_of_measurement="ordinal"
+        )
+        for criterion, language in product(CRITERIA, LANGUAGES)
+    }
+    assert alphas.pop(("fluency", "ja")) < 0.25
+    assert all(0.4 < alpha < 0.85 for alpha in alphas.values())
+
+
+def test_both_judges_say_that_they_are_simulated() -> None:
+    judges = _document("judges.yaml")["judges"]
+    assert {judge["provider"] for judge in judges} == {"simulated"}
+    assert all("simulated" in judge["name"] for judge in judges)
+    assert {judge["variant"]["grouping"] for judge in judges} == {"compound", "single"}
