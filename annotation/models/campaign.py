@@ -142,19 +142,32 @@ class Assignment(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["duty", "position"], condition=Q(state="open"), name="assignment_queue"),
-            models.Index(fields=["leased_until"], condition=Q(state="leased"), name="assignment_leases"),
-            models.Index(fields=["annotator", "duty", "state"], name="assignment_by_annotator"),
+            models.Index(fields=["duty", "position", "slot"], condition=Q(state="open"), name="assignment_queue"),
+            models.Index(fields=["duty", "leased_until"], condition=Q(state="leased"), name="assignment_leases"),
+            models.Index(fields=["annotator", "duty", "state", "position"], name="assignment_by_annotator"),
         ]
 
 
 class Draft(models.Model):
-    """What an annotator has entered and not yet submitted; gone with the submission."""
+    """What an annotator has entered on an item and not yet submitted; gone with the submission.
 
-    assignment = models.OneToOneField(Assignment, on_delete=models.CASCADE, related_name="draft")
+    `key` is that of the lease it was entered under: when somebody else took the slot after the lease ran out, the draft
+    stays with the one who wrote it, and tells a late submission from one that never was.
+    """
+
+    duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")
+    item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField()
     answers = models.JSONField(default=dict)
     seconds = models.FloatField(default=0)
     saved_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["duty", "item", "annotator"], name="draft_once"),
+            models.UniqueConstraint(fields=["key"], name="draft_key_unique"),
+        ]
 
 
 class Skip(models.Model):
@@ -172,14 +185,18 @@ class Skip(models.Model):
 
 class Annotation(models.Model):
     """A submitted assignment, or an imported rater's work on one item. Append-only: a revision is a new row, and the
-    row it replaces gets `superseded_at`.
+    row it replaces gets `superseded_at`. `key` is the lease's, so that a repeated submission finds what it stored.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
-    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
-    assignment = models.ForeignKey(Assignment, null=True, on_delete=models.PROTECT, related_name="annotations")
-    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    # The constraints and the index below begin with these columns: a second index would only slow the submission.
+    annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+", db_index=False)
+    assignment = models.ForeignKey(
+        Assignment, null=True, on_delete=models.PROTECT, related_name="annotations", db_index=False
+    )
+    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    key = models.UUIDField(null=True)
     revision = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(null=True)
     submitted_at = models.DateTimeField(default=timezone.now)
@@ -192,11 +209,14 @@ class Annotation(models.Model):
                 fields=["assignment"], condition=Q(superseded_at=None), name="annotation_current_once"
             ),
             models.UniqueConstraint(fields=["intake", "item", "annotator"], name="annotation_imported_once"),
+            models.UniqueConstraint(fields=["key"], name="annotation_key_unique"),
             models.CheckConstraint(
-                condition=Q(assignment__isnull=False, intake=None) | Q(assignment=None, intake__isnull=False),
+                condition=Q(assignment__isnull=False, key__isnull=False, intake=None)
+                | Q(assignment=None, key=None, intake__isnull=False),
                 name="annotation_has_one_origin",
             ),
         ]
+        indexes: ClassVar = [models.Index(fields=["annotator", "id"], name="annotation_by_annotator")]
 
 
 class Rating(models.Model):
@@ -207,7 +227,7 @@ class Rating(models.Model):
         NOT_APPLICABLE = "na", _("Not applicable")
         STOPPED = "stopped", _("Stopped")
 
-    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings")
+    annotation = models.ForeignKey(Annotation, on_delete=models.PROTECT, related_name="ratings", db_index=False)
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     status = models.CharField(max_length=7, choices=Status, default=Status.SCORED)
     score = models.FloatField(null=True)
