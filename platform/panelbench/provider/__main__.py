@@ -1,0 +1,58 @@
+"""The command line of the simulated provider."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from panelbench.provider.misbehaviour import KINDS
+from panelbench.provider.server import Provider
+
+
+def main() -> None:
+    """Serve until SIGINT or SIGTERM. The first line printed is the base URL to give to a client."""
+    arguments = _arguments()
+    provider = Provider(seed=arguments.seed, latency=arguments.latency, rates=dict(arguments.fault_rate))
+    asyncio.run(_serve(provider, arguments.host, arguments.port))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m panelbench.provider", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8901, help="0 takes a free one")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds per reply")
+    parser.add_argument(
+        "--fault-rate",
+        type=_rate,
+        action="append",
+        default=[],
+        metavar="KIND=SHARE",
+        help=f"may be repeated, e.g. rate_limit=0.02; kinds: {', '.join(KINDS)}",
+    )
+    return parser.parse_args()
+
+
+def _rate(text: str) -> tuple[str, float]:
+    kind, _, share = text.partition("=")
+    if kind not in KINDS:
+        raise argparse.ArgumentTypeError(f"unknown kind {kind!r}")
+    return kind, float(share)
+
+
+async def _serve(provider: Provider, host: str, port: int) -> None:
+    server = await asyncio.start_server(provider.converse, host, port, backlog=1024)
+    address = server.sockets[0].getsockname()
+    print(f"http://{address[0]}:{address[1]}/v1", flush=True)
+    print("Simulated provider: every reply is made up.", file=sys.stderr, flush=True)
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
+    server.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""The simulated provider itself: who asked what, what was answered, and how badly to behave."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import math
+import struct
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from random import Random
+from typing import Any, Final
+
+import orjson
+
+from panelbench.provider import asked, misbehaviour
+from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, answer
+from panelbench.provider.wire import Request, Response, read_request, write_response
+
+_CREATED: Final = 1_767_225_600  # 1 January 2026: replies don't depend on the clock
+_DIMENSIONS: Final = 64
+_SERVED: Final = "2026-01"
+
+
+class _Dropped(Exception):
+    """The connection is to be cut without a reply."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a test can hold a run against. ``prompts`` counts the completions sent for each request body."""
+
+    requests: int = 0
+    answered: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    peak_in_flight: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    misbehaviours: Counter[str] = field(default_factory=Counter)
+    prompts: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts under their own names; keys as text."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        return plain | {"statuses": {str(status): count for status, count in self.statuses.items()}}
+
+
+class Provider:
+    """One simulated endpoint. All state lives in one process and one event loop."""
+
+    def __init__(self, *, seed: int = 7, latency: float = 0.05, rates: Mapping[str, float] | None = None) -> None:
+        self.seed = seed
+        self.latency = latency
+        self.slowness = 10.0
+        self.rates = dict(rates or {})
+        self.required_key = ""
+        self.counts = Counts()
+        self._scripted: deque[str] = deque()
+        self._turn = 0
+        self._luck = Random(seed)
+        self._routes: dict[tuple[str, str], Callable[[Request], Response]] = {
+            ("GET", "/healthz"): lambda _: Response({"status": "ok", "simulated": True}),
+            ("GET", "/v1/models"): lambda _: Response({"object": "list", "data": [_card(name) for name in MODELS]}),
+            ("GET", "/control"): lambda _: Response({"simulated": True, **self.counts.as_json()}),
+            ("POST", "/control"): self._control,
+            ("POST", "/v1/embeddings"): _embeddings,
+        }
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer every request on one connection until the client leaves."""
+        try:
+            while request := await read_request(reader):
+                response = await self._respond(request, writer)
+                if reader.at_eof() or writer.is_closing():
+                    self.counts.abandoned += 1
+                    return
+                await self._send(request, response, writer)
+        except _Dropped:
+            writer.transport.abort()
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # the client left, or does not speak HTTP: either way there is nobody to answer
+        finally:
+            writer.close()
+
+    async def _send(self, request: Request, response: Response, writer: asyncio.StreamWriter) -> None:
+        if request.path == "/v1/chat/completions":
+            self.counts.statuses[response.status] += 1
+            if response.status == 200:
+                self.counts.answered += 1
+                self.counts.prompts[hashlib.sha256(request.body).hexdigest()] += 1
+        await write_response(writer, response)
+
+    async def _respond(self, request: Request, writer: asyncio.StreamWriter) -> Response:
+        if request.path == "/control" and not ip_address(writer.get_extra_info("peername")[0]).is_loopback:
+            return misbehaviour.refusal(403, "forbidden", "Control is for this machine only.")
+        try:
+            if (request.method, request.path) == ("POST", "/v1/chat/completions"):
+                return await self._complete(request)
+            route = self._routes.get((request.method, request.path))
+            return route(request) if route else misbehaviour.refusal(404, "not_found", f"No {request.path} here.")
+        except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
+            return misbehaviour.refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
+
+    def _control(self, request: Request) -> Response:
+        """Change how the server behaves: latency, slowness, rates, required_key, next (a list of kinds), reset."""
+        wanted = orjson.loads(request.body)
+        scripted = wanted.get("next", [])
+        if unknown := {*scripted, *wanted.get("rates", {})} - {*misbehaviour.KINDS, "none"}:
+            return misbehaviour.refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
+        if wanted.get("reset"):
+            self.counts, self._turn, self._luck = Counts(), 0, Random(self.seed)
+            self._scripted.clear()
+        for name in ("latency", "slowness", "rates", "required_key"):
+            setattr(self, name, wanted.get(name, getattr(self, name)))
+        self._scripted.extend(scripted)
+        return Response({"simulated": True, **self.counts.as_json()})
+
+    async def _complete(self, request: Request) -> Response:
+        counts = self.counts
+        counts.requests += 1
+        counts.in_flight += 1
+        counts.peak_in_flight = max(counts.peak_in_flight, counts.in_flight)
+        try:
+            return await self._completion(request)
+        finally:
+            counts.in_flight -= 1
+
+    async def _completion(self, request: Request) -> Response:
+        body = orjson.loads(request.body)
+        model, _, named = body["model"].partition(":")
+        if model not in MODELS or named not in ("", *misbehaviour.KINDS):
+            return misbehaviour.refusal(
+                404, "model_not_found", f"There is no model {body['model']!r}.", parameter="model"
+            )
+        kind = self._misbehaviour(model, named)
+        if kind and misbehaviour.applies(kind, body):
+            self.counts.misbehaviours[kind] += 1
+        else:
+            kind = None
+        await asyncio.sleep(self.slowness if kind == "slow" else self.latency)
+        if kind == "dropped":
+            raise _Dropped
+        key = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self.required_key and key != self.required_key:
+            kind = "unauthorized"
+        if kind and (failure := misbehaviour.error(kind, key=key)):
+            return failure
+        return self._reply(body, model, kind, request)
+
+    def _reply(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Response:
+        if body.get("stream"):
+            return misbehaviour.refusal(400, "unsupported_value", "This server does not stream.", parameter="stream")
+        if kind == "not_json":
+            return Response("<html>simulated gateway page</html>")
+        if kind == "error_in_reply":
+            return Response({"error": {"code": 503, "message": "No server is free. (simulated)"}})
+        completion = answer(asked.read(body), model=model, rng=self._rng(body, request.body), spoilt=kind)
+        return Response(_chat_completion(body, model, completion))
+
+    def _misbehaviour(self, model: str, named: str) -> str | None:
+        if self._scripted:
+            scripted = self._scripted.popleft()
+            return None if scripted == "none" else scripted
+        if named:
+            return named
+        if model == "sim-broken":
+            self._turn += 1
+            return misbehaviour.IN_TURN[(self._turn - 1) % len(misbehaviour.IN_TURN)]
+        draw = self._luck.random()
+        for kind, share in self.rates.items():
+            if (draw := draw - share) < 0:
+                return kind
+        return None
+
+    def _rng(self, body: Mapping[str, Any], raw: bytes) -> Random:
+        """Fixed by the conversation; above temperature 0 also by the seed, or else by how often this was asked."""
+        fixed = [self.seed, body["model"], body["messages"]]
+        if temperature := body.get("temperature"):
+            again = self.counts.prompts[hashlib.sha256(raw).hexdigest()]
+            fixed += [temperature, body.get("seed", again)]
+        return Random(orjson.dumps(fixed))
+
+
+def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion) -> dict[str, Any]:
+    limit = body.get("max_completion_tokens") or body.get("max_tokens")
+    content, ending = completion.content, completion.finish_reason
+    if limit and _tokens(content) > limit:
+        content, ending = content.encode()[: 4 * limit].decode(errors="ignore"), "length"
+    message = {"role": "assistant", "content": content, "refusal": completion.refusal}
+    if completion.reasoning is not None:
+        message["reasoning_content"] = completion.reasoning
+    return {
+        "id": f"chatcmpl-simulated-{hashlib.sha256(orjson.dumps(body)).hexdigest()[:16]}",
+        "object": "chat.completion",
+        "created": _CREATED,
+        "model": f"{model}-{_SERVED}",
+        "system_fingerprint": "simulated",
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": ending}],
+        "usage": _usage(body, content + (completion.reasoning or "")),
+    }
+
+
+def _usage(body: Mapping[str, Any], said: str) -> dict[str, int]:
+    prompt = sum(4 + _tokens(str(message.get("content"))) for message in body["messages"])
+    return {"prompt_tokens": prompt, "completion_tokens": _tokens(said), "total_tokens": prompt + _tokens(said)}
+
+
+def _tokens(text: str) -> int:
+    """About four bytes of UTF-8 to a token: scripts far from English cost more, as they do elsewhere."""
+    return -(-len(text.encode()) // 4)
+
+
+def _card(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "simulated"}
+
+
+def _embeddings(request: Request) -> Response:
+    body = orjson.loads(request.body)
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    packed = body.get("encoding_format") == "base64"
+    rows = [
+        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector}
+        for index, vector in enumerate(map(_embedding, texts))
+    ]
+    used = sum(map(_tokens, texts))
+    usage = {"prompt_tokens": used, "total_tokens": used}
+    return Response({"object": "list", "model": f"{EMBEDDING_MODEL}-{_SERVED}", "data": rows, "usage": usage})
+
+
+def _embedding(text: str) -> list[float]:
+    """Hashed three-letter pieces on the unit sphere: texts that share pieces point the same way."""
+    vector = [0.0] * _DIMENSIONS
+    padded = f"  {text.casefold()} "
+    for start in range(len(padded) - 2):
+        digest = hashlib.blake2b(padded[start : start + 3].encode(), digest_size=2).digest()
+        vector[digest[0] % _DIMENSIONS] += 1 if digest[1] % 2 else -1
+    length = math.sqrt(sum(each * each for each in vector)) or 1.0
+    return [each / length for each in vector]
+
+
+def _packed(vector: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
