@@ -1,0 +1,340 @@
+"""One question to one model: the only importer of ``openai``, and it imports it late (0.9 s).
+
+A client belongs to the event loop it was made in: ``async with connect(endpoint) as connection`` inside the task that
+uses it. Every way a request can fail comes out as ``Unavailable`` (worth trying again) or ``Refused`` (recorded, not
+tried again). The key of an endpoint is read from the environment when connecting and is in no representation, log or
+message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from judging.prompts import Message
+from judging.replies import storable
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import APIStatusError, AsyncOpenAI
+
+_RETRYABLE: Final = frozenset({408, 409, 425, 429})
+_OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_RESERVED: Final = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
+_FORMATS: Final = ("json_schema", "json_object", "none")
+# The same number under the name that a newer model wants: a limit on spending is renamed, not dropped.
+_RENAMED: Final = {"max_tokens": "max_completion_tokens"}
+
+
+class Unavailable(Exception):
+    """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Refused(Exception):
+    """The provider will not answer this request. ``fatal`` means it will not answer any: pause the run."""
+
+    def __init__(self, reason: str, *, status: int | None = None, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.status = status
+        self.fatal = fatal
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A provider as the operator declared it. Holds the name of the variable that holds the key, never the key."""
+
+    name: str
+    base_url: str
+    api_key_variable: str = ""
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"endpoint {self.name!r}: base_url must start with http:// or https://")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open client, and what each model has refused over it so far, so that it is not sent again."""
+
+    endpoint: Endpoint
+    client: AsyncOpenAI = field(repr=False)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One reply, as it came. ``dropped`` names what the model would not take, so the request went out without it."""
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    reasoning: str
+    tokens_in: int | None
+    tokens_out: int | None
+    served_model: str
+    latency: float
+    raw: dict[str, Any]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> str:
+        """The text to parse: some servers put all of it where the reasoning belongs and leave the content empty."""
+        return self.text if self.text.strip() else self.reasoning
+
+
+@asynccontextmanager
+async def connect(endpoint: Endpoint) -> AsyncIterator[Connection]:
+    """A connection made in the running loop and closed there. Raises ``Refused`` (fatal) when its key is not set."""
+    import openai
+
+    key = _key(endpoint)
+    http = openai.DefaultAioHttpClient if find_spec("aiohttp") else openai.DefaultAsyncHttpxClient
+    client = openai.AsyncOpenAI(
+        api_key=key,
+        base_url=endpoint.base_url,
+        max_retries=0,
+        http_client=http(),
+        # OPENAI_ORG_ID and OPENAI_PROJECT_ID of the environment are nobody's business but OpenAI's.
+        default_headers={"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()},  # type: ignore[dict-item]
+    )
+    async with client:
+        yield Connection(endpoint, client)
+
+
+def _key(endpoint: Endpoint) -> str:
+    """The key of the endpoint from the environment; a server of one's own may need none."""
+    if not endpoint.api_key_variable:
+        return "none"
+    key = os.environ.get(endpoint.api_key_variable, "").strip()
+    if not key:
+        raise Refused(f"Set the variable {endpoint.api_key_variable} to the key of {endpoint.name}.", fatal=True)
+    if not key.isascii():
+        raise Refused(f"The variable {endpoint.api_key_variable} holds characters that no key has.", fatal=True)
+    return key
+
+
+async def ask(
+    connection: Connection,
+    *,
+    model: str,
+    messages: Sequence[Message],
+    parameters: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
+    timeout: float,
+) -> Answer:
+    """Put one question and return the reply, whatever it says.
+
+    A format or parameter that the model refuses by name is left out and the question put again (json_schema, then
+    json_object, then no format): such refusals cost nothing. Raises ``Unavailable`` or ``Refused``; nothing else.
+    ``ValueError`` is for a caller's mistake: a reserved parameter.
+    """
+    if reserved := _RESERVED & parameters.keys():
+        raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
+    refused = connection.refused.setdefault(model, [])
+    while True:
+        known = tuple(refused)
+        body, dropped = _body(model, messages, parameters, schema, known)
+        started = time.perf_counter()
+        try:
+            response = await _send(connection, body, timeout)
+        except _Unsupported as unsupported:
+            # Another call may have learnt the same while this one was under way.
+            if unsupported.what not in refused:
+                refused.append(unsupported.what)
+            continue
+        return _answer(_reply(connection, response), time.perf_counter() - started, dropped)
+
+
+class _Unsupported(Exception):
+    """The model refused one named part of the request, and the question can be put without it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def _body(
+    model: str,
+    messages: Sequence[Message],
+    parameters: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
+    refused: Sequence[str],
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The request without what the model refuses, and what was left out of it."""
+    kept = {name: value for name, value in parameters.items() if name not in refused}
+    dropped = [name for name in parameters if name in refused]
+    kept |= {_RENAMED[name]: parameters[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
+    body: dict[str, Any] = {"model": model, "messages": list(messages), **kept}
+    if schema is not None:
+        chosen = next(each for each in _FORMATS if each == "none" or each not in refused)
+        dropped += _FORMATS[: _FORMATS.index(chosen)]
+        body |= _response_format(chosen, schema)
+    return body, tuple(dropped)
+
+
+def _response_format(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    if kind == "none":
+        return {}
+    if kind == "json_object":
+        return {"response_format": {"type": kind}}
+    return {"response_format": {"type": kind, kind: {"name": "verdicts", "strict": True, "schema": dict(schema)}}}
+
+
+async def _send(connection: Connection, body: dict[str, Any], timeout: float) -> httpx2.Response:
+    """The HTTP exchange alone, with every failure sorted. The deadline holds for the whole of it."""
+    import httpx2
+    import openai
+
+    try:
+        async with asyncio.timeout(timeout):
+            # The plain exchange: the typed method walks every message twice, at several times the cost.
+            return await connection.client.post(
+                "/chat/completions", cast_to=httpx2.Response, body=body, options={"timeout": timeout}
+            )
+    except openai.APIStatusError as error:
+        _sort(connection, error, body)
+    except (openai.APITimeoutError, TimeoutError):
+        raise Unavailable(f"No reply within {timeout:g} seconds.") from None
+    except (openai.APIConnectionError, httpx2.RequestError) as error:
+        raise Unavailable(_scrubbed(connection, f"No connection: {error.__cause__ or error!r}")) from None
+    except UnicodeEncodeError:
+        raise Refused("The prompt holds half a character, which cannot be sent.") from None
+
+
+def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -> NoReturn:
+    """Raise what an error status means. Nothing of the original exception is kept: it holds the request's headers."""
+    words = _object(error.body)
+    if error.status_code in (400, 422) and (what := _unsupported(words, body)):
+        raise _Unsupported(what) from None
+    raise _failure(
+        status=error.status_code,
+        code=str(words.get("code") or words.get("type") or ""),
+        message=_scrubbed(connection, str(words.get("message") or error.message)),
+        headers=error.response.headers,
+    ) from None
+
+
+def _failure(*, status: int, code: str, message: str, headers: Mapping[str, str]) -> Unavailable | Refused:
+    reason = f"{status} {code}: {message}"[:400]
+    if status in (401, 402) or code in _OUT_OF_MONEY:
+        return Refused(reason, status=status, fatal=True)
+    if status in _RETRYABLE or status >= 500:
+        return Unavailable(reason, retry_after=_retry_after(headers))
+    return Refused(reason, status=status)
+
+
+def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
+    """Which part of the request a 400 complains of by name, if the request can do without it."""
+    message = str(words.get("message") or "")
+    if wanted := body.get("response_format"):
+        named = words.get("param") == "response_format" or re.search(
+            r"response_format|json_schema|json_object", message
+        )
+        if named:
+            return str(wanted["type"])
+    names = [name for name in body if name not in _RESERVED]
+    if words.get("param") in names:
+        return str(words["param"])
+    return next((name for name in names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from retry-after-ms or retry-after (seconds or an HTTP date); ``None`` if not said."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        stated = headers.get("retry-after")
+        if stated is None:
+            return None
+        if re.fullmatch(r"\s*\d+(\.\d+)?\s*", stated):
+            return float(stated)
+        return max(0.0, parsedate_to_datetime(stated).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
+    """The JSON of a 200. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
+    try:
+        reply = json.loads(response.content)
+    except ValueError:
+        reply = None
+    if not isinstance(reply, dict):
+        raise Unavailable("The reply is not a JSON object.")
+    error = reply.get("error")
+    if error and not reply.get("choices"):
+        words = error if isinstance(error, dict) else {"message": str(error)}
+        code = words.get("code")
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500
+        message = _scrubbed(connection, str(words.get("message") or ""))
+        raise _failure(status=status, code=str(code or ""), message=message, headers=response.headers)
+    return reply
+
+
+def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...]) -> Answer:
+    """Read leniently: whatever a server leaves out or mistypes is missing, not an error."""
+    choices = reply.get("choices")
+    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
+    message, usage = _object(choice.get("message")), _object(reply.get("usage"))
+    return Answer(
+        text=_text(message.get("content")),
+        finish_reason=_text(choice.get("finish_reason")) or None,
+        refusal=_text(message.get("refusal")) or None,
+        reasoning=_text(message.get("reasoning_content") or message.get("reasoning")),
+        tokens_in=_count(usage.get("prompt_tokens")),
+        tokens_out=_count(usage.get("completion_tokens")),
+        served_model=_text(reply.get("model")),
+        latency=latency,
+        raw=_storable(reply),
+        dropped=dropped,
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):  # content in parts
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+    return storable(value) if isinstance(value, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _storable(value: Any) -> Any:
+    """The value with every text in it fit for a JSON column, and no number that JSON lacks."""
+    if isinstance(value, dict):
+        return {storable(key): _storable(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_storable(member) for member in value]
+    if isinstance(value, float) and not -1e300 < value < 1e300:
+        return str(value)
+    return storable(value) if isinstance(value, str) else value
+
+
+def _scrubbed(connection: Connection, message: str) -> str:
+    """Providers repeat the key they were given: take it out, whole or by its recognisable ends."""
+    key = connection.client.api_key
+    message = message.replace(key, "[key]") if connection.endpoint.api_key_variable else message
+    return storable(re.sub(r"\b(sk|gsk|key|pk)-[\w*.-]{6,}", "[key]", message))
