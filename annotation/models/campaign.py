@@ -107,7 +107,8 @@ class Assignment(models.Model):
     """One item for one annotator: `slot` 1..overlap of its item in its duty, so that the cap is a row count.
 
     A slot is `open` until somebody leases it by compare-and-set; an expired lease may be taken by somebody else, a
-    submitted slot never changes hands. `key` is the idempotency key of its submission.
+    submitted slot never changes hands. `key` is the lease's, and the idempotency key of its submission; `revision` is
+    the one that this submission makes. All slots of an item share its `position`.
     """
 
     class State(models.TextChoices):
@@ -122,6 +123,7 @@ class Assignment(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.OPEN)
     annotator = models.ForeignKey(Annotator, null=True, on_delete=models.PROTECT, related_name="+")
     key = models.UUIDField(null=True)
+    revision = models.PositiveSmallIntegerField(default=1)
     leased_at = models.DateTimeField(null=True)
     leased_until = models.DateTimeField(null=True)
 
@@ -142,8 +144,8 @@ class Assignment(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["duty", "position", "slot"], condition=Q(state="open"), name="assignment_queue"),
-            models.Index(fields=["duty", "leased_until"], condition=Q(state="leased"), name="assignment_leases"),
+            # Whole, not partial: SQLite can't match a partial index against a bound parameter.
+            models.Index(fields=["duty", "state", "position", "slot"], name="assignment_queue"),
             models.Index(fields=["annotator", "duty", "state", "position"], name="assignment_by_annotator"),
         ]
 
@@ -173,10 +175,18 @@ class Draft(models.Model):
 class Skip(models.Model):
     """An item an annotator put aside, with the reason; it comes back to them only when nothing else is left."""
 
+    class Reason(models.TextChoices):
+        CANNOT_JUDGE = "cannot_judge", _("Can't judge it")
+        LANGUAGE = "language", _("Not in the annotator's language or variety")
+        DAMAGED = "damaged", _("Damaged or incomplete text")
+        DISTRESSING = "distressing", _("Would rather not read it")
+        OTHER = "other", _("Something else")
+
     duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+")
-    reason = models.CharField(max_length=240, blank=True)
+    reason = models.CharField(max_length=12, choices=Reason)
+    note = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:
