@@ -181,8 +181,7 @@ def _point_counts(meeting: Meeting) -> Codes:
     item, rater = np.nonzero(~np.isnan(meeting.humans))
     q = meeting.scale.q
     flat = item * q + meeting.human_codes()[item, rater]
-    counts: Codes = np.bincount(flat, minlength=len(meeting.humans) * q).reshape(len(meeting.humans), q)
-    return counts
+    return np.asarray(np.bincount(flat, minlength=len(meeting.humans) * q).reshape(len(meeting.humans), q))
 
 
 def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:

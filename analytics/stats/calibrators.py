@@ -1,0 +1,200 @@
+"""From a judge's score to the panel score it stands for: six calibrators, cross-validated by cluster (METHODS 3).
+
+A calibrator is fitted to judge scores ``f`` (n,) and panel scores ``y`` (n,) and returns a function of judge scores.
+One that doesn't beat the constant (the labels' mean) out of sample is useless, and is reported so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Predict = Callable[[Floats], Floats]
+Fit = Callable[[Floats, Floats], Predict]
+
+FEW_LABELS = 100
+POOLING = 20
+"""A language with n labels of its own weighs n / (n + POOLING) against all languages together."""
+MOST_OUTSIDE = 0.05
+_CELL_PRIOR = 5
+_RIDGE = 1.0
+
+
+def constant(f: Floats, y: Floats) -> Predict:
+    """The labels' mean whatever the judge says: the baseline to beat."""
+    level = float(y.mean())
+    return lambda x: np.full(len(x), level)
+
+
+def offset(f: Floats, y: Floats) -> Predict:
+    """The judge's score less its bias on the labels."""
+    shift = float((y - f).mean())
+    return lambda x: x + shift
+
+
+def ridge_affine(f: Floats, y: Floats) -> Predict:
+    """a + b f with the slope drawn towards 0 as by one more label: b = S_fy / (S_ff + var f)."""
+    centre = f.mean()
+    spread = ((f - centre) ** 2).sum()
+    slope = ((f - centre) * y).sum() / (spread + _RIDGE * spread / len(f)) if spread > 0 else 0.0
+    level = y.mean()
+    return lambda x: level + slope * (x - centre)
+
+
+def isotonic(f: Floats, y: Floats) -> Predict:
+    """The best never-falling step function (pool adjacent violators), straight between scores seen in the labels.
+
+    Source: Barlow & Brunk 1972, doi:10.1080/01621459.1972.10481216.
+    """
+    from scipy.optimize import isotonic_regression
+
+    scores, index = np.unique(f, return_inverse=True)
+    n = np.bincount(index)
+    fitted = isotonic_regression(np.bincount(index, weights=y) / n, weights=n).x
+    return lambda x: np.asarray(np.interp(x, scores, fitted))
+
+
+def cell_means(f: Floats, y: Floats) -> Predict:
+    """Mean label of each judge score, drawn towards the overall mean as by five labels; that mean for unseen scores."""
+    scores, index = np.unique(f, return_inverse=True)
+    level = y.mean()
+    n = np.bincount(index)
+    shrunk = (np.bincount(index, weights=y) + _CELL_PRIOR * level) / (n + _CELL_PRIOR)
+
+    def predict(x: Floats) -> Floats:
+        at = np.clip(np.searchsorted(scores, x), 0, len(scores) - 1)
+        return np.where(scores[at] == x, shrunk[at], level)
+
+    return predict
+
+
+def ordinal_logit(f: Floats, y: Floats) -> Predict:
+    """Expected label of a proportional-odds model logit P(Y > k) = b f - c_k, with a weak normal prior on b.
+
+    Source: McCullagh 1980, doi:10.1111/j.2517-6161.1980.tb01109.x.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    points, k = np.unique(y, return_inverse=True)
+    if len(points) < 2:
+        return constant(f, y)
+    centre, unit = f.mean(), f.std() or 1.0
+
+    def above(x: Floats, theta: Floats) -> Floats:
+        """(n, q + 1) P(Y >= point k), from 1 down to 0."""
+        cuts = np.cumsum(np.concatenate([theta[1:2], np.exp(theta[2:])]))
+        inner = expit(theta[0] * ((x - centre) / unit)[:, None] - cuts)
+        return np.column_stack([np.ones(len(x)), inner, np.zeros(len(x))])
+
+    def loss(theta: Floats) -> float:
+        p = above(f, theta)
+        own = p[np.arange(len(f)), k] - p[np.arange(len(f)), k + 1]
+        return float(-np.log(own.clip(1e-12)).sum() + theta[0] ** 2 / 50)
+
+    start = np.concatenate([[0.0, -1.0], np.zeros(len(points) - 2)])
+    best = minimize(loss, start, method="BFGS").x
+    return lambda x: points[0] + above(x, best)[:, 1:-1] @ np.diff(points)
+
+
+CALIBRATORS: dict[str, Fit] = {
+    "constant": constant,
+    "offset": offset,
+    "ridge_affine": ridge_affine,
+    "isotonic": isotonic,
+    "cell_means": cell_means,
+    "ordinal_logit": ordinal_logit,
+}
+
+
+def default_calibrator(n_labels: int) -> str:
+    """Two parameters below 100 labels, a free monotone shape from there."""
+    return "ridge_affine" if n_labels < FEW_LABELS else "isotonic"
+
+
+def pooled(fit: Fit, f: Floats, y: Floats, language: Codes) -> Callable[[Floats, Codes], Floats]:
+    """One calibrator per language, drawn towards that of all languages by n / (n + 20).
+
+    ``language`` (n,) are indices; a language without labels gets the calibrator of all.
+    """
+    everywhere = fit(f, y)
+    own = {int(one): fit(f[language == one], y[language == one]) for one in np.unique(language)}
+    share = {one: n / (n + POOLING) for one in own if (n := int((language == one).sum()))}
+
+    def predict(x: Floats, of: Codes) -> Floats:
+        predicted = everywhere(x)
+        for one, local in own.items():
+            here = of == one
+            predicted[here] = share[one] * local(x[here]) + (1 - share[one]) * predicted[here]
+        return predicted
+
+    return predict
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Out-of-fold squared error of a calibrator beside the constant's; ``gain`` = 1 - error / constant's error."""
+
+    calibrator: str
+    error: float
+    constant_error: float
+    gain: float | None
+    gain_low: float | None
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether the judge's score tells anything the labels' mean doesn't."""
+        return self.gain is not None and self.gain > 0
+
+
+def cross_validate(
+    name: str, f: Floats, y: Floats, cluster: Codes, *, rng: np.random.Generator, folds: int = 5
+) -> Validation:
+    """Squared error of a calibrator on clusters it hasn't seen, beside the constant's.
+
+    ``gain_low`` is the 2.5 % point of the gain over resampled clusters of out-of-fold errors.
+    """
+    fold = folds_by_cluster(cluster, folds=folds, rng=rng)
+    own, base = (out_of_fold(CALIBRATORS[one], f, y, fold) for one in (name, "constant"))
+    losses = np.stack([(y - own) ** 2, (y - base) ** 2])
+    error, baseline = losses.mean(axis=1)
+    gain = float(1 - error / baseline) if baseline > 0 else None
+    return Validation(
+        name, float(error), float(baseline), gain, _low(losses, cluster, rng) if gain is not None else None
+    )
+
+
+def out_of_fold(fit: Fit, f: Floats, y: Floats, fold: Codes) -> Floats:
+    """(n,) prediction of each label by a calibrator fitted without its fold."""
+    predicted = np.empty(len(y))
+    for one in np.unique(fold):
+        held = fold == one
+        predicted[held] = fit(f[~held], y[~held])(f[held])
+    return predicted
+
+
+def folds_by_cluster(cluster: Codes, *, folds: int, rng: np.random.Generator) -> Codes:
+    """(n,) fold of each label; whole clusters in random order, dealt out one by one."""
+    clusters, index = np.unique(cluster, return_inverse=True)
+    if len(clusters) < 2:
+        raise ValueError("cross-validation needs two clusters")
+    dealt = rng.permutation(np.arange(len(clusters)) % min(folds, len(clusters)))
+    return np.asarray(dealt[index], dtype=np.intp)
+
+
+def share_outside(seen: Floats, scores: Floats) -> float:
+    """Share of judge scores beyond the range seen in labels; from 5 % on no claim about levels is made."""
+    return float(((scores < seen.min()) | (scores > seen.max())).mean()) if len(scores) else 0.0
+
+
+def _low(losses: Floats, cluster: Codes, rng: np.random.Generator) -> float:
+    _, index = np.unique(cluster, return_inverse=True)
+    n = int(index.max()) + 1
+    sums = np.stack([np.bincount(index, weights=row) for row in losses])
+    own, base = sums @ rng.multinomial(n, np.full(n, 1 / n), size=2000).T
+    return float(np.quantile(1 - own[base > 0] / base[base > 0], 0.025))
