@@ -9,6 +9,7 @@ pages = [
     path("", home.home, name="home"),
     path("new/", home.new_project, name="project_new"),
     path("join/<str:secret>/", people.join, name="join"),
+    path("language/", me.set_language, name="set_language"),
     path("me/", me.me, name="me"),
     path("me/profile/", me.profile, name="profile"),
     path("me/tokens/", me.tokens_page, name="tokens"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import check_for_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,6 +17,7 @@ from accounts import people, tokens
 from accounts.forms import ProfileForm, SelfForm, TokenForm
 from accounts.models import Profile, Token, User
 
+A_YEAR = 31_536_000
 
 @require_http_methods(["GET", "POST"])
 @login_required
@@ -24,6 +28,20 @@ def me(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("Saved."))
         return redirect("me")
     return render(request, "accounts/me.html", {"form": form, "profile_form": ProfileForm(initial=_told(request.user))})
+
+
+@require_POST
+def set_language(request: HttpRequest) -> HttpResponse:
+    """Change the interface's language: for good on a person's account, otherwise in a cookie."""
+    language = request.POST.get("language", "")
+    following = request.POST.get("next", "/")
+    safe = url_has_allowed_host_and_scheme(following, allowed_hosts={request.get_host()})
+    response = redirect(following if safe else "/")
+    if check_for_language(language) and language in dict(settings.LANGUAGES):
+        response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=A_YEAR, samesite="Lax")
+        if request.user.is_authenticated:
+            User.objects.filter(pk=request.user.pk).update(ui_language=language)
+    return response
 
 
 @require_POST
