@@ -1,13 +1,19 @@
-"""How the columns of somebody's file become our fields."""
+"""How the columns of somebody's file become our fields: said in YAML or on the command line, or guessed from names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any
 
-Kind = Literal["dataset", "ratings", "verdicts"]
+import yaml
+
+from annotation.formats.documents import Node, as_document, load_document, words_of
+from annotation.formats.problems import FormatError, Problem, excerpt
+
 KEY_COLUMN = "(key)"
+FORMAT_NAMES = ("json", "jsonl", "csv", "tsv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +45,111 @@ class Mapping:
     @classmethod
     def from_yaml(cls, name: str, text: str | bytes) -> Mapping:
         """Read a saved mapping. Raises ``FormatError`` naming the line that is wrong."""
-        raise NotImplementedError
+        return cls._from_document(load_document(name, text.encode() if isinstance(text, str) else text))
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Mapping:
+        """The mapping that ``as_dict`` gave. Raises ``FormatError``."""
+        return cls._from_document(as_document(said))
+
+    @classmethod
+    def _from_document(cls, document: Node) -> Mapping:
+        if not isinstance(document.value, dict):
+            raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
+        said = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
+        return cls(**said)
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[str]) -> Mapping:
         """Read ``column=field`` pairs as typed on a command line. Raises ``FormatError``."""
-        raise NotImplementedError
+        columns: dict[str, str] = {}
+        for pair in pairs:
+            # A column may hold an equals sign; a field never does.
+            column, _, target = (part.strip() for part in pair.rpartition("="))
+            if not column or not target:
+                raise FormatError(Problem("--map", None, None, excerpt(pair), "column=field", "mapping"))
+            columns[column] = target
+        return cls(columns=columns)
 
     def as_yaml(self) -> str:
         """The mapping as a file that ``from_yaml`` reads back to an equal one."""
-        raise NotImplementedError
+        return yaml.safe_dump(self.as_dict(), allow_unicode=True, sort_keys=False, width=120)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, in the order of the YAML; what is not set is left out."""
+        said = {name: getattr(self, name) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
 
     def updated(self, other: Mapping) -> Mapping:
         """This mapping with everything that ``other`` says put over it."""
-        raise NotImplementedError
+        changes: dict[str, Any] = {}
+        for name in _READERS:
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if theirs != _DEFAULTS[name]:
+                changes[name] = {**ours, **theirs} if isinstance(ours, dict) else theirs
+        return replace(self, **changes)
 
 
-def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = ()) -> Mapping:
-    """The mapping that the names of the columns and a sample of their values suggest; to be shown, then saved."""
-    raise NotImplementedError
+_DEFAULTS = {each.name: getattr(Mapping(), each.name) for each in fields(Mapping)}
+
+
+def _reader(key: str, node: Node) -> Callable[[Node], Any]:
+    if key in _READERS:
+        return _READERS[key]
+    near = get_close_matches(key, _READERS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(_READERS)}"
+    raise FormatError(node.problem(hint, "unknown_key", f"the key {excerpt(key)}"))
+
+
+def _value_maps(node: Node) -> dict[str, dict[str, str]]:
+    if not isinstance(node.value, dict):
+        raise FormatError(node.problem("an object: field -> {found: meant}", "shape"))
+    return {name: words_of(child) for name, child in node.members()}
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    if not isinstance(node.value, list) or any(isinstance(child.value, dict | list) for child in node.value):
+        raise FormatError(node.problem("a list of column names", "shape"))
+    return tuple(child.text for child in node.value)
+
+
+def _word(node: Node) -> str:
+    if isinstance(node.value, dict | list) or not node.text:
+        raise FormatError(node.problem("a word", "shape"))
+    return node.text
+
+
+def _switch(node: Node) -> bool:
+    switches = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+    if node.text.lower() not in switches:
+        raise FormatError(node.problem("on or off", "shape"))
+    return switches[node.text.lower()]
+
+
+def _format_name(node: Node) -> str:
+    if node.text not in FORMAT_NAMES:
+        raise FormatError(node.problem(f"one of {', '.join(FORMAT_NAMES)}", "format"))
+    return node.text
+
+
+def _delimiter(node: Node) -> str:
+    text = {"tab": "\t", "\\t": "\t"}.get(node.text, node.text)
+    if len(text) != 1 or text in '"\r\n ':
+        raise FormatError(node.problem("one character, or tab", "delimiter"))
+    return text
+
+
+_READERS: dict[str, Callable[[Node], Any]] = {
+    "format": _format_name,
+    "records": _word,
+    "delimiter": _delimiter,
+    "quoting": _switch,
+    "line_breaks": _switch,
+    "header": _names,
+    "columns": words_of,
+    "constants": words_of,
+    "values": _value_maps,
+    "ignore": _names,
+    "speakers": words_of,
+    "allow_empty": _switch,
+}

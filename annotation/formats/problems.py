@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 SHOWN_AT_MOST = 200
@@ -16,7 +16,8 @@ class Problem:
     """One fault of one file; ``str()`` is the sentence shown to people, ``code`` the stable name for programs.
 
     ``line`` is the physical line (from 1) on which the record starts; ``column`` the column, field or path in it.
-    Either is ``None`` when the fault belongs to the whole file or the whole record.
+    Either is ``None`` when the fault belongs to the whole file or the whole record. ``found`` and ``expected`` are
+    words that continue the sentence; a value from the file stands in them as an ``excerpt``.
     """
 
     file: str
@@ -27,7 +28,7 @@ class Problem:
     code: str
 
     def __str__(self) -> str:
-        return f"{self.place}: found {excerpt(self.found)}; expected {self.expected}."
+        return f"{self.place}: found {self.found}; expected {self.expected}."
 
     @property
     def place(self) -> str:
@@ -49,11 +50,14 @@ class FormatError(ValueError):
 
 
 class Unfit(ValueError):
-    """A value that cannot be taken, raised where the value is read and placed in its file by whoever knows the row."""
+    """A value that cannot be taken, raised where the value is read and placed in its file by whoever knows the row.
 
-    def __init__(self, found: object, expected: str, code: str, column: str | None = None) -> None:
+    It may know the ``column`` it stands in, or only the ``field`` that it was to give.
+    """
+
+    def __init__(self, found: str, expected: str, code: str, column: str | None = None, *, field: str = "") -> None:
         super().__init__(expected)
-        self.found, self.expected, self.code, self.column = str(found), expected, code, column
+        self.found, self.expected, self.code, self.column, self.field = found, expected, code, column, field
 
     def at(self, file: str, line: int | None, column: str | None = None) -> Problem:
         """The problem this value makes at a place."""
@@ -77,7 +81,7 @@ class Problems:
         """Note a problem of a file."""
         self.codes[problem.code] += 1
         if len(self.shown) < self.limit:
-            self.shown.append(replace(problem, found=problem.found[: 4 * _EXCERPT]))
+            self.shown.append(problem)
 
     def refuse(self, problem: Problem) -> None:
         """Note a problem because of which one row is not taken."""
@@ -101,8 +105,9 @@ class Problems:
         return iter(self.shown)
 
 
-def excerpt(text: str) -> str:
+def excerpt(value: object) -> str:
     """A value as shown in a sentence: quoted, invisible characters spelled out, long ones cut."""
+    text = value if isinstance(value, str) else repr(value)
     if not text:
         return "nothing"
     shown = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"

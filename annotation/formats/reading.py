@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
+from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited
+from annotation.formats.encoding import text_lines, whole_text
+from annotation.formats.jsontext import read_json, read_json_lines
+from annotation.formats.mapping import KEY_COLUMN, Mapping
+from annotation.formats.problems import FormatError, Problem, Problems
+
+File = tuple[str, bytes | BinaryIO]
+
+FORMATS = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+}
 
 
 class Row(NamedTuple):
@@ -30,9 +45,58 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     Never raises on bad input: a bad row is refused into ``problems`` and reading goes on; after a fault that makes the
     rest unreliable (wrong encoding, broken quoting, truncated JSON) the rows end.
     """
-    raise NotImplementedError
+    layout = layout or Mapping()
+    try:
+        kind = layout.format or _format(name)
+        if kind == "json":
+            yield from _json_rows(name, whole_text(name, raw), layout, problems)
+        elif kind == "jsonl":
+            yield from (Row(*row) for row in read_json_lines(name, text_lines(name, raw), problems))
+        else:
+            yield from _delimited_rows(name, text_lines(name, raw), kind, layout, problems)
+    except FormatError as error:
+        problems.add(error.problem)
 
 
 def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, rows: int = 50) -> Sample:
     """The columns and first rows of a file; nested JSON columns appear as ``outer.inner``."""
-    raise NotImplementedError
+    problems = Problems()
+    head = tuple(islice(read(name, raw, layout=layout, problems=problems), rows))
+    return Sample(columns_of(row.fields for row in head), head, problems)
+
+
+def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    """The columns of some rows in the order in which they appear, objects opened one level deep."""
+    columns: dict[str, None] = {}
+    for fields in rows:
+        for name, value in fields.items():
+            inner = [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
+            columns.update(dict.fromkeys(inner))
+    return tuple(columns)
+
+
+def is_tabular(name: str, layout: Mapping) -> bool:
+    """Whether every row of the file has the same columns."""
+    return (layout.format or _format(name)) in {"csv", "tsv"}
+
+
+def _format(name: str) -> str:
+    for ending, kind in FORMATS.items():
+        if name.lower().endswith(ending):
+            return kind
+    found = f"the name {name.rpartition('/')[2]}"
+    expected = f"a name that ends in {', '.join(FORMATS)}, or format: NAME in the mapping"
+    raise FormatError(Problem(name, None, None, found, expected, "format"))
+
+
+def _json_rows(name: str, text: str, layout: Mapping, problems: Problems) -> Iterator[Row]:
+    for line, key, fields in read_json(name, text, layout.records, problems):
+        yield Row(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
+
+
+def _delimited_rows(name: str, lines: Iterator[str], kind: str, layout: Mapping, problems: Problems) -> Iterator[Row]:
+    first = list(islice(lines, 1))
+    usual = "\t" if kind == "tsv" else likely_delimiter("".join(first))
+    dialect = Dialect(layout.delimiter or usual, layout.quoting, layout.line_breaks)
+    rows = read_delimited(name, chain(first, lines), dialect, layout.header, problems)
+    yield from (Row(*row) for row in rows)

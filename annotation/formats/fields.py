@@ -1,0 +1,198 @@
+"""A row of a file, through a mapping, to the values of our fields."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from accounts.languages import canonical
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problem, Unfit, excerpt
+
+# What a spreadsheet makes of a long number: 2.9E+15.
+_MANGLED = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[Ee][+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]*)?")
+SPREAD = "attributes"
+
+
+class Source(NamedTuple):
+    """One mapped column that a file has: its name, its path, the field it gives and that field's value map."""
+
+    column: str
+    outer: str
+    inner: str | None
+    field: str
+    meant: dict[str, str]
+
+
+class Plan(NamedTuple):
+    """What a mapping means for rows with the same columns: ``kept`` are those that nothing is said about, ``opened``
+    the inner keys taken out of an object, ``spread`` the objects whose keys become columns of their own."""
+
+    sources: tuple[Source, ...]
+    constants: dict[str, str]
+    kept: tuple[str, ...]
+    opened: dict[str, frozenset[str]]
+    spread: tuple[str, ...]
+
+    def take(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The values by field, value maps and constants applied. Raises ``Unfit`` when two columns disagree."""
+        values = dict(self.constants)
+        for source in self.sources:
+            value = fields[source.outer]
+            if source.inner is not None:
+                value = value.get(source.inner) if isinstance(value, dict) else None
+            if source.meant:
+                value = source.meant.get(written(value), value)
+            if is_blank(values.get(source.field)):
+                values[source.field] = value
+            elif not is_blank(value) and value != values[source.field]:
+                raise self._disagreement(source, values[source.field], value)
+        return values
+
+    def rest(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The columns that no field takes, as they are."""
+        rest: dict[str, Any] = {}
+        for name in self.kept:
+            value, taken = fields[name], self.opened.get(name)
+            if taken is not None and isinstance(value, dict):
+                value = {key: part for key, part in value.items() if key not in taken}
+            if name in self.spread and isinstance(value, dict):
+                rest |= {key if key not in fields else f"{name}.{key}": part for key, part in value.items()}
+            elif value != {} or fields[name] == {}:
+                rest[name] = value
+        return rest
+
+    def column(self, field: str) -> str:
+        """What the owner of the file calls a field."""
+        return next((source.column for source in self.sources if source.field == field), field)
+
+    def _disagreement(self, source: Source, earlier: Any, value: Any) -> Unfit:
+        found = f"{excerpt(earlier)} in {self.column(source.field)} and {excerpt(value)} in {source.column}"
+        expected = f"one {source.field}, or one of the two columns under ignore in the mapping"
+        return Unfit(found, expected, "ambiguous", source.column)
+
+
+class Planner:
+    """Makes the plan for each set of columns that a file's rows have, once."""
+
+    def __init__(self, mapping: Mapping) -> None:
+        self._mapping = mapping
+        self._plans: dict[tuple[str, ...], Plan] = {}
+
+    def plan(self, fields: dict[str, Any]) -> Plan:
+        """The plan for rows with the columns of this one; objects are looked into, so they count by being objects."""
+        names = tuple(fields)
+        if names not in self._plans:
+            self._plans[names] = self._made(names)
+        return self._plans[names]
+
+    def _made(self, names: tuple[str, ...]) -> Plan:
+        mapping = self._mapping
+        located = {column: _located(column, names) for column in (*mapping.columns, *mapping.ignore)}
+        sources = tuple(
+            Source(column, *located[column], field, _meant(mapping, field))
+            for column, field in mapping.columns.items()
+            if located[column][0] in names and field != SPREAD
+        )
+        opened: dict[str, set[str]] = {}
+        for outer, inner in located.values():
+            if inner is not None:
+                opened.setdefault(outer, set()).add(inner)
+        whole = {source.outer for source in sources if source.inner is None} | set(mapping.ignore)
+        given = {source.field for source in sources}
+        return Plan(
+            sources=sources,
+            constants={field: value for field, value in mapping.constants.items() if field not in given},
+            kept=tuple(name for name in names if name not in whole),
+            opened={outer: frozenset(inner) for outer, inner in opened.items()},
+            spread=tuple(column for column, field in mapping.columns.items() if field == SPREAD),
+        )
+
+
+def _meant(mapping: Mapping, field: str) -> dict[str, str]:
+    """The value map of a field; that of ``score`` also holds for ``score.CRITERION``."""
+    return mapping.values.get(field) or mapping.values.get(field.partition(".")[0], {})
+
+
+def _located(column: str, names: tuple[str, ...]) -> tuple[str, str | None]:
+    """The column itself, also when its name holds a dot, or else the object it is in and its key there."""
+    outer, dot, inner = column.partition(".")
+    return (column, None) if column in names or not dot else (outer, inner)
+
+
+def written(value: Any) -> str:
+    """A value as people write it in a value map: 2 and 2.0 are ``2``, true is ``true``."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def is_blank(value: Any) -> bool:
+    """Nothing, or nothing but white space."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def as_key(value: Any, field: str) -> str:
+    """An identifier as text. What a spreadsheet has turned into a rounded number is refused."""
+    if isinstance(value, str):
+        key = value.strip()
+        if _MANGLED.fullmatch(key):
+            raise Unfit(excerpt(key), f"the whole {field}: a spreadsheet has rounded it", "mangled_id", field=field)
+        if key:
+            return key
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    elif isinstance(value, float):
+        raise Unfit(excerpt(value), f"the whole {field} as text or a whole number", "mangled_id", field=field)
+    if is_blank(value):
+        raise Unfit("nothing", f"the {field}", f"no_{field}", field=field)
+    raise Unfit(excerpt(value), f"the {field} as text", "shape", field=field)
+
+
+def as_text(value: Any, field: str) -> str:
+    """Text, untouched; a number is written out."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise Unfit(excerpt(value), f"text for {field}", "shape", field=field)
+
+
+def as_number(value: Any, field: str) -> float:
+    """A number written out in digits with a point: no exponent, no decimal comma, no NaN."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str) and _NUMBER.fullmatch(text := value.strip()):
+        return float(text)
+    hint = f"a number for {field}; a word can be given a value in the mapping, as in values: {{{field}: {{Yes: 1}}}}"
+    raise Unfit(excerpt(value), hint, "not_a_number", field=field)
+
+
+def as_language(value: Any) -> str:
+    """A language tag in its one spelling."""
+    if is_blank(value):
+        raise Unfit("nothing", "a language tag such as et or pt-BR", "no_language", field="language")
+    try:
+        return canonical(str(value))
+    except ValueError as error:
+        raise Unfit(excerpt(value), f"a language tag ({error})", "language", field="language") from None
+
+
+def first_of(entry: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """The value under the first of some names that an object has."""
+    return next((entry[name] for name in names if name in entry), None)
+
+
+def lacking(file: str, missing: list[str]) -> Problem | None:
+    """The problem of a file that gives a field neither by a column nor by a constant."""
+    if not missing:
+        return None
+    expected = f"a column for it (--map COLUMN={missing[0]}) or a constant in the mapping"
+    return Problem(file, None, None, f"no {missing[0]}", expected, "no_column")

@@ -1,0 +1,150 @@
+"""A first mapping from the names of columns and a sample of their values, to be shown and corrected, then saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from annotation.formats.mapping import KEY_COLUMN, Mapping
+
+Kind = Literal["dataset", "ratings", "verdicts"]
+
+RATER_KEYS = (
+    *("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "reviewer", "reviewer_name"),
+    *("calibration_reviewer_name", "worker_id", "worker"),
+)
+SCORE_KEYS = ("score", "rating_value", "rating", "value", "label")
+_ITEM_KEYS = (
+    *("external_id", "item_id", "conversation_external_id", "conversation_id", "dialogue_id", "dialog_id", "item"),
+    *("segid", "uid", "uuid", "id"),
+)
+_GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "system")
+_LANGUAGE_KEYS = ("language", "lang", "language_code", "locale")
+RATIONALE_KEYS = ("rationale", "explanation", "justification", "reason", "comment")
+_CRITERION_KEYS = ("criterion", "rating_category_name", "metric", "dimension", "aspect", "category")
+
+# Field -> the names it goes by, best first.
+_NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
+    "dataset": {
+        "id": _ITEM_KEYS,
+        "language": _LANGUAGE_KEYS,
+        "generator": _GENERATOR_KEYS,
+        "scenario": ("scenario", "scenario_id", "scenario_key"),
+        "title": ("title", "subject"),
+        "turns": ("turns", "messages", "conversation", "dialogue", "dialog", "utterances"),
+        "context": ("context", "post"),
+        "question": ("question", "prompt", "instruction", "query", "user_prompt"),
+        "source": ("source", "src", "source_text", "original"),
+        "document": ("document", "article"),
+        "passages": ("passages",),
+        "passage_a": ("passage_a",),
+        "passage_b": ("passage_b",),
+        "answer": ("answer", "response", "reply", "completion", "output", "translation", "hypothesis"),
+        "reference": ("reference", "reference_answer"),
+        "content_warning": ("content_warning", "warning"),
+        "attributes": ("attributes", "_metadata", "metadata", "meta"),
+    },
+    "ratings": {
+        "item": _ITEM_KEYS,
+        "rater": RATER_KEYS,
+        "criterion": _CRITERION_KEYS,
+        "score": SCORE_KEYS,
+        "rationale": RATIONALE_KEYS,
+        "seconds": ("seconds", "duration_seconds", "lead_time"),
+        "language": _LANGUAGE_KEYS,
+        "scale_max": ("scale_max", "rating_max"),
+    },
+    "verdicts": {
+        "item": _ITEM_KEYS,
+        "judge": ("judge", "judge_model", "judge_name", "evaluator", "evaluator_model"),
+        "criterion": _CRITERION_KEYS,
+        "score": SCORE_KEYS,
+        "rationale": RATIONALE_KEYS,
+        "repeat": ("repeat", "repetition", "run", "trial"),
+        "reply": ("reply", "raw_reply", "raw", "raw_response"),
+        "generator": _GENERATOR_KEYS,
+    },
+}
+_TEXT_FIELDS = frozenset({"context", "question", "source", "document", "answer", "reference"})
+_LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
+_LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
+
+
+def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = ()) -> Mapping:
+    """The mapping that the names of the columns and a sample of their values suggest.
+
+    ``columns`` and ``sample`` are those of ``reading.peek``: objects opened one level deep as ``outer.inner``.
+    """
+    rows = [opened(fields) for fields in sample]
+    known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
+    found = _by_name(kind, known, rows)
+    if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
+        found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
+    if kind != "verdicts":
+        found |= {column: f"ratings.{_criterion(column)}" for column in columns if column not in known}
+    if kind == "dataset" and KEY_COLUMN in columns and _is_generator(found, rows):
+        found[KEY_COLUMN] = "generator"
+    ignored = (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
+    # S0's files by generator hold a dialogue without messages, which its counts include.
+    empty = kind == "dataset" and KEY_COLUMN in columns and "turns" in found.values()
+    return Mapping(columns=found, ignore=ignored, allow_empty=empty)
+
+
+def opened(fields: dict[str, Any]) -> dict[str, Any]:
+    """A row with its objects opened one level deep, as ``reading.peek`` names them."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        flat |= inner
+    return flat
+
+
+def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for target, names in _NAMES[kind].items():
+        if target == "attributes":
+            heads = [column.partition(".")[0] for column in columns]
+            found |= {head: target for head in heads if _plain(head) in names and head not in columns}
+            continue
+        called = [column for name in names for column in columns if _leaf(column) == name and column not in found]
+        fitting = [column for column in called if target not in _TEXT_FIELDS or _is_text(column, rows)]
+        found |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
+    return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "_", name.strip().lower())
+
+
+def _leaf(column: str) -> str:
+    return _plain(column.rpartition(".")[2])
+
+
+def _agree(first: str, other: str, rows: list[dict[str, Any]]) -> bool:
+    """Two columns that go by names of one field both give it only when the sample never tells them apart."""
+    return first == other or (bool(rows) and all(row.get(first) == row.get(other) for row in rows))
+
+
+def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
+    """Running text rather than a code: `source` may be a source text, or the name of a web site."""
+    values = [value for row in rows if isinstance(value := row.get(column), str) and value]
+    return not values or any(" " in value or len(value) > 40 for value in values)
+
+
+def _is_generator(found: dict[str, str], rows: list[dict[str, Any]]) -> bool:
+    columns = [column for column, target in found.items() if target == "generator"]
+    if columns:
+        return all(row.get(KEY_COLUMN) == row.get(columns[0]) for row in rows)
+    return len({row.get(KEY_COLUMN) for row in rows}) > 1
+
+
+def _has_ratings(value: Any) -> bool:
+    """A list of {annotator, value} inside an item."""
+    if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
+        return False
+    return all(any(key in part for key in RATER_KEYS) and any(key in part for key in SCORE_KEYS) for part in value)
+
+
+def _criterion(column: str) -> str:
+    return _LIST_SUFFIX.sub("", _leaf(column))
