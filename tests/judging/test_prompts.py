@@ -21,8 +21,7 @@ from judging.prompts import (
     response_schema,
 )
 from judging.replies import parse
-
-from .briefs import CHANNEL, COMPOUND, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
+from tests.judging.briefs import CHANNEL, COMPOUND, DIALOGUE, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
 
 SYSTEM = """\
 You are an experienced linguist who rates dialogues and other texts in many languages. Rate the material in the next \

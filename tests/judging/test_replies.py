@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from judging.prompts import CriterionBrief, PromptVariant
 from judging.replies import Reading, parse, storable
-
-from .briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
+from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
 
 TO_FOUR = CriterionBrief(key="fluency", name="Fluency", points=points(0, 1, 2, 3, 4), allows_na=True)
 FROM_ONE = CriterionBrief(key="quality", name="Overall quality", points=points(1, 3, 5))

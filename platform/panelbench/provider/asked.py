@@ -11,7 +11,9 @@ from typing import Any, Final
 _ANSWER_FORM: Final = re.compile(
     r'(?:"(?P<key>[^"\n]+)":\s*)?\{(?P<why>"rationale":\s*<[^>\n]*>,\s*)?"score":\s*<(?P<scale>[^>\n]*)>\}'
 )
-_MATERIAL: Final = re.compile(r"<<<BEGIN MATERIAL \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL>>>", re.S)
+_MATERIAL: Final = re.compile(
+    r"<<<BEGIN MATERIAL \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL>>>", re.DOTALL
+)
 _INSTRUCTION_LANGUAGE: Final = re.compile(r'"rationale":\s*<[^>\n]*\[([\w-]+)\]>')
 
 
