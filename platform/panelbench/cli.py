@@ -42,9 +42,9 @@ def _demo(arguments: Sequence[str]) -> int:
 
 
 def _provider(arguments: Sequence[str]) -> int:
-    from panelbench import provider
+    from panelbench import programs
 
-    return provider.main(arguments)
+    programs.provider(*arguments)
 
 
 def _stats(arguments: Sequence[str]) -> int:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from panelbench import programs, secrets
 from panelbench.probe import health
 from panelbench.supervisor import Program, Supervisor, Warden
 
@@ -57,54 +58,52 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
     # A terminal wants to see what went wrong, not every task; LOG_LEVEL=INFO shows those too.
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     _refuse_used_port(options.host, options.port)
+    extra = _demo_programs() if demo else []
     from django.conf import settings
 
     with _locked(settings.DATA_DIR):
-        provider = _simulated_provider() if demo and not settings.PROVIDERS else []
         _prepare(settings.DATA_DIR)
-        programs = [*provider, *_programs(options, web_threads=1 if settings.EMBEDDED else 4)]
-        if demo:
-            programs.append(Program(name="load_demo", command=_own("load_demo"), once=True))
-        announce = _Announcement(options)
-        Supervisor(programs, warden=warden, say=say).run(announce)
+        chosen = [*_programs(options, threads=1 if settings.EMBEDDED else 4), *extra]
+        Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))
     say("stopped")
 
 
-def _programs(options: argparse.Namespace, *, web_threads: int) -> list[Program]:
-    """Web, worker and beat. SQLite has one writer at a time, so its web workers have one thread each."""
-    celery = (sys.executable, "-m", "celery", "--quiet", "-A", "panelbench")
-    web = (sys.executable, "-m", "granian", "--interface", "wsgi", "--host", options.host, "--port", str(options.port))
-    web += ("--workers", "2", "--blocking-threads", str(web_threads), "--no-ws", "--log-level", "warning")
-    worker = (*celery, "worker", "-Q", "judging,analytics,default", "--concurrency", str(options.concurrency))
+def _programs(options: argparse.Namespace, *, threads: int) -> list[Program]:
     return [
-        Program(name="web", command=(*web, "panelbench.wsgi:application")),
-        Program(name="worker", command=(*worker, "--without-gossip", "--without-mingle", "-l", "WARNING")),
-        Program(name="beat", command=(*celery, "beat", "--pidfile=", "-l", "WARNING")),
+        Program(name="web", function=programs.web, arguments=(options.host, options.port, threads)),
+        Program(name="worker", function=programs.worker, arguments=(options.concurrency,)),
+        Program(name="beat", function=programs.beat),
     ]
 
 
-def _simulated_provider() -> list[Program]:
-    """The provider's program; the other programs, started from this process, learn of it by the environment."""
+def _demo_programs() -> list[Program]:
+    """What loads the demo and, unless the operator declared a provider, the simulated one."""
+    loading = Program(name="load_demo", function=programs.command, arguments=("load_demo",), once=True)
+    if secrets.providers(os.environ):
+        return [loading]
     port = _free_port()
     declared = {"name": "simulated", "base_url": f"http://127.0.0.1:{port}/v1", "simulated": True}
-    os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])
-    return [Program(name="provider", command=(sys.executable, "-m", "panelbench.provider", "--port", str(port)))]
-
-
-def _own(*command: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "panelbench.cli", *command)
+    os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
+    return [Program(name="provider", function=programs.provider, arguments=("--port", str(port))), loading]
 
 
 def _prepare(data_dir: Path) -> None:
-    """Bring the database and the collected static files to this version."""
+    """Bring the database to this version; what is imported here, no program has to import again."""
     import django
     from django.core.management import call_command
-    from django.db import connections
+    from django.db import connection
+    from django.db.migrations.executor import MigrationExecutor
 
-    (data_dir / "queue").mkdir(parents=True, exist_ok=True)
+    from panelbench import connections
+
     django.setup()
-    call_command("migrate", verbosity=0, interactive=False)
-    connections.close_all()
+    for folder in ("queue", "static", "uploads"):
+        (data_dir / folder).mkdir(parents=True, exist_ok=True)
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0, interactive=False)
+    programs.preload()
+    connections.close()
 
 
 @contextlib.contextmanager

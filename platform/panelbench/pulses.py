@@ -10,15 +10,16 @@ from typing import Any
 from celery.beat import Scheduler
 from celery.bootsteps import StartStopStep
 from celery.worker.consumer import Connection
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
+from panelbench import connections
 from panelbench.heartbeat import BEAT, INTERVAL, WORKER, pulse
 
 logger = logging.getLogger(__name__)
 
 
 class WorkerPulse(StartStopStep):
-    """A worker's sign of life, from the timer of its own loop: a hung or disconnected worker falls silent.
+    """A worker's sign of life, from its own timer: a stopped or disconnected worker falls silent.
 
     A step of the consumer, so it is stopped and started again with every reconnection to the broker.
     """
@@ -53,7 +54,4 @@ def _pulse_alone(kind: str, name: str) -> None:
     except DatabaseError as error:
         logger.warning("heartbeat not written: %s", error)
     finally:
-        # A pool child forked later must not inherit an open connection, or both would talk on one socket.
-        connection.close()
-        if hasattr(connection, "close_pool"):
-            connection.close_pool()
+        connections.close()  # the pool's next child is forked from this process
