@@ -12,6 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.multiple import benjamini_yekutieli
+
 Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
 
@@ -106,18 +108,6 @@ def p_value(difference: Floats, epsilon: float) -> float:
     if len(difference) < 30:
         return float(stats.wilcoxon(difference - epsilon, alternative="less").pvalue)
     return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
-
-
-def benjamini_yekutieli(p: list[float], alpha: float) -> list[bool]:
-    """Which of m dependent hypotheses are rejected at false discovery rate alpha.
-
-    Source: Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998.
-    """
-    m = len(p)
-    ranked = np.sort(p)
-    allowed = alpha * np.arange(1, m + 1) / (m * (1 / np.arange(1, m + 1)).sum())
-    met = np.flatnonzero(ranked <= allowed)
-    return [bool(len(met)) and value <= ranked[met[-1]] for value in p]
 
 
 def _accuracies(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:

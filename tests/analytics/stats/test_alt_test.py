@@ -61,13 +61,6 @@ def test_a_constant_difference_is_decided_without_a_variance(constant, p):
     assert alt_test.p_value(np.full(40, constant), 0.1) == p
 
 
-def test_benjamini_yekutieli_matches_statsmodels():
-    from statsmodels.stats.multitest import multipletests
-
-    p = [0.001, 0.008, 0.039, 0.041, 0.27, 0.6]
-    assert alt_test.benjamini_yekutieli(p, 0.05) == list(multipletests(p, 0.05, method="fdr_by")[0])
-
-
 def test_a_judge_that_copies_the_consensus_passes_and_a_random_one_does_not():
     rng = np.random.default_rng(6)
     truth = rng.integers(0, 5, 200).astype(float)

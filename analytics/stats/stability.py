@@ -1,0 +1,190 @@
+"""Ranking stability as a report: every pair of languages, criterion by criterion (METHODS 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import ranking
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.intervals import Interval, percentile
+from analytics.stats.multiple import holm
+from analytics.stats.ranking import Scores
+from analytics.stats.tables import Cell, RatingsTable, cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+PAPER_COMPAT = "paper_compat"
+_JOINT, _INDEPENDENT = "bootstrap percentile, scenarios jointly", "bootstrap percentile, languages independently"
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str | None = None,
+    by: Sequence[str] = ("criterion",),
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    paper_compat: bool = True,
+) -> list[CellEstimate]:
+    """Generator means per language, then tau-b, Spearman and inversions of every pair of languages.
+
+    Parameters
+    ----------
+    judge : whose scores rank the generators; None: the panel's mean score of each item.
+    paper_compat : also give the figures by S0's procedure (variant ``paper_compat``): the mean of tau and rho over
+        resamples drawn independently per generator and language, and inversions with the doubled p of plain label
+        shuffling.
+
+    Returns
+    -------
+    Per cell: ``mean`` rows (generator, language), then per language pair ``kendall_tau_b``, ``spearman``,
+    ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` and ``tied_pairs``.
+    """
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=[column for column in by if column not in ("language", "generator")]):
+        scores = scores_of(cell, judge)
+        made = _means(scores) + _pairs(scores, bootstrap, confidence, seed, paper_compat)
+        found += [_placed(one, cell, judge) for one in made]
+    return found
+
+
+def scores_of(cell: Cell, judge: str | None = None) -> Scores:
+    """A cell's scores ready for ranking: one rater's, or the mean of the panel on each item."""
+    import pandas as pd
+
+    frame = cell.frame[cell.frame["language"].notna() & cell.frame["generator"].notna()]
+    kept = frame["score"].notna() & ~frame["out_of_range"]
+    frame = frame[kept & (frame["rater"] == judge if judge is not None else _is_panel(frame))]
+    keys = ["item_key", "generator", "language", "cluster"]
+    items: pd.DataFrame = frame.groupby(keys, sort=True, observed=True)["score"].mean().reset_index()
+    generator, generators = pd.factorize(items["generator"], sort=True)
+    language, languages = pd.factorize(items["language"], sort=True)
+    scenario, _ = pd.factorize(items["cluster"])
+    names = (tuple(map(str, generators)), tuple(map(str, languages)))
+    return Scores(items["score"].to_numpy(dtype=np.float64), generator, language, scenario, *names)
+
+
+def _is_panel(frame: pd.DataFrame) -> pd.Series[bool]:
+    """The annotators; where there are none, whoever scored."""
+    human = frame["rater_kind"] == "annotator"
+    return human if human.any() else frame["rater"].notna()
+
+
+def _means(s: Scores) -> list[CellEstimate]:
+    means = ranking.board(s)
+    counts = np.bincount(s.cell, minlength=means.size).reshape(means.shape)
+    return [
+        CellEstimate(
+            estimate=Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k])),
+            generator=generator,
+            language=language,
+        )
+        for g, generator in enumerate(s.generators)
+        for k, language in enumerate(s.languages)
+        if counts[g, k]
+    ]
+
+
+def _pairs(s: Scores, resamples: int, confidence: float, seed: int, paper_compat: bool) -> list[CellEstimate]:
+    rng = np.random.default_rng(seed)
+    means, parallel = ranking.board(s), len(s.score) > 0 and s.is_parallel
+    boards = ranking.resampled_boards(s, resamples=resamples, rng=rng, parallel=parallel) if resamples else None
+    compat = None
+    if resamples and paper_compat:
+        compat = ranking.resampled_boards(s, resamples=resamples, rng=rng, parallel=False)
+    found = []
+    for first, second in ranking.language_pairs(len(s.languages)):
+        compared = ranking.compare(means[:, first], means[:, second])
+        estimates = _figures(compared, boards, first, second, confidence, _JOINT if parallel else _INDEPENDENT)
+        if boards is not None and compared.inversions is not None:
+            estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, resamples, rng))
+            estimates.append(_confirmed(boards, first, second, confidence))
+        if compat is not None and compared.reason is None:
+            estimates += _as_printed(s, compat, first, second, compared.inversions or 0, confidence, rng)
+        n_items = int(np.isin(s.language, (first, second)).sum())
+        languages = (s.languages[first], s.languages[second])
+        found += [CellEstimate(estimate=e.with_(n_items=n_items, seed=seed), languages=languages) for e in estimates]
+    return _with_holm(found)
+
+
+def _figures(
+    compared: ranking.Compared, boards: Floats | None, first: int, second: int, confidence: float, method: str
+) -> list[Estimate]:
+    """tau-b, rho, inversions and tied pairs of one pair of languages."""
+    point = (compared.tau_b, compared.spearman, compared.inversions)
+    names = ("kendall_tau_b", "spearman", "inversions")
+    intervals = [Interval()] * 3
+    if boards is not None and compared.reason is None:
+        intervals = [
+            _named(percentile(row, confidence=confidence), method) for row in _resampled(boards, first, second)
+        ]
+    estimates = [
+        Estimate(statistic=name, value=None if value is None else float(value), reason=compared.reason).with_(
+            **(interval.as_changes() if value is not None else {})
+        )
+        for name, value, interval in zip(names, point, intervals, strict=True)
+    ]
+    return [*estimates, Estimate(statistic="tied_pairs", value=float(compared.tied_pairs))]
+
+
+def _resampled(boards: Floats, first: int, second: int) -> Floats:
+    """(3, B) tau-b, rho and inversions of two languages on resampled boards, over generators both have."""
+    both = boards[:, :, [first, second]]
+    shared = (~np.isnan(both).all(axis=0)).all(axis=1)
+    signs = ranking.rank_pairs(both[:, shared])
+    s, t = signs[..., 0], signs[..., 1]
+    return np.stack([ranking.tau_b(s, t), ranking.spearman(s, t, int(shared.sum())), ranking.inversions(s, t)])
+
+
+def _p(s: Scores, first: int, second: int, observed: int, resamples: int, rng: np.random.Generator) -> float:
+    shuffled = ranking.permuted(s, first, second, resamples=resamples, rng=rng, centre=True)
+    return ranking.p_inversions(observed, _resampled(shuffled, 0, 1)[2])
+
+
+def _confirmed(boards: Floats, first: int, second: int, confidence: float) -> Estimate:
+    value = ranking.confirmed_inversions(boards, first, second, confidence=confidence)
+    return Estimate(statistic="confirmed_inversions", value=float(value))
+
+
+def _as_printed(
+    s: Scores, boards: Floats, first: int, second: int, observed: int, confidence: float, rng: np.random.Generator
+) -> list[Estimate]:
+    """S0's own figures: bootstrap means of tau and rho; inversions with twice the p of plain label shuffling."""
+    estimates = []
+    for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second), strict=False):
+        interval = _named(percentile(row, confidence=confidence), _INDEPENDENT)
+        value = float(np.nanmean(row)) if not np.isnan(row).all() else None
+        reason = None if value is not None else "no resample has a ranking in both languages"
+        one = Estimate(statistic=name, variant=PAPER_COMPAT, value=value, reason=reason)
+        estimates.append(one.with_(**interval.as_changes()))
+    shuffled = ranking.permuted(s, first, second, resamples=len(boards), rng=rng, centre=False)
+    p = ranking.p_inversions(observed, _resampled(shuffled, 0, 1)[2], paper_compat=True)
+    return [*estimates, Estimate(statistic="inversions", variant=PAPER_COMPAT, value=float(observed), p=p)]
+
+
+def _named(interval: Interval, method: str) -> Interval:
+    """The interval with a fuller name, when there is one."""
+    return replace(interval, method=method) if interval.low is not None else interval
+
+
+def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
+    """The family of a cell's sound permutation tests, corrected together."""
+    tested = [i for i, c in enumerate(found) if c.estimate.p is not None and c.estimate.variant is None]
+    corrected = holm([p for i in tested if (p := found[i].estimate.p) is not None])
+    for i, p in zip(tested, corrected, strict=True):
+        note = f"Holm p {p:.4f} in a family of {len(tested)}"
+        found[i] = replace(found[i], estimate=found[i].estimate.with_(note=note))
+    return found
+
+
+def _placed(one: CellEstimate, cell: Cell, judge: str | None) -> CellEstimate:
+    return replace(one, cell=cell.key, judge=judge)

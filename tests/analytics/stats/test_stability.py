@@ -1,0 +1,67 @@
+"""The stability report on a small parallel file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analytics.stats import stability
+from analytics.stats.tables import ratings_table
+
+
+def parallel(effect, n=40, seed=14):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"item": f"s{i}", "generator": g, "language": language, "rater": "gpt", "rater_kind": "judge",
+         "score": float(np.clip(np.round(effect[g][k] + rng.normal(0, 0.7)), 0, 5))}
+        for i in range(n) for g in effect for k, language in enumerate(("et", "fi", "hu"))
+    ]  # fmt: skip
+    return ratings_table(pd.DataFrame(rows))
+
+
+TABLE = parallel({"a": (1, 1, 4), "b": (2, 2, 3), "c": (3, 3, 2), "d": (4, 4, 1)})
+
+
+def figures(**options):
+    found = stability.report(TABLE, judge="gpt", **({"bootstrap": 300} | options))
+    return {(c.estimate.statistic, c.estimate.variant, c.languages): c.estimate for c in found if c.languages}
+
+
+def test_the_reversed_language_is_found_and_the_faithful_one_is_not():
+    found = figures()
+    assert found["kendall_tau_b", None, ("et", "fi")].value == 1
+    assert found["kendall_tau_b", None, ("et", "hu")].value == -1
+    assert found["inversions", None, ("et", "hu")].value == 6
+    assert found["confirmed_inversions", None, ("et", "hu")].value == 6
+    assert found["inversions", None, ("et", "hu")].p < 0.01
+    assert found["inversions", None, ("et", "fi")].p == 1
+    assert "family of 3" in found["inversions", None, ("et", "hu")].note
+    assert "jointly" in found["kendall_tau_b", None, ("et", "fi")].method
+
+
+def test_paper_compat_stands_beside_the_sound_figures():
+    found = figures()
+    printed = found["kendall_tau_b", "paper_compat", ("et", "hu")]
+    assert -1 <= printed.value <= -0.9
+    assert "independently" in printed.method
+    assert not any(variant for _, variant, _ in figures(paper_compat=False))
+
+
+def test_without_resampling_there_are_values_only():
+    found = figures(bootstrap=0)
+    assert found["spearman", None, ("et", "hu")].value == -1
+    assert found["spearman", None, ("et", "hu")].low is None
+    assert found["inversions", None, ("et", "hu")].p is None
+
+
+def test_means_carry_their_generator_language_and_count():
+    means = [c for c in stability.report(TABLE, judge="gpt", bootstrap=0) if c.estimate.statistic == "mean"]
+    assert len(means) == 12
+    frame = TABLE.frame
+    for mean in means:
+        own = frame[(frame["generator"] == mean.generator) & (frame["language"] == mean.language)]
+        assert mean.estimate.value == pytest.approx(own["score"].mean())
+        assert mean.estimate.n_items == 40
+
+
+def test_the_same_seed_gives_the_same_figures():
+    assert figures(seed=5) == figures(seed=5)
