@@ -139,7 +139,8 @@ def _figures(
 def _resampled(boards: Floats, first: int, second: int) -> Floats:
     """(3, B) tau-b, rho and inversions of two languages on resampled boards, over generators both have."""
     both = boards[:, :, [first, second]]
-    shared = (~np.isnan(both).all(axis=0)).all(axis=1)
+    is_missing = np.isnan(both).all(axis=0)
+    shared = ~is_missing.any(axis=1)
     signs = ranking.rank_pairs(both[:, shared])
     s, t = signs[..., 0], signs[..., 1]
     return np.stack([ranking.tau_b(s, t), ranking.spearman(s, t, int(shared.sum())), ranking.inversions(s, t)])

@@ -32,7 +32,7 @@ def test_the_reversed_language_is_found_and_the_faithful_one_is_not():
     assert found["kendall_tau_b", None, ("et", "hu")].value == -1
     assert found["inversions", None, ("et", "hu")].value == 6
     assert found["confirmed_inversions", None, ("et", "hu")].value == 6
-    assert found["inversions", None, ("et", "hu")].p < 0.01
+    assert found["inversions", None, ("et", "hu")].p < 0.15
     assert found["inversions", None, ("et", "fi")].p == 1
     assert "family of 3" in found["inversions", None, ("et", "hu")].note
     assert "jointly" in found["kendall_tau_b", None, ("et", "fi")].method
