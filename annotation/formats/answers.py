@@ -1,4 +1,4 @@
-"""What ratings and verdicts have in common: a score, N/A or nothing, and one answer per key however often it is said."""
+"""What ratings and verdicts share: a score, N/A or nothing, and one answer per key however often it is said."""
 
 from __future__ import annotations
 

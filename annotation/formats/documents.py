@@ -10,8 +10,8 @@ from typing import Any
 import yaml
 
 from annotation.formats.encoding import whole_text
-from annotation.formats.jsontext import parse_document
-from annotation.formats.problems import FormatError, Problem, excerpt
+from annotation.formats.jsontext import parse_document, require_storable
+from annotation.formats.problems import FormatError, Problem, Unfit, excerpt
 
 LONGEST_DOCUMENT = 8 * 2**20
 
@@ -94,8 +94,9 @@ def _from_yaml(name: str, node: yaml.Node, path: str) -> Node:
     if isinstance(node, yaml.SequenceNode):
         children = [_from_yaml(name, child, f"{path}[{number}]") for number, child in enumerate(node.value, 1)]
         return Node(children, "", name, line, path)
+    _require_storable(name, line, path, node.value)
     # A scalar in quotes or in a block is text, whatever it looks like.
-    value = _scalar(node.value) if isinstance(node, yaml.ScalarNode) and node.style is None else node.value
+    value = scalar(node.value) if isinstance(node, yaml.ScalarNode) and node.style is None else node.value
     return Node(value, node.value, name, line, path)
 
 
@@ -105,6 +106,7 @@ def _object(name: str, node: yaml.MappingNode, path: str) -> dict[str, Node]:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             raise FormatError(Problem(name, line, path or None, "a key that is no word", "a word", "yaml"))
+        _require_storable(name, line, path, key.value)
         if key.value in members:
             found = f"the key {excerpt(key.value)} twice"
             raise FormatError(Problem(name, line, path or None, found, "each key once", "duplicate_key"))
@@ -112,7 +114,16 @@ def _object(name: str, node: yaml.MappingNode, path: str) -> dict[str, Node]:
     return members
 
 
-def _scalar(text: str) -> Any:
+def _require_storable(name: str, line: int, path: str, text: str) -> None:
+    # YAML can spell a NUL or half a surrogate pair as an escape.
+    try:
+        require_storable(text)
+    except Unfit as fault:
+        raise FormatError(fault.at(name, line, path or None)) from None
+
+
+def scalar(text: str) -> Any:
+    """The value of a bare word: a number, true, false, null, or the word itself."""
     if text in _PLAIN:
         return _PLAIN[text]
     if _INTEGER.fullmatch(text):

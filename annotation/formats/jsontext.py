@@ -226,7 +226,7 @@ def _storable_object(value: Any) -> dict[str, Any]:
 
 
 def require_storable(value: Any) -> None:
-    """Raise ``Unfit`` for what no database or UTF-8 file can hold: NUL, half surrogate pairs, integers beyond 64 bits."""
+    """Raise ``Unfit`` for what no database or UTF-8 file holds: NUL, half surrogate pairs, integers beyond 64 bits."""
     try:
         written = orjson.dumps(value)
     except TypeError as error:

@@ -1,0 +1,74 @@
+"""Turns, however a file writes them -> ``{"speaker", "name"?, "text"}``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+from annotation.formats.fields import first_of, is_blank
+from annotation.formats.jsontext import parse_document
+from annotation.formats.problems import FormatError, Unfit, excerpt
+
+Turn = dict[str, str]
+
+SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
+TEXT_KEYS = ("text", "content", "message", "utterance", "value")
+NAME_KEYS = ("name", "from_name", "speaker_name")
+_KEPT_KEYS = frozenset({*SPEAKER_KEYS, *TEXT_KEYS, *NAME_KEYS})
+
+
+def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> list[Turn]:
+    """A list of objects, such a list as JSON in a cell, or, where ``speakers`` gives the prefixes, one text.
+
+    Speakers keep the word of the source, in lower case. Keys that are not kept are counted into ``dropped``.
+    """
+    if is_blank(value):
+        return []
+    if isinstance(value, str):
+        value = _split(value, speakers) if speakers else _from_json(value)
+    if not isinstance(value, list):
+        raise Unfit(excerpt(value), "a list of turns", "turns", field="turns")
+    return [_turn(number, turn, dropped) for number, turn in enumerate(value, start=1)]
+
+
+def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
+    place = f"turn {number}"
+    if not isinstance(turn, dict):
+        raise Unfit(excerpt(turn), "an object with speaker and text", "turns", place)
+    speaker, text, name = (first_of(turn, keys) for keys in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS))
+    if not isinstance(speaker, str) or is_blank(speaker):
+        raise Unfit(excerpt(speaker or ""), f"who speaks, under one of {', '.join(SPEAKER_KEYS)}", "turns", place)
+    if not isinstance(text, str):
+        raise Unfit(excerpt(text or ""), f"text, under one of {', '.join(TEXT_KEYS)}", "turns", place)
+    dropped.update(key for key in turn if key not in _KEPT_KEYS)
+    named = {"name": name} if isinstance(name, str) and not is_blank(name) else {}
+    return {"speaker": speaker.strip().lower(), **named, "text": text}
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return parse_document("turns", text)
+    except FormatError as error:
+        expected = f"turns as a JSON list, or speakers: in the mapping to split the text ({error.problem.expected})"
+        raise Unfit(excerpt(text), expected, "turns", field="turns") from None
+
+
+def _split(text: str, speakers: dict[str, str]) -> list[Turn]:
+    """``USER: hello\\nBOT: hi`` -> two turns. A prefix counts at the start of a line only."""
+    first, *pieces = _prefixes(tuple(speakers)).split(text)
+    if first.strip() or not pieces:
+        raise Unfit(excerpt(first), f"one of {', '.join(speakers)} at the start", "turns", field="turns")
+    said = zip(pieces[::2], pieces[1::2], strict=True)
+    turns = [{"speaker": speakers[prefix], "text": words.removeprefix(" ")} for prefix, words in said]
+    for turn in turns[:-1]:
+        # The line end before the next prefix separates turns; it belongs to neither.
+        turn["text"] = turn["text"].removesuffix("\n").removesuffix("\r")
+    return turns
+
+
+@lru_cache(maxsize=64)
+def _prefixes(speakers: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(speakers, key=len, reverse=True)
+    return re.compile(rf"^({'|'.join(re.escape(speaker) for speaker in longest_first)}):", re.MULTILINE)
