@@ -274,8 +274,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     """The JSON of a 200. A gateway's page, or an error wrapped in a 200, is a failure like any other."""
     try:
-        reply = json.loads(response.content)
-    except ValueError:
+        reply = _storable(json.loads(response.content))
+    except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, dict):
         raise Unavailable("The reply is not a JSON object.")
@@ -303,7 +303,7 @@ def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...]) -> 
         tokens_out=_count(usage.get("completion_tokens")),
         served_model=_text(reply.get("model")),
         latency=latency,
-        raw=_storable(reply),
+        raw=reply,
         dropped=dropped,
     )
 
@@ -315,7 +315,7 @@ def _object(value: Any) -> dict[str, Any]:
 def _text(value: Any) -> str:
     if isinstance(value, list):  # content in parts
         return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return storable(value) if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""
 
 
 def _count(value: Any) -> int | None:

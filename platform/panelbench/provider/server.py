@@ -80,6 +80,8 @@ class Provider:
                 await self._send(request, response, writer)
         except _Dropped:
             writer.transport.abort()
+        except asyncio.CancelledError:
+            pass  # the server stops; asyncio's streams of Python 3.11 would log a cancelled conversation as an error
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # the client left, or does not speak HTTP: either way there is nobody to answer
         finally:

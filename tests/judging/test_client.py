@@ -1,0 +1,367 @@
+"""The client against the simulated provider, and against servers that reply in ways no server should."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from email.utils import formatdate
+from typing import Any
+
+import orjson
+import pytest
+
+from judging.client import Answer, Connection, Endpoint, Refused, Unavailable, ask, connect
+from judging.prompts import Message, PromptVariant, render, response_schema
+from judging.replies import parse
+from tests.judging.briefs import DIALOGUE, EMPATHY, GRAMMAR
+from tests.provider_server import RunningProvider, running_provider
+
+CRITERIA = [GRAMMAR, EMPATHY]
+VARIANT = PromptVariant()
+MESSAGES = render(item=DIALOGUE, criteria=CRITERIA, variant=VARIANT)
+SCHEMA = response_schema(CRITERIA, VARIANT)
+KEY = "sk-proj-verysecret0123456789"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunningProvider]:
+    with running_provider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(server: RunningProvider) -> RunningProvider:
+    server.control(reset=True, latency=0.0, slowness=10.0, rates={}, required_key="")
+    return server
+
+
+@pytest.fixture
+def endpoint(provider: RunningProvider, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
+    monkeypatch.setenv("BENCH_KEY", KEY)
+    return Endpoint("sim", provider.base_url, "BENCH_KEY")
+
+
+async def put(
+    connection: Connection,
+    model: str = "sim-steady",
+    messages: Sequence[Message] = MESSAGES,
+    schema: dict[str, Any] | None = SCHEMA,
+    timeout: float = 5,
+    **parameters: Any,
+) -> Answer:
+    return await ask(connection, model=model, messages=messages, parameters=parameters, schema=schema, timeout=timeout)
+
+
+def answers(endpoint: Endpoint, *models: str, **options: Any) -> list[Answer]:
+    """One question after the other over one connection."""
+
+    async def scenario() -> list[Answer]:
+        async with connect(endpoint) as connection:
+            return [await put(connection, model, **options) for model in models]
+
+    return asyncio.run(scenario())
+
+
+def failure(endpoint: Endpoint, model: str = "sim-steady", **options: Any) -> Unavailable | Refused:
+    with pytest.raises((Unavailable, Refused)) as caught:
+        answers(endpoint, model, **options)
+    assert isinstance(caught.value, Unavailable | Refused)
+    return caught.value
+
+
+# --- A reply ------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_carries_all_that_is_worth_keeping(endpoint: Endpoint, provider: RunningProvider):
+    (answer,) = answers(endpoint, "sim-steady", temperature=0.0)
+    assert [each.status for each in parse(answer.readable, criteria=CRITERIA, variant=VARIANT)] == ["ok", "ok"]
+    assert answer.finish_reason == "stop" and answer.refusal is None and answer.reasoning == ""
+    assert answer.served_model == "sim-steady-2026-01"
+    assert answer.tokens_in and answer.tokens_out and answer.raw["usage"]["prompt_tokens"] == answer.tokens_in
+    assert 0 < answer.latency < 5 and answer.dropped == ()
+    assert provider.control()["statuses"] == {"200": 1}
+
+
+def test_text_where_the_reasoning_belongs_is_readable(endpoint: Endpoint):
+    (answer,) = answers(endpoint, "sim-broken:empty")
+    assert answer.text == "" and answer.reasoning == answer.readable
+    assert parse(answer.readable, criteria=CRITERIA, variant=VARIANT)[0].status == "ok"
+
+
+def test_a_refusal_a_filter_and_a_cut_are_answers(endpoint: Endpoint):
+    refusal, filtered, cut = answers(
+        endpoint, "sim-broken:refusal", "sim-broken:content_filter", "sim-broken:truncated"
+    )
+    assert refusal.refusal and "can't" in refusal.refusal
+    assert filtered.finish_reason == "content_filter"
+    assert cut.finish_reason == "length"
+
+
+def test_many_questions_share_one_connection(endpoint: Endpoint, provider: RunningProvider):
+    provider.control(latency=0.2)
+
+    async def scenario() -> float:
+        async with connect(endpoint) as connection:
+            started = time.perf_counter()
+            await asyncio.gather(*(put(connection) for _ in range(64)))
+            return time.perf_counter() - started
+
+    assert asyncio.run(scenario()) < 3
+    assert provider.control()["peak_in_flight"] > 32
+
+
+def test_a_reserved_parameter_is_the_callers_mistake(endpoint: Endpoint):
+    with pytest.raises(ValueError, match="n, stream"):
+        answers(endpoint, "sim-steady", stream=True, n=3)
+
+
+# --- Unavailable --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "retry_after"),
+    [
+        ("rate_limit", "429 rate_limit_exceeded", 1.0),
+        ("server_error", "500 server_error", None),
+        ("dropped", "No connection", None),
+        ("not_json", "not a JSON object", None),
+        ("error_in_reply", "503", None),
+    ],
+)
+def test_what_may_pass_is_unavailable(endpoint: Endpoint, kind: str, reason: str, retry_after: float | None):
+    error = failure(endpoint, f"sim-steady:{kind}")
+    assert isinstance(error, Unavailable)
+    assert reason in error.reason
+    assert error.retry_after == retry_after
+
+
+def test_a_slow_reply_is_given_up_at_the_deadline(endpoint: Endpoint):
+    started = time.perf_counter()
+    error = failure(endpoint, "sim-steady:slow", timeout=0.3)
+    assert isinstance(error, Unavailable) and "0.3 seconds" in error.reason
+    assert time.perf_counter() - started < 2
+
+
+def test_a_server_that_is_not_there_is_unavailable():
+    error = failure(Endpoint("gone", "http://127.0.0.1:1/v1"))
+    assert isinstance(error, Unavailable) and "No connection" in error.reason
+
+
+def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvider):
+    failure(endpoint, "sim-steady:server_error")
+    assert provider.control()["requests"] == 1
+
+
+# --- Refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "fatal"),
+    [
+        ("sim-steady:quota", 429, True),
+        ("sim-steady:unauthorized", 401, True),
+        ("sim-steady:forbidden", 403, False),
+        ("no-such-model", 404, False),
+    ],
+)
+def test_what_will_not_pass_is_refused(endpoint: Endpoint, model: str, status: int, fatal: bool):
+    error = failure(endpoint, model)
+    assert isinstance(error, Refused)
+    assert (error.status, error.fatal) == (status, fatal)
+
+
+def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint):
+    error = failure(endpoint, messages=[{"role": "user", "content": "x"}], schema={"properties": 7})
+    assert isinstance(error, Refused)
+    assert error.status == 400 and not error.fatal
+
+
+def test_half_a_character_cannot_be_sent(endpoint: Endpoint):
+    error = failure(endpoint, messages=[{"role": "user", "content": "\ud800"}])
+    assert isinstance(error, Refused) and "half a character" in error.reason
+
+
+@pytest.mark.parametrize("value", ["", "  ", "sk-schlüssel"])
+def test_a_key_that_is_missing_or_no_key_stops_the_run(value: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCH_KEY", value)
+    error = failure(Endpoint("sim", "http://127.0.0.1:1/v1", "BENCH_KEY"))
+    assert isinstance(error, Refused) and error.fatal
+    assert "BENCH_KEY" in error.reason and (not value.strip() or value not in error.reason)
+
+
+# --- Stepping down --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "dropped"),
+    [
+        ("no_schema", ("json_schema",)),
+        ("no_format", ("json_schema", "json_object")),
+        ("no_temperature", ("temperature",)),
+        ("no_max_tokens", ("max_tokens",)),
+    ],
+)
+def test_what_a_model_will_not_take_is_left_out_and_named(
+    endpoint: Endpoint, provider: RunningProvider, kind: str, dropped: tuple[str, ...]
+):
+    first, second = answers(endpoint, *[f"sim-steady:{kind}"] * 2, temperature=0.0, max_tokens=500)
+    assert first.dropped == second.dropped == dropped
+    assert parse(first.readable, criteria=CRITERIA, variant=VARIANT)[0].status == "ok"
+    # Learnt once: the second question goes out without it at once.
+    assert provider.control()["statuses"] == {"400": len(dropped), "200": 2}
+
+
+def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint):
+    (answer,) = answers(endpoint, "sim-steady:no_max_tokens", max_tokens=5)
+    assert answer.finish_reason == "length" and answer.tokens_out == 5
+
+
+# --- Secrets --------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_sent_and_shows_nowhere(
+    endpoint: Endpoint, provider: RunningProvider, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    provider.control(required_key=KEY)
+
+    async def scenario() -> str:
+        async with connect(endpoint) as connection:
+            answer = await put(connection)
+            return repr((endpoint, connection, answer, asdict(endpoint)))
+
+    shown = asyncio.run(scenario())
+    provider.control(required_key="another")
+    error = failure(endpoint)  # the provider repeats the key it was given
+    assert isinstance(error, Refused) and error.fatal and "[key]" in error.reason
+    assert KEY not in shown + repr(error) + str(error) + repr(error.__cause__) + caplog.text
+    assert error.__cause__ is None and error.__suppress_context__
+
+
+def test_openai_is_imported_only_when_something_is_asked():
+    code = "import sys, judging.client, judging.limits; sys.exit('openai' in sys.modules or 'redis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_organisation_of_the_environment_is_not_told_to_others(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-private")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-private")
+    request, _ = against(b"{}")
+    assert b"org-private" not in request and b"proj-private" not in request
+    assert b"POST /v1/chat/completions" in request
+
+
+# --- Servers that reply oddly ---------------------------------------------------------------------------------------
+
+
+def against(body: bytes, *, status: str = "200 OK", headers: str = "") -> tuple[bytes, Answer | Unavailable | Refused]:
+    """Ask a server that gives this one reply to anything; the request it saw and what became of it."""
+
+    async def scenario() -> tuple[bytes, Answer | Unavailable | Refused]:
+        seen = bytearray()
+
+        async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            seen.extend(await reader.readuntil(b"\r\n\r\n"))
+            head = f"HTTP/1.1 {status}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n{headers}\r\n"
+            writer.write(head.encode() + body)
+            await writer.drain()
+            writer.close()
+
+        listening = await asyncio.start_server(converse, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        async with listening, connect(Endpoint("odd", f"http://127.0.0.1:{port}/v1")) as connection:
+            try:
+                outcome: Answer | Unavailable | Refused = await put(connection)
+            except (Unavailable, Refused) as error:
+                outcome = error
+            return bytes(seen), outcome
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"choices": []},
+        {"choices": None, "usage": None, "model": 7},
+        {"choices": [None]},
+        {"choices": ["text"]},
+        {"choices": [{"message": None, "finish_reason": 3}]},
+        {"choices": [{"message": {"content": None, "refusal": "", "reasoning_content": 5}}], "usage": []},
+        {"choices": {"0": {}}, "usage": {"prompt_tokens": "many", "completion_tokens": -1}},
+    ],
+)
+def test_whatever_a_reply_leaves_out_is_missing(reply: dict[str, Any]):
+    _, answer = against(orjson.dumps(reply))
+    assert isinstance(answer, Answer)
+    assert (answer.text, answer.refusal, answer.finish_reason, answer.tokens_in) == ("", None, None, None)
+    assert answer.raw == reply
+
+
+def test_content_in_parts_is_joined():
+    parts = [{"type": "text", "text": '{"gram'}, {"type": "text", "text": 'mar": 1}'}, {"type": "image"}]
+    _, answer = against(orjson.dumps({"choices": [{"message": {"content": parts}}]}))
+    assert isinstance(answer, Answer) and answer.text == '{"grammar": 1}'
+
+
+def test_what_no_database_can_hold_is_replaced():
+    body = rb'{"choices": [{"message": {"content": "a\u0000b\ud800c"}}], "odd\u0000": [NaN, 1e999, 2.5]}'
+    _, answer = against(body)
+    assert isinstance(answer, Answer) and answer.text == "a\ufffdb\ufffdc"
+    assert answer.raw["odd\ufffd"] == ["nan", "inf", 2.5]
+    orjson.dumps(answer.raw)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"null", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 600 + b"1" + b"}" * 600]
+)
+def test_a_body_that_is_no_object_is_unavailable(body: bytes):
+    assert isinstance(against(body)[1], Unavailable)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ("retry-after: 7\r\n", 7, 7),
+        ("retry-after: 300\r\n", 300, 300),
+        ("retry-after-ms: 1500\r\nretry-after: 9\r\n", 1.5, 1.5),
+        (f"retry-after: {formatdate(time.time() + 3600, usegmt=True)}\r\n", 3500, 3601),
+        (f"retry-after: {formatdate(time.time() - 60, usegmt=True)}\r\n", 0, 0),
+    ],
+)
+def test_the_time_to_wait_is_read_however_it_is_written(headers: str, least: float, most: float):
+    _, error = against(b"{}", status="429 Too Many Requests", headers=headers)
+    assert isinstance(error, Unavailable) and error.retry_after is not None
+    assert least <= error.retry_after <= most
+
+
+@pytest.mark.parametrize("headers", ["", "retry-after: soon\r\n", "retry-after-ms: x\r\n"])
+def test_a_time_that_is_not_said_is_not_guessed(headers: str):
+    _, error = against(b"oh no", status="503 Service Unavailable", headers=headers)
+    assert isinstance(error, Unavailable) and error.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "fatal"),
+    [
+        ("402 Payment Required", b"", True),
+        ("400 Bad Request", b'{"error": {"code": "content_filter", "message": "filtered"}}', False),
+        ("400 Bad Request", b'{"error": "just text"}', False),
+        ("413 Payload Too Large", b"<html>", False),
+        ("200 OK", b'{"error": {"code": 401, "message": "who are you"}}', True),
+    ],
+)
+def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool):
+    _, error = against(body, status=status)
+    assert isinstance(error, Refused) and error.fatal is fatal
+
+
+def test_an_endpoint_needs_a_web_address():
+    with pytest.raises(ValueError, match="must start with http"):
+        Endpoint("x", "file:///etc/passwd")
