@@ -108,6 +108,7 @@ class Call(models.Model):
     lease = models.UUIDField(null=True)
     leased_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
+    tries = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
         constraints: ClassVar = [

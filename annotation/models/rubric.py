@@ -150,6 +150,17 @@ class Criterion(models.Model):
         """``name``, ``question`` and so on in ``language``, falling back to the rubric's source language."""
         return spoken(self.text.get(part), language, self.text.get("source_language", "en"))
 
+    def anchor(self, value: float, language: str) -> dict[str, str]:
+        """``{"text", "reason"}`` that fix one point in ``language``; empty texts where there is no anchor."""
+        anchors = {float(point): words for point, words in (self.text.get("anchors") or {}).items()}
+        words = spoken(anchors.get(value), language, self.text.get("source_language", "en")) or {}
+        return {"text": words.get("text", ""), "reason": words.get("reason", "")}
+
+    def label(self, value: float, language: str) -> str:
+        """The name of one point, such as "No", where points have names."""
+        labels = next((point.get("label") for point in self.points if float(point["value"]) == value), None)
+        return spoken(labels, language, self.text.get("source_language", "en")) or ""
+
     def is_on_scale(self, score: float) -> bool:
         """Whether a person may give ``score``: one of the points, or a whole step between the ends."""
         if self.points:

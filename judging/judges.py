@@ -1,0 +1,118 @@
+"""Judges: declared once, told apart by everything that can change a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from judging import digests
+from judging.client import Endpoint
+from judging.models import Judge
+from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
+
+RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
+FACTORS = {
+    "grouping": ("single", "compound"),
+    "anchor_detail": ("name", "anchors", "reasons"),
+    "explanation": (True, False),
+    "instruction_language": tuple(sorted(INSTRUCTION_LANGUAGES)),
+}
+
+
+def declare(
+    *,
+    project: Project,
+    name: str,
+    provider: str,
+    model: str,
+    parameters: Mapping[str, Any] | None = None,
+    variant: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Judge:
+    """The judge with this provider, model, parameters and prompt variant; the same again is the same judge."""
+    prompt, sent = variant_of(variant or {}), _checked(parameters or {})
+    if provider not in settings.PROVIDERS:
+        raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
+    digest = digests.judge_digest(endpoint=provider, model=model, variant=prompt, parameters=sent)
+    if same := Judge.objects.filter(project=project, digest=digest).first():
+        return same
+    try:
+        with transaction.atomic():
+            judge = Judge.objects.create(
+                project=project,
+                name=name,
+                provider=provider,
+                model=model,
+                parameters=sent,
+                variant=asdict(prompt),
+                simulated=settings.PROVIDERS[provider].simulated,
+                digest=digest,
+                created_by=actor,
+            )
+            audit.record(actor=actor, project=project, verb="declare judge", subject=judge)
+    except IntegrityError:
+        taken = _("Another judge of this project is called “%(name)s”. A changed judge is a new judge: name it anew.")
+        raise Refused(taken % {"name": name}, code="name_taken", fields={"name": taken % {"name": name}}) from None
+    return judge
+
+
+def imported(*, project: Project, name: str) -> Judge:
+    """The judge that made verdicts elsewhere: known by name only."""
+    digest = digests.digest({"imported": name})
+    judge, _made = Judge.objects.get_or_create(project=project, digest=digest, defaults={"name": name, "model": name})
+    return judge
+
+
+def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
+    """A prompt variant from plain values; refuses an unknown factor or level, naming what there is."""
+    known = {factor.name for factor in fields(PromptVariant)}
+    for factor, level in factors.items():
+        if factor not in known:
+            raise Refused(_("A prompt variant has no “%(factor)s”.") % {"factor": factor}, fields={"variant": factor})
+        if level not in FACTORS[factor]:
+            there_is = ", ".join(map(str, FACTORS[factor]))
+            sentence = _("“%(level)s” is no %(factor)s; there are: %(levels)s.")
+            raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
+    return PromptVariant(**factors)
+
+
+def endpoint(judge: Judge) -> Endpoint:
+    """Where this judge is asked, as the operator declares it now."""
+    provider = settings.PROVIDERS.get(judge.provider)
+    if provider is None:
+        raise Refused(_undeclared(judge.provider), code="unknown_provider")
+    return Endpoint(
+        name=provider.name,
+        base_url=provider.base_url,
+        api_key_variable=provider.key_variable,
+        requests_per_minute=provider.requests_per_minute,
+        tokens_per_minute=provider.tokens_per_minute,
+        simulated=provider.simulated,
+    )
+
+
+def _undeclared(provider: str) -> str:
+    if not provider:
+        return _("This judge was imported: it has verdicts, and can't be run.")
+    declared = ", ".join(settings.PROVIDERS) or _("none")
+    return _(
+        "The provider “%(name)s” is not declared (declared: %(declared)s). The operator sets PANELBENCH_PROVIDERS."
+    ) % {
+        "name": provider,
+        "declared": declared,
+    }
+
+
+def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    if reserved := sorted(RESERVED & parameters.keys()):
+        sentence = _("Not a parameter of a judge: %s") % ", ".join(reserved)
+        raise Refused(sentence, code="reserved_parameter", fields={"parameters": sentence})
+    return dict(parameters)

@@ -1,0 +1,182 @@
+"""Judge runs: planned as rows, steered by compare-and-set, and read from their rows.
+
+Money spent is the sum over attempts, and whether a run has finished is a query: nothing is counted anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet, Sum
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation import bulk
+from annotation.models import Dataset, Item, RubricVersion
+from judging import judges
+from judging.briefs import criterion_brief
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.prompts import check
+
+MAX_REPEATS = 50
+
+
+def start(
+    *,
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int = 1,
+    budget: Decimal | None = None,
+    actor: User | None = None,
+) -> JudgeRun:
+    """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards."""
+    _refuse_unfit(judge, dataset, rubric_version, repeats)
+    with transaction.atomic():
+        run = JudgeRun.objects.create(
+            project=judge.project,
+            judge=judge,
+            dataset=dataset,
+            rubric_version=rubric_version,
+            repeats=repeats,
+            budget=budget,
+            created_by=actor,
+        )
+        bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), _plan(run))
+        audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
+    return run
+
+
+def _refuse_unfit(judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int) -> None:
+    judges.endpoint(judge)
+    if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
+        raise Refused(_("A run needs a ready dataset and a published rubric version."), code="not_ready")
+    if {dataset.project_id, rubric_version.rubric.project_id} != {judge.project_id}:
+        raise Refused(_("Judge, dataset and rubric belong to different projects."), code="other_project")
+    if not 1 <= repeats <= MAX_REPEATS:
+        sentence = _("Repeats go from 1 to %d.") % MAX_REPEATS
+        raise Refused(sentence, code="repeats", fields={"repeats": sentence})
+    _check_prompt(judge, rubric_version)
+
+
+def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
+    variant = judges.variant_of(judge.variant)
+    briefs = [criterion_brief(each, variant.instruction_language) for each in rubric_version.criteria.all()]
+    try:
+        check(briefs[:1] if variant.grouping == "single" else briefs, variant)
+    except ValueError as error:
+        raise Refused(_("This judge can't ask about this rubric: %s.") % error, code="prompt") from None
+
+
+def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
+    items = list(Item.objects.filter(dataset=run.dataset_id).order_by("ordinal").values_list("pk", flat=True))
+    single = run.judge.variant["grouping"] == "single"
+    criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
+    for repeat, item, criterion in product(range(1, run.repeats + 1), items, criteria):
+        yield run.pk, item, criterion, repeat, Call.State.WAITING.value, 0
+
+
+def pause(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
+    """Stop sending; calls in flight come in. False when the run was not running."""
+    return _turn(run, JudgeRun.State.RUNNING, JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
+
+
+def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
+    """Go on; the edge enqueues `tasks.work` afterwards."""
+    return _turn(run, JudgeRun.State.PAUSED, JudgeRun.State.RUNNING, actor, "")
+
+
+def cancel(*, run: JudgeRun, actor: User | None = None) -> bool:
+    """End a run for good; what was paid for stays."""
+    running = JudgeRun.State.RUNNING, JudgeRun.State.PAUSED
+    return any(_turn(run, state, JudgeRun.State.CANCELLED, actor, _("Cancelled.")) for state in running)
+
+
+def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None) -> None:
+    """Raise, lower or lift a run's money cap."""
+    with transaction.atomic():
+        JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
+        audit.record(actor=actor, project=run.project, verb="set budget", subject=run, fields=["budget"])
+
+
+def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
+    """Let failed calls wait again; returns how many."""
+    with transaction.atomic():
+        failed = Call.objects.filter(run=run, state=Call.State.FAILED)
+        count = failed.update(state=Call.State.WAITING, tries=0, not_before=None)
+        audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
+    return count
+
+
+def _turn(run: JudgeRun, before: str, after: str, actor: User | None, reason: str) -> bool:
+    with transaction.atomic():
+        done = JudgeRun.objects.filter(pk=run.pk, state=before).update(state=after, reason=reason[:400])
+        if done:
+            audit.record(actor=actor, project=run.project, verb=f"judge run {after}", subject=run, fields=["state"])
+    run.refresh_from_db(fields=["state", "reason"])
+    return bool(done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgress:
+    """How far a run is, from its rows."""
+
+    planned: int
+    waiting: int
+    in_flight: int
+    settled: int
+    failed: int
+    verdicts: dict[str, int] = field(default_factory=dict)
+    attempts: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: Decimal | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.planned == self.settled + self.failed
+
+    @property
+    def percent(self) -> int:
+        """Whole percent done, 100 only when finished."""
+        done = self.settled + self.failed
+        return 100 if self.finished else 100 * done // max(self.planned, 1)
+
+
+def progress(run: JudgeRun) -> RunProgress:
+    """Four aggregate queries over the run's rows."""
+    by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
+    sums = Attempt.objects.filter(call__run=run).aggregate(
+        attempts=Count("pk"), tokens_in=Sum("tokens_in"), tokens_out=Sum("tokens_out"), cost=Sum("cost")
+    )
+    return RunProgress(
+        planned=sum(by_state.values()),
+        waiting=by_state.get(Call.State.WAITING, 0),
+        in_flight=by_state.get(Call.State.LEASED, 0),
+        settled=by_state.get(Call.State.SETTLED, 0),
+        failed=by_state.get(Call.State.FAILED, 0),
+        verdicts=dict(run.verdicts.order_by().values_list("status").annotate(count=Count("pk"))),
+        attempts=sums["attempts"],
+        tokens_in=sums["tokens_in"] or 0,
+        tokens_out=sums["tokens_out"] or 0,
+        cost=sums["cost"],
+    )
+
+
+def spent(run: JudgeRun) -> Decimal:
+    """USD paid so far, as far as prices are declared."""
+    return Attempt.objects.filter(call__run=run).aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
+
+
+def revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
+    """Changes whenever one of the runs gains a verdict: verdicts are append-only."""
+    found = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
+    return f"{found['count']}:{found['newest'] or 0}"

@@ -1,0 +1,27 @@
+"""What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
+
+from celery import shared_task
+
+from judging import leases, working
+
+WORKERS_PER_RUN = 2
+
+
+@shared_task
+def work(run_pk: int) -> None:
+    """One shift on a run, and the next one queued behind it when due calls are left."""
+    if working.work(run_pk):
+        work.delay(run_pk)
+
+
+@shared_task
+def sweep() -> None:
+    """Take up again what dead workers and passing troubles left behind."""
+    for run_pk in leases.sweep():
+        enqueue(run_pk)
+
+
+def enqueue(run_pk: int) -> None:
+    """Set as many workers on a run as share one; too many only find nothing to lease."""
+    for _worker in range(WORKERS_PER_RUN):
+        work.delay_on_commit(run_pk)
