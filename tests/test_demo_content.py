@@ -1,4 +1,4 @@
-"""The demo's content holds what its README promises: a complete crossing, one rubric in five languages, honest ratings."""
+"""The demo holds what its README promises: a complete crossing, a rubric in five languages, ratings by the rules."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ import csv
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import krippendorff
 import numpy as np
-import panelbench
 import pytest
 import yaml
+
+import panelbench
+from annotation.formats.guessing import guess
+from annotation.formats.items import parse_items
+from annotation.formats.ratings import parse_ratings
+from annotation.formats.reading import peek
+from annotation.formats.rubric import parse_rubric
+from annotation.rationales import count_words, words_needed
+from judging.prompts import PromptVariant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CONTENT = Path(panelbench.__file__).parent / "demo" / "content"
 LANGUAGES = ("en", "et", "es-MX", "ar", "ja")
@@ -31,14 +41,10 @@ def _document(name: str) -> Any:
 DIALOGUES: list[dict[str, Any]] = [
     json.loads(line)
     for language in LANGUAGES
-    for line in (CONTENT / f"dialogues.{language}.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
+    for line in (CONTENT / f"dialogues.{language}.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 RUBRIC: dict[str, Any] = _document("rubric.yaml")
-CRITERIA: dict[str, dict[str, Any]] = {
-    criterion["key"]: criterion for criterion in RUBRIC["criteria"]
-}
+CRITERIA: dict[str, dict[str, Any]] = {criterion["key"]: criterion for criterion in RUBRIC["criteria"]}
 PANELS: dict[str, list[dict[str, Any]]] = {
     panel["language"]: panel["seats"] for panel in _document("panel.yaml")["panels"]
 }
@@ -62,38 +68,22 @@ def _first_strong(text: str) -> str:
 
 def _scores(criterion: str, language: str) -> np.ndarray:
     """Raters x items; NaN where missing or not applicable."""
-    given = {
-        (row["rater"], row["item"]): row["score"]
-        for row in RATINGS
-        if row["criterion"] == criterion
-    }
-    items = [
-        dialogue["id"] for dialogue in DIALOGUES if dialogue["language"] == language
-    ]
+    given = {(row["rater"], row["item"]): row["score"] for row in RATINGS if row["criterion"] == criterion}
+    items = [dialogue["id"] for dialogue in DIALOGUES if dialogue["language"] == language]
     raters = [seat["pseudonym"] for seat in PANELS[language]]
     return np.array(
-        [
-            [
-                float(given.get((rater, item), "nan").replace("N/A", "nan"))
-                for item in items
-            ]
-            for rater in raters
-        ]
+        [[float(given.get((rater, item), "nan").replace("N/A", "nan")) for item in items] for rater in raters]
     )
 
 
 def test_every_scenario_is_told_by_every_generator_in_every_language() -> None:
-    found = [
-        (each["scenario"], each["generator"], each["language"]) for each in DIALOGUES
-    ]
+    found = [(each["scenario"], each["generator"], each["language"]) for each in DIALOGUES]
     assert sorted(found) == sorted(product(SCENARIOS, GENERATORS, LANGUAGES))
     assert [each["id"] for each in DIALOGUES] == ["/".join(place) for place in found]
 
 
 def test_dialogues_of_a_scenario_share_their_attributes() -> None:
-    kinds = {
-        (each["scenario"], *sorted(each["attributes"].items())) for each in DIALOGUES
-    }
+    kinds = {(each["scenario"], *sorted(each["attributes"].items())) for each in DIALOGUES}
     assert len(kinds) == len(SCENARIOS)
 
 
@@ -106,34 +96,18 @@ def test_customer_and_agent_take_turns(dialogue: dict[str, Any]) -> None:
 
 
 def test_no_text_names_its_generator() -> None:
-    stems = re.compile(
-        "|".join(name.split("-")[0] for name in GENERATORS), re.IGNORECASE
-    )
-    assert not [
-        text for each in DIALOGUES for text in _texts(each) if stems.search(text)
-    ]
+    stems = re.compile("|".join(name.split("-")[0] for name in GENERATORS), re.IGNORECASE)
+    assert not [text for each in DIALOGUES for text in _texts(each) if stems.search(text)]
 
 
 def test_arabic_runs_from_right_to_left_and_nothing_else_does() -> None:
-    directions = {
-        (each["language"] == "ar", _first_strong(text))
-        for each in DIALOGUES
-        for text in _texts(each)
-    }
+    directions = {(each["language"] == "ar", _first_strong(text)) for each in DIALOGUES for text in _texts(each)}
     assert directions - {(True, ""), (False, "")} == {(True, "AL"), (False, "L")}
 
 
-def test_every_arabic_dialogue_that_names_an_order_turns_direction_inside_a_line() -> (
-    None
-):
-    arabic = [
-        each
-        for each in DIALOGUES
-        if each["language"] == "ar" and each["scenario"] != "double-charge"
-    ]
-    assert all(
-        re.search(r"\b[A-Z]{2}-\d+", each["turns"][0]["text"]) for each in arabic
-    )
+def test_every_arabic_dialogue_that_names_an_order_turns_direction_inside_a_line() -> None:
+    arabic = [each for each in DIALOGUES if each["language"] == "ar" and each["scenario"] != "double-charge"]
+    assert all(re.search(r"\b[A-Z]{2}-\d+", each["turns"][0]["text"]) for each in arabic)
 
 
 def test_the_rubric_speaks_every_language_in_every_place() -> None:
@@ -161,33 +135,19 @@ def test_every_point_has_its_anchor_and_reason(key: str) -> None:
     for words in criterion["anchors"].values():
         assert all(set(anchor) == {"text", "reason"} for anchor in words.values())
     for examples in criterion.get("examples", {}).values():
-        assert all(
-            example["score"] in criterion["scale"]["points"] for example in examples
-        )
+        assert all(example["score"] in criterion["scale"]["points"] for example in examples)
 
 
 def test_one_rationale_at_most_is_asked_for_while_scoring() -> None:
     rules = [criterion["rationale"]["rule"] for criterion in CRITERIA.values()]
-    assert [rule for rule in rules if rule.startswith("required")] == [
-        "required_except_best"
-    ]
+    assert [rule for rule in rules if rule.startswith("required")] == ["required_except_best"]
 
 
 def test_three_annotators_sit_on_each_panel() -> None:
     seats = [seat for each in PANELS.values() for seat in each]
-    assert {language: len(each) for language, each in PANELS.items()} == dict.fromkeys(
-        LANGUAGES, 3
-    )
-    assert (
-        len({seat["pseudonym"] for seat in seats})
-        == len({seat["email"] for seat in seats})
-        == len(seats)
-    )
-    assert all(
-        seat["languages"] == [language]
-        for language, each in PANELS.items()
-        for seat in each
-    )
+    assert {language: len(each) for language, each in PANELS.items()} == dict.fromkeys(LANGUAGES, 3)
+    assert len({seat["pseudonym"] for seat in seats}) == len({seat["email"] for seat in seats}) == len(seats)
+    assert all(seat["languages"] == [language] for language, each in PANELS.items() for seat in each)
     assert all(seat["email"].endswith("@demo.panelbench.test") for seat in seats)
 
 
@@ -198,38 +158,31 @@ def test_only_the_first_annotator_of_each_panel_has_work_left() -> None:
         for seat in seats
         for each in DIALOGUES
         for criterion in CRITERIA
-        if each["language"] == language
-        and not (seat is seats[0] and each["scenario"] == LEFT_TO_DO)
+        if each["language"] == language and not (seat is seats[0] and each["scenario"] == LEFT_TO_DO)
     ]
-    assert sorted(
-        (row["rater"], row["item"], row["criterion"]) for row in RATINGS
-    ) == sorted(expected)
+    assert sorted((row["rater"], row["item"], row["criterion"]) for row in RATINGS) == sorted(expected)
 
 
 def test_every_score_is_on_its_scale() -> None:
     for row in RATINGS:
         criterion = CRITERIA[row["criterion"]]
-        allowed = [str(point) for point in criterion["scale"]["points"]] + [
-            "N/A"
-        ] * criterion["not_applicable"]
+        allowed = [str(point) for point in criterion["scale"]["points"]] + ["N/A"] * criterion["not_applicable"]
         assert row["score"] in allowed, row
 
 
 def test_rationales_are_given_where_the_rule_asks_for_them() -> None:
     for row in RATINGS:
         criterion = CRITERIA[row["criterion"]]
-        rule, words = criterion["rationale"].values()
-        best = str(criterion["scale"]["points"][-1])
-        if rule == "required_except_best" and row["score"] not in {best, "N/A"}:
-            assert len(row["rationale"].split()) >= words, row
+        rule, minimum = criterion["rationale"]["rule"], criterion["rationale"]["min_words"]
+        score = None if row["score"] == "N/A" else float(row["score"])
+        needed = words_needed(rule=rule, minimum=minimum, score=score, best=criterion["scale"]["points"][-1])
+        assert count_words(row["rationale"]) >= needed, row
         assert not (rule == "never" and row["rationale"]), row
 
 
 def test_the_panels_agree_except_on_japanese_fluency() -> None:
     alphas = {
-        (criterion, language): krippendorff.alpha(
-            _scores(criterion, language), level_of_measurement="ordinal"
-        )
+        (criterion, language): krippendorff.alpha(_scores(criterion, language), level_of_measurement="ordinal")
         for criterion, language in product(CRITERIA, LANGUAGES)
     }
     assert alphas.pop(("fluency", "ja")) < 0.25
@@ -240,4 +193,19 @@ def test_both_judges_say_that_they_are_simulated() -> None:
     judges = _document("judges.yaml")["judges"]
     assert {judge["provider"] for judge in judges} == {"simulated"}
     assert all("simulated" in judge["name"] for judge in judges)
-    assert {judge["variant"]["grouping"] for judge in judges} == {"compound", "single"}
+    assert {PromptVariant(**judge["variant"]).grouping for judge in judges} == {"compound", "single"}
+
+
+def test_our_own_readers_take_every_file_as_it_is() -> None:
+    dialogues = [(path.name, path.read_bytes()) for path in sorted(CONTENT.glob("dialogues.*.jsonl"))]
+    items = parse_items(dialogues, guess("dataset", peek(*dialogues[0]).columns))
+    assert (items.report.taken, list(items.problems)) == (len(DIALOGUES), [])
+
+    answers = ("ratings.csv", (CONTENT / "ratings.csv").read_bytes())
+    ratings = parse_ratings([answers], guess("ratings", peek(*answers).columns))
+    assert (len(ratings.rows), ratings.missing, list(ratings.problems)) == (len(RATINGS), 0, [])
+
+    rubric = parse_rubric("rubric.yaml", (CONTENT / "rubric.yaml").read_bytes())
+    assert list(rubric.problems) == []
+    assert rubric.document is not None
+    assert [criterion.key for criterion in rubric.document.criteria] == list(CRITERIA)
