@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from analytics.stats.estimate import CellEstimate
-from analytics.stats.tables import RatingsTable
+import numpy as np
+
+from analytics.stats import countwise, pairwise, reliability
+from analytics.stats.countwise import Resampling
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.scales import Scale
+from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
 
 STATISTICS = (
     "percent_agreement",
@@ -20,7 +30,37 @@ STATISTICS = (
     "conger_kappa",
     "icc",
     "verdict_confidence",
+    "variance_component",
+    "panel_reliability",
 )
+"""In the order they are shown. Agreement on "not applicable" stands beside them where somebody used it:
+``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
+
+APPLICABILITY = {
+    "percent_agreement": "applicability_agreement",
+    "krippendorff_alpha": "applicability_alpha",
+    "gwet_ac": "applicability_ac",
+}
+APPLICABLE = Scale(("applicable", "N/A"), "nominal")
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked of every cell."""
+
+    statistics: frozenset[str] | None
+    positional: bool
+    how: Resampling
+    seed: int
+    leave_one_out: bool
+
+    def wants(self, statistic: str) -> bool:
+        return self.statistics is None or statistic in self.statistics
+
+    def rng(self, key: dict[str, str | None], stream: int) -> np.random.Generator:
+        """A generator of the cell's own: its figures don't depend on which other cells or statistics are asked for."""
+        name = "\0".join(f"{column}={value}" for column, value in sorted(key.items()))
+        return np.random.default_rng([self.seed, crc32(name.encode()), stream])
 
 
 def report(
@@ -43,7 +83,113 @@ def report(
     out). ``positional`` says that raters are anonymous slots: statistics that need to know who is who are then
     undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife intervals only. ``interval`` is
     ``percentile`` or ``bca``. ``leave_one_out`` adds every count-based coefficient with each annotator left out
-    (``annotator`` names the one left out). Each cell draws from its own generator, seeded by ``seed`` and the cell's
-    key, so that a cell's figures don't depend on which other cells or statistics are asked for.
+    (``annotator`` names the one left out). Each cell draws from its own generators, seeded by ``seed`` and the cell's
+    key, so that a cell's figures don't depend on which other cells are asked for.
     """
-    raise NotImplementedError
+    how = Resampling(bootstrap, interval, confidence)
+    wanted = None if statistics is None else frozenset(statistics)
+    request = _Request(wanted, positional, how, seed, leave_one_out)
+    chosen = table.annotators() if raters is None else table.only(rater=raters)
+    return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
+
+
+def measure(
+    scores: Any,
+    statistic: str,
+    *,
+    scale: Scale,
+    variant: str | None = None,
+    clusters: Any = None,
+    bootstrap: int = 2000,
+    interval: str = "percentile",
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Estimate:
+    """One statistic of an (items, raters) array of scores, NaN or None where missing.
+
+    ``variant`` chooses among the variants of ``report`` (by default the first: unequal, identity, observed, 1,1; for
+    Cohen's kappa the mean over pairs). ``clusters`` (items,) names what is resampled. ``rng`` is needed when
+    ``bootstrap`` is not 0.
+    """
+    cell = coded_from_matrix(scores, scale=scale, clusters=clusters)
+    request = _Request(frozenset([statistic]), False, Resampling(bootstrap, interval, confidence), 0, False)
+    if bootstrap and rng is None:
+        raise ValueError("resampling needs rng=numpy.random.default_rng(seed), or bootstrap=0")
+    streams = [rng or np.random.default_rng(0)] * 3
+    found = [estimate for estimate, raters in _figures(cell, request, streams) if raters is None]
+    for estimate in found:
+        if variant is None or estimate.variant == variant:
+            return estimate
+    raise ValueError(f"no {statistic} {variant or ''} on a {scale.level} scale")
+
+
+def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
+    """The rows of one cell: its figures, then agreement on applicability, then each annotator left out."""
+    scores = coded(cell)
+    streams = [request.rng(cell.key, stream) for stream in range(3)]
+    figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
+    for estimate, raters in figures:
+        yield _row(cell, estimate.with_(seed=_seed(estimate, request)), raters=raters)
+    for estimate in _applicability(cell, request):
+        yield _row(cell, estimate)
+    if request.leave_one_out:
+        yield from _left_out(cell, scores, request)
+
+
+def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:
+    counted = countwise.figures_for(cell, request.statistics)
+    for estimate in countwise.estimates(cell, counted, rng=streams[0], how=request.how) if counted else ():
+        yield estimate, None
+    if request.wants("cohen_kappa"):
+        yield from pairwise.cohen_rows(cell, rng=streams[1], how=request.how, positional=request.positional)
+    if request.wants("conger_kappa"):
+        yield from pairwise.conger_rows(cell, rng=streams[2], how=request.how, positional=request.positional)
+    if cell.scale.has_order and cell.scale.is_numeric:
+        yield from ((estimate.with_(level=cell.scale.level), None) for estimate in _numeric(cell, request))
+
+
+def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
+    """Intraclass correlations; variance components and the curve of raters per item only when they are asked for."""
+    values = cell.values()
+    if request.wants("icc"):
+        for form in reliability.FORMS:
+            found = reliability.icc(values, form, confidence=request.how.confidence, positional=request.positional)
+            yield found.with_(n_missing=cell.n_missing)
+    for name in ("variance_component", "panel_reliability"):
+        if request.statistics is not None and name in request.statistics:
+            yield from reliability.component_estimates(values, name, n_missing=cell.n_missing)
+
+
+def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
+    """Agreement on whether the criterion applies at all (METHODS 0), where anybody said it doesn't."""
+    wanted = [name for name in APPLICABILITY if request.wants(name) or request.wants(APPLICABILITY[name])]
+    if cell.frame["applicable"].all() or not wanted:
+        return
+    decided = cell.frame[~cell.frame["missing"]]
+    codes = np.where(decided["applicable"], 0, 1).astype(np.int32)
+    scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
+    figures = countwise.figures_for(scores, wanted)
+    for estimate in countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how):
+        yield estimate.with_(statistic=APPLICABILITY[estimate.statistic], seed=_seed(estimate, request))
+
+
+def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
+    """Every count-based figure without each annotator in turn: does one person move it?"""
+    quiet = Resampling(0, confidence=request.how.confidence)
+    for index, name in enumerate(scores.raters):
+        rest = scores.without_rater(index)
+        figures = [figure for figure in countwise.figures_for(rest, request.statistics) if not figure.paper]
+        for estimate in countwise.estimates(rest, figures, rng=request.rng(cell.key, 4), how=quiet):
+            yield _row(cell, estimate.with_(note="this annotator left out"), annotator=name)
+
+
+def _row(
+    cell: Cell, estimate: Estimate, *, raters: tuple[str, ...] | None = None, annotator: str | None = None
+) -> CellEstimate:
+    key = {column: value or None for column, value in cell.key.items()}
+    weights = estimate.variant if estimate.statistic in ("gwet_ac", "brennan_prediger", "conger_kappa") else None
+    return CellEstimate(estimate=estimate, cell=key, raters=raters, annotator=annotator, weights=weights)
+
+
+def _seed(estimate: Estimate, request: _Request) -> int | None:
+    return request.seed if (estimate.method or "").startswith("bootstrap") else None

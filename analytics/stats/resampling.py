@@ -1,12 +1,12 @@
 """Resampling whole clusters, fast: units of the same kind are exchangeable, so a resample is a multinomial count.
 
 What is resampled is a *unit*: an item, or a cluster of items (a dialogue, a scenario). A statistic sees an item only
-through its *pattern* (say, how many raters gave it each score), and a unit only through how many items of each pattern
-it holds. Units that hold the same are of one *kind*. A bootstrap resample of C units is then a multinomial draw of C
-over the kinds: its cost depends on the number of kinds, hardly on the number of items.
+through its *pattern* (say, how many raters gave it each score), and a unit only through how many items of each
+pattern it holds. Units that hold the same are of one *kind*. A bootstrap resample of C units is then a multinomial
+draw of C over the kinds: its cost depends on the number of kinds, hardly on the number of items.
 
-A statistic to resample is a function of weights: ``statistic(weights (b, P)) -> (..., b)``, where ``weights[i, p]`` says
-how often pattern p occurs in resample i, and an undefined result is NaN. The value itself is the statistic of
+A statistic to resample is a function of weights: ``statistic(weights (b, P)) -> (..., b)``, where ``weights[i, p]``
+says how often pattern p occurs in resample i, and an undefined result is NaN. The value itself is the statistic of
 ``units.pattern_totals[None, :]``, the jackknife that of ``units.left_out()``: one kernel serves all three.
 """
 
@@ -56,7 +56,7 @@ class Units:
     @property
     def pattern_totals(self) -> Floats:
         """(P,) how often each pattern occurs: the weights of the sample itself."""
-        return self._patterns(self.multiplicity[None, :].astype(np.float64))[0]
+        return np.asarray(self._patterns(self.multiplicity[None, :].astype(np.float64))[0])
 
     def draw(self, rng: np.random.Generator, resamples: int) -> Iterator[Floats]:
         """Weights (b, P) of ``resamples`` bootstrap resamples of C units, in chunks of b rows."""
@@ -75,7 +75,7 @@ class Units:
             start += size
 
     def _counts(self, rng: np.random.Generator, size: int) -> Floats:
-        """(size, U) multinomial counts; drawing unit by unit is cheaper when there are almost as many kinds as units."""
+        """(size, U) multinomial counts; drawing unit by unit is cheaper when most units are of their own kind."""
         n_units, n_kinds = self.n, self.multiplicity.size
         if n_units > 8 * n_kinds:
             return rng.multinomial(n_units, self.multiplicity / n_units, size=size).astype(np.float64)
@@ -110,8 +110,8 @@ def bootstrap(
     """Cluster bootstrap interval of a statistic with (b,) values; ``method`` is ``percentile`` or ``bca``.
 
     Undefined (no bounds, ``interval_reason``) when more than 5 % of the resamples leave the statistic undefined or
-    when there are fewer than two units. Source: Efron & Tibshirani 1993 (doi 10.1201/9780429246593); clusters: Davison &
-    Hinkley 1997, section 3.8 (doi 10.1017/CBO9780511802843).
+    when there are fewer than two units. Source: Efron & Tibshirani 1993 (doi 10.1201/9780429246593); clusters:
+    Davison & Hinkley 1997, section 3.8 (doi 10.1017/CBO9780511802843).
     """
     if units.n < 2:
         return Interval(interval_reason="an interval needs two units to resample")

@@ -1,14 +1,16 @@
-"""Scales: the points a criterion may be scored with, their level of measurement, and weights of agreement between them."""
+"""Scales: the points a criterion may be scored with, their level of measurement, and agreement weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 Weighting = Literal["identity", "linear", "quadratic", "ordinal"]

@@ -22,17 +22,18 @@ Any other column of the input is kept as it is and may be a ``by`` column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.scales import Level, Scale, scale_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     import pandas as pd
+    from numpy.typing import NDArray
 
 REQUIRED = ("item", "rater", "score")
 RATER_KINDS = ("annotator", "judge", "jury", "adjudicator", "reference")
@@ -181,7 +182,7 @@ def coded(cell: Cell, *, raters: Sequence[str] | None = None) -> Coded:
 def coded_from_matrix(scores: Any, *, scale: Scale, clusters: Any = None, raters: Sequence[str] = ()) -> Coded:
     """An (items, raters) array of scores, NaN or None where missing, as a coded cell on a scale.
 
-    Text points are matched as text, numbers as numbers. Raises ``ValueError`` for a score that is no point of the scale.
+    Text points are matched as text, numbers as numbers; ``ValueError`` for a score that is no point of the scale.
     """
     scores = np.atleast_2d(np.asarray(scores, dtype=object if not scale.is_numeric else np.float64))
     codes = codes_on(scores, scale)
@@ -194,7 +195,7 @@ def coded_from_matrix(scores: Any, *, scale: Scale, clusters: Any = None, raters
 
 
 def codes_on(scores: NDArray[Any], scale: Scale) -> NDArray[np.int64]:
-    """Index of each score among the scale's points, -1 where missing (NaN or None); ValueError for any other value."""
+    """Index of each score among the scale's points, -1 where missing (NaN, None); ValueError for another value."""
     import pandas as pd
 
     codes = np.full(scores.shape, -1, dtype=np.int64)
@@ -210,7 +211,7 @@ def _grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[st
     import pandas as pd
 
     for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):
-        yield tuple(None if pd.isna(part) else str(part) for part in key), rows
+        yield tuple(None if pd.isna(part) else str(part) for part in cast("tuple[Any, ...]", key)), rows
 
 
 def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -> Cell:

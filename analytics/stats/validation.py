@@ -1,18 +1,19 @@
-"""Checking a frame of ratings row by row, whole columns at a time: every bad row is named, nothing is dropped silently."""
+"""Checking a frame of ratings, whole columns at a time: every bad row is named, nothing is dropped silently."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.scales import Level, Scale, default_level, scale_of, spelled
 from analytics.stats.tables import HUMAN_KINDS, RATER_KINDS, REQUIRED, Problem, RatingsTable, TableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     import pandas as pd
+    from numpy.typing import NDArray
 
 NOT_APPLICABLE = ("N/A", "n/a")
 MISSING = ("", "NA", "NaN", "nan")
@@ -153,8 +154,8 @@ def _scored(
     score, code, beyond = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int32), np.zeros(len(rows), bool)
     scales = {}
     human = rows["rater_kind"].isin([*HUMAN_KINDS, "adjudicator", "reference"]).to_numpy()
-    for criterion, index in rows.groupby("criterion", sort=True).indices.items():
-        index = index[given[index]]
+    for criterion, everywhere in rows.groupby("criterion", sort=True).indices.items():
+        index = everywhere[given[everywhere]]
         scale = declared.get(str(criterion), declared.get("*"))
         part = _Scores(index, numbers[index], texts[index], human[index], str(criterion))
         try:
@@ -209,7 +210,8 @@ class _Scores:
     def _occurring(self, level: Level | None) -> Scale:
         decisive = self.human if self.human.any() else np.ones(len(self.rows), bool)
         textual = decisive & np.isnan(self.numbers)
-        if level not in (None, "nominal") or 0 < textual.sum() <= decisive.sum() / 2 and level is None:
+        mixed = level is None and textual.sum() <= decisive.sum() / 2
+        if mixed or level not in (None, "nominal"):
             self._refuse(textual, level)
         if textual.any():
             return scale_of(sorted(set(self.texts)), level or "nominal", declared=False)

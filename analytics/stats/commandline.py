@@ -1,0 +1,208 @@
+"""``panelbench stats``: the numbers of a plain file of ratings, without a server and without Django.
+
+``main(argv)`` returns the exit status: 0, or 2 when the file or the options are bad, with one line per problem on
+standard error (``FILE:LINE: what is wrong``). ``python -m analytics.stats.commandline agreement FILE`` runs it too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analytics.stats.reading import Lines
+    from analytics.stats.tables import Problem, RatingsTable
+
+SUBCOMMANDS = {
+    "agreement": "how far raters agree: percentages, kappas, alpha, AC, ICC, Verdict Confidence",
+    "calibration": "a judge against the panel: error, bias, accuracy, correlation",
+    "alt-test": "the alternative annotator test: may a judge replace an annotator?",
+    "stability": "how far rankings of generators hold across languages",
+    "consistency": "languages as raters of parallel items",
+    "correct": "means of a judge corrected with a few human labels",
+    "plan": "how many labels an interval of a given width takes",
+    "surface": "surface metrics of dialogues",
+    "compare": "two raters on the same items: McNemar",
+}
+COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator", "cluster")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; the exit status."""
+    arguments = _parser(argv := list(sys.argv[1:] if argv is None else argv)).parse_args(argv)
+    from analytics.stats.reading import BrokenRowsError
+
+    try:
+        return _run(arguments, argv)
+    except BrokenRowsError as error:
+        _complain(f"{arguments.file}:{line}: {message}" for line, message in error.broken)
+    except OSError as error:
+        _complain([f"{arguments.file}: {error.strerror}"])
+    return 2
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """All subcommands by name; only the one that is called is imported."""
+    parser = argparse.ArgumentParser(prog="panelbench stats", description="Statistics of a plain file of ratings.")
+    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    called = next((word for word in argv if not word.startswith("-")), None)
+    for name, line in SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        if name == called:
+            _add_shared_options(subparser)
+            _module(name).configure(subparser)
+    return parser
+
+
+def _module(name: str) -> Any:
+    return import_module(f"analytics.stats.commands.{name.replace('-', '_')}")
+
+
+def _add_shared_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="ratings, one a row: .csv, .tsv, .jsonl or .parquet")
+    columns = parser.add_argument_group("columns of the file")
+    for name in COLUMN_OPTIONS:
+        columns.add_argument(f"--{name}", metavar="NAME", dest=f"column_{name}", help=f"the column of the {name}")
+    scores = parser.add_argument_group("scores and raters")
+    scores.add_argument("--level", choices=("nominal", "ordinal", "interval", "ratio"), help="level of measurement")
+    scores.add_argument("--scale", type=_names, metavar="0,1,2", help="all points of the scale, in order")
+    scores.add_argument("--raters", type=_names, metavar="A,B,C", help="only these raters")
+    scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
+    cells = parser.add_argument_group("cells")
+    cells.add_argument("--by", type=_names, metavar="COLUMN,...", help="one cell per value of these columns"
+                       " (default: language,criterion)")  # fmt: skip
+    cells.add_argument("--pool", action="store_true", help="pool the criteria of a cell")
+    cells.add_argument(
+        "--min-items", type=_whole, default=30, metavar="N", help="fewer items than this are remarked on"
+    )
+    cells.add_argument("--statistic", type=_names, metavar="NAME,...", help="only these statistics")
+    numbers = parser.add_argument_group("intervals and output")
+    numbers.add_argument("--bootstrap", type=_whole, default=2000, metavar="B", help="resamples; 0: closed form only")
+    numbers.add_argument("--seed", type=_whole, default=0, help="seed of the random numbers")
+    numbers.add_argument(
+        "--format", choices=("table", "json", "csv"), default="table", help="how to print the estimates"
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError("names are separated by commas and never empty")
+    return names
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("should be a whole number, 0 or more")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
+    from analytics.stats.reading import Source
+    from analytics.stats.rendering import rendered
+    from analytics.stats.tables import TableError
+
+    source, module, lines = Source(arguments.file), _module(arguments.subcommand), None
+    try:
+        if hasattr(module, "read"):
+            table = module.read(arguments)
+        else:
+            frame, lines = source.frame()
+            table = _table(frame, arguments)
+        estimates = module.run(arguments, table)
+    except TableError as error:
+        _complain(_located(arguments.file, problem, lines) for problem in error.problems)
+        return 2
+    wanted = arguments.statistic
+    kept = [estimate for estimate in estimates if wanted is None or estimate.estimate.statistic in wanted]
+    for note in getattr(table, "notes", ()):
+        _complain([f"{arguments.file}: note: {note}"])
+    _print(rendered(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
+    return 0
+
+
+def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
+    """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
+    from analytics.stats.reading import renamed
+    from analytics.stats.tables import Problem, TableError, ratings_table
+
+    own = {name: getattr(arguments, f"column_{name}") for name in COLUMN_OPTIONS}
+    given = {name: column for name, column in own.items() if column}
+    frame = renamed(frame, given)
+    if arguments.by is None:
+        arguments.by = tuple(column for column in ("language", "criterion") if column in frame.columns)
+    arguments.by = tuple(next((name for name, column in given.items() if column == by), by) for by in arguments.by)
+    absent = [by for by in arguments.by if by not in frame.columns]
+    if absent:
+        raise TableError([Problem(None, f"the column {by!r} (given by --by) is missing") for by in absent])
+    table = ratings_table(frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments))
+    _refuse_strangers(table, arguments)
+    return table
+
+
+def _scales(arguments: argparse.Namespace) -> dict[str, Any]:
+    from analytics.stats.scales import scale_of
+    from analytics.stats.tables import Problem, TableError
+
+    if arguments.scale is None:
+        return {}
+    try:
+        return {"*": scale_of(arguments.scale, arguments.level)}
+    except ValueError as error:
+        raise TableError([Problem(None, f"--scale: {error}")]) from error
+
+
+def _judges(arguments: argparse.Namespace) -> tuple[str, ...]:
+    judge = getattr(arguments, "judge", None)
+    return () if not judge else (judge,) if isinstance(judge, str) else tuple(judge)
+
+
+def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> None:
+    from analytics.stats.tables import Problem, TableError
+
+    known = set(table.frame["rater"])
+    asked = [("raters", name) for name in arguments.raters or ()] + [("judge", name) for name in _judges(arguments)]
+    unknown = [Problem(None, f"no rater is called {name!r} (given by --{option})")
+               for option, name in asked if name not in known]  # fmt: skip
+    if unknown:
+        raise TableError(unknown)
+
+
+def _provenance(arguments: argparse.Namespace, argv: Sequence[str], sha256: str) -> dict[str, Any]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("panelbench")
+    except PackageNotFoundError:
+        installed = "source"
+    command = shlex.join(["panelbench", "stats", *argv])
+    return {"command": command, "version": installed, "seed": arguments.seed, "input_sha256": sha256}
+
+
+def _located(path: str, problem: Problem, lines: Lines | None) -> str:
+    if problem.row is None or lines is None:
+        return f"{path}:1: {problem.message}"
+    return f"{path}:{lines(problem.row)}: {problem.message}"
+
+
+def _complain(messages: Any) -> None:
+    sys.stderr.write("".join(f"{message}\n" for message in messages))
+
+
+def _print(text: str) -> None:
+    """Write, and leave quietly when the reader (``| head``) has left."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""``panelbench stats agreement FILE``: how far raters agree, cell by cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.add_argument(
+        "--interval", choices=("percentile", "bca"), default="percentile", help="kind of bootstrap interval"
+    )
+    parser.add_argument("--leave-one-out", action="store_true", help="also every coefficient without each annotator")
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """Every agreement statistic of every cell."""
+    from analytics.stats.agreement import report
+
+    return report(
+        table,
+        by=arguments.by,
+        statistics=arguments.statistic,
+        raters=arguments.raters,
+        positional=arguments.positional,
+        pool=arguments.pool,
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+        interval=arguments.interval,
+        leave_one_out=arguments.leave_one_out,
+    )

@@ -1,0 +1,302 @@
+"""Figures that don't ask who gave a score: one pass over a cell's patterns gives all of them and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import coefficients as kernels
+from analytics.stats import linearised
+from analytics.stats.estimate import Estimate
+from analytics.stats.intervals import Interval, bca, percentile, t_interval
+from analytics.stats.patterns import Patterns, patterns_of
+from analytics.stats.resampling import Units, jackknife, left_out, resampled
+from analytics.stats.scales import Scale, Weighting, agreement_weights
+
+if TYPE_CHECKING:
+    from analytics.stats.tables import Coded
+
+Floats = NDArray[np.float64]
+Kernel = Callable[[Floats, Floats], Floats]
+
+MOST_POINTS = 1001
+"""Beyond this many points scores are continuous: figures that compare categories are undefined."""
+
+CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
+CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One statistic and variant as a kernel (P, q), (B, P) -> (B,).
+
+    ``influence`` (P, q), (P,) -> (P,) linearises it where a published standard error exists. ``complete`` restricts it
+    to the items with that many ratings.
+    """
+
+    statistic: str
+    variant: str | None
+    kernel: Kernel
+    influence: Kernel | None = None
+    weights: Weighting | None = None
+    complete: int | None = None
+    paper: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones; ``method`` percentile or bca."""
+
+    resamples: int = 2000
+    method: str = "percentile"
+    confidence: float = 0.95
+
+
+def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[Figure]:
+    """The count-based figures that mean something on the cell's scale, in the published order."""
+    found = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
+    return [figure for figure in found if statistics is None or figure.statistic in statistics]
+
+
+def estimates(
+    cell: Coded, figures: Sequence[Figure], *, rng: np.random.Generator, how: Resampling = Resampling()
+) -> list[Estimate]:
+    """An estimate per figure; all figures see the same resamples."""
+    if cell.scale.q > MOST_POINTS:
+        return [_continuous(cell, figure, rng, how) for figure in figures]
+    patterns = patterns_of(cell)
+    values = [float(value) for value in _together(patterns, figures)(patterns.weights)[:, 0]] if cell.n_items else []
+    reasons = [reason_undefined(cell, patterns, figure) for figure in figures]
+    found = []
+    for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
+        why = reason or ("chance alone would agree always" if np.isnan(value) else None)
+        base = _described(cell, patterns, figure)
+        found.append(base.with_(value=None if why else value, reason=why))
+    return _with_intervals(patterns, figures, found, rng, how)
+
+
+def reason_undefined(cell: Coded, patterns: Patterns, figure: Figure) -> str | None:
+    """Why a figure has no value here, by METHODS 1's edge rulings."""
+    if not cell.code.size:
+        return "nothing is rated"
+    if len(cell.raters) < 2:
+        return "only one rater"
+    n = patterns.n
+    if not (n >= 2).any():
+        return "no item has two ratings"
+    if figure.complete is not None and not (n == figure.complete).any():
+        return f"no item was rated by all {figure.complete} raters"
+    if figure.statistic in CHANCE_CORRECTED:
+        return _reason_without_contrast(cell.scale, patterns, figure)
+    if figure.variant == "corrected" and cell.scale.q < 2:
+        return "the scale has a single point"
+    return None
+
+
+def _reason_without_contrast(scale: Scale, patterns: Patterns, figure: Figure) -> str | None:
+    rows = patterns.counts
+    if figure.complete is not None:
+        rows = rows[patterns.n == figure.complete]
+    elif figure.statistic == "krippendorff_alpha":
+        rows = rows[patterns.n >= 2]
+    if (rows.sum(axis=0) > 0).sum() > 1:
+        return None
+    if figure.statistic in ("gwet_ac", "brennan_prediger"):
+        if scale.q < 2:
+            return "the scale has a single point"
+        return None if scale.declared else "only one category is used and no scale is declared"
+    return "only one category is used: chance alone would agree always"
+
+
+def _percentages(scale: Scale) -> list[Figure]:
+    found = [
+        Figure("percent_agreement", None, kernels.percent_agreement),
+        Figure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
+        Figure("percent_agreement_exact", None, kernels.percent_agreement_exact),
+    ]
+    adjacent = Figure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
+    return [*found, adjacent] if scale.has_order else found
+
+
+def _fleiss(cell: Coded) -> list[Figure]:
+    """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
+    identity = np.eye(cell.scale.q)
+    influence = partial(linearised.fleiss_influence, w=identity)
+    as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
+    return [
+        Figure("fleiss_kappa", "unequal", kernels.fleiss_kappa, influence),
+        Figure("fleiss_kappa", "complete", kernels.fleiss_kappa, influence, complete=len(cell.raters)),
+        Figure("fleiss_kappa", "paper_compat", as_printed, paper=True),
+    ]
+
+
+def _ratings_of_first(cell: Coded) -> int:
+    """Ratings of the first item, in the order of the file, that has two or more."""
+    per_item = np.bincount(cell.item, minlength=1)
+    return int(per_item[np.argmax(per_item >= 2)])
+
+
+def _alpha(scale: Scale) -> Figure:
+    if scale.q > MOST_POINTS:
+        return Figure("krippendorff_alpha", None, kernels.krippendorff_alpha_interval)
+    return Figure("krippendorff_alpha", None, partial(kernels.krippendorff_alpha, x=scale.values, level=scale.level))
+
+
+def _weighted(scale: Scale) -> list[Figure]:
+    names: tuple[Weighting, ...] = ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
+    found = []
+    for statistic, kernel, influence in (
+        ("gwet_ac", kernels.gwet_ac, linearised.gwet_influence),
+        ("brennan_prediger", kernels.brennan_prediger, linearised.brennan_prediger_influence),
+    ):
+        for name in names if scale.q <= MOST_POINTS else ():
+            w = agreement_weights(scale, name)
+            found.append(Figure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
+    return found
+
+
+def _confidence() -> list[Figure]:
+    return [
+        Figure("verdict_confidence", "observed", kernels.verdict_confidence),
+        Figure("verdict_confidence", "chance", kernels.verdict_confidence_chance),
+        Figure("verdict_confidence", "corrected", kernels.verdict_confidence_corrected),
+    ]
+
+
+def _together(patterns: Patterns, figures: Sequence[Figure]) -> Callable[[Floats], Floats]:
+    """All figures as one statistic of weights (B, P) -> (figures, B)."""
+    views = [_view(patterns, figure) for figure in figures]
+
+    def values(weights: Floats) -> Floats:
+        return np.stack(
+            [figure.kernel(counts, weights if keep is None else weights[:, keep])
+             for figure, (counts, keep) in zip(figures, views, strict=True)]
+        )  # fmt: skip
+
+    return values
+
+
+def _view(patterns: Patterns, figure: Figure) -> tuple[Floats, NDArray[np.bool_] | None]:
+    if figure.complete is None:
+        return patterns.counts, None
+    keep = patterns.n == figure.complete
+    return patterns.counts[keep], keep
+
+
+def _described(cell: Coded, patterns: Patterns, figure: Figure) -> Estimate:
+    """The counts an estimate carries: the items that enter its observed agreement, their raters and ratings."""
+    n, totals = patterns.n, patterns.units.pattern_totals if cell.n_items else np.zeros(0)
+    entering = n == figure.complete if figure.complete is not None else n >= 2
+    items = np.bincount(cell.item, minlength=cell.n_items)
+    enters = items == figure.complete if figure.complete is not None else items >= 2
+    return Estimate(
+        statistic=figure.statistic,
+        variant=figure.variant,
+        level=cell.scale.level,
+        value=None,
+        reason="not computed",
+        n_items=int(totals @ entering),
+        n_raters=int(np.unique(cell.rater[enters[cell.item]]).size) if cell.item.size else 0,
+        n_ratings=int(totals @ (n * entering)),
+        n_missing=cell.n_missing,
+        note="S0's script: n taken from the first item; biased when items have unequal ratings"
+        if figure.paper
+        else None,
+    )
+
+
+def _with_intervals(
+    patterns: Patterns, figures: Sequence[Figure], found: list[Estimate], rng: np.random.Generator, how: Resampling
+) -> list[Estimate]:
+    """Standard errors where a formula is published, then intervals: resampled, or closed-form and jackknife."""
+    with_se = [_with_se(patterns, figure, estimate) for figure, estimate in zip(figures, found, strict=True)]
+    defined = [index for index, estimate in enumerate(with_se) if estimate.value is not None]
+    units, kept = patterns.units, [figures[index] for index in defined]
+    if not defined or units.n < 2:
+        reason = "an interval needs two items" if defined else None
+        return [e.with_(interval_reason=reason) if e.is_defined else e for e in with_se]
+    intervals = (
+        _resampled(patterns, kept, [with_se[index] for index in defined], rng, how)
+        if how.resamples
+        else [_closed(patterns, figures[index], with_se[index], how) for index in defined]
+    )
+    for index, interval in zip(defined, intervals, strict=True):
+        with_se[index] = with_se[index].with_(**interval.as_changes())
+    return with_se
+
+
+def _with_se(patterns: Patterns, figure: Figure, estimate: Estimate) -> Estimate:
+    if estimate.value is None or figure.influence is None:
+        return estimate
+    counts, keep = _view(patterns, figure)
+    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    se = linearised.standard_error(figure.influence(counts, units.pattern_totals), units)
+    return estimate.with_(se=se if np.isfinite(se) else None)
+
+
+def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
+    """The units with some patterns taken out of them; single items go with their pattern."""
+    if units.composition is None:
+        return Units(units.multiplicity[keep])
+    kept = units.composition[:, keep]
+    holding = np.asarray(kept.sum(axis=1)).ravel() > 0
+    return Units(units.multiplicity[holding], kept[holding])
+
+
+def _resampled(
+    patterns: Patterns, figures: Sequence[Figure], found: Sequence[Estimate], rng: np.random.Generator, how: Resampling
+) -> list[Interval]:
+    statistic = _together(patterns, figures)
+    values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
+    if how.method == "percentile":
+        return [percentile(row, confidence=how.confidence) for row in values]
+    without, m = left_out(statistic, patterns.units), patterns.units.multiplicity.astype(np.float64)
+    return [
+        bca(float(estimate.value or 0.0), row, gone, m, confidence=how.confidence)
+        for estimate, row, gone in zip(found, values, without, strict=True)
+    ]
+
+
+def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampling) -> Interval:
+    counts, keep = _view(patterns, figure)
+    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    if estimate.se is not None and estimate.value is not None:
+        method = "linearised t" if units.composition is None else "linearised t, clusters"
+        return t_interval(estimate.value, estimate.se, units.n - 1, method=method, confidence=how.confidence)
+    return jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
+
+
+def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:
+    """On a continuous scale only interval alpha is left; it needs no categories."""
+    base = _described_continuous(cell, figure)
+    if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
+        return base.with_(reason=f"the scores take {cell.scale.q} values: figures on categories need a scale")
+    x = cell.scale.values[cell.code] - cell.scale.values.mean()
+    x /= max(float(np.ptp(cell.scale.values)), kernels.TINY)
+    sums = [np.bincount(cell.item, weights=power, minlength=cell.n_items) for power in (x**0, x, x**2)]
+    moments = np.stack(sums, axis=1).astype(np.float64)
+    patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster))
+    value = float(figure.kernel(moments, patterns.weights)[0])
+    if np.isnan(value):
+        return base.with_(reason="no two scores that share an item differ")
+    return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how)[0]
+
+
+def _described_continuous(cell: Coded, figure: Figure) -> Estimate:
+    per_item = np.bincount(cell.item, minlength=cell.n_items)
+    return Estimate(
+        statistic=figure.statistic,
+        variant=figure.variant,
+        level=cell.scale.level,
+        value=None,
+        reason="not computed",
+        n_items=int((per_item >= 2).sum()),
+        n_raters=len(cell.raters),
+        n_ratings=int(per_item[per_item >= 2].sum()),
+        n_missing=cell.n_missing,
+    )

@@ -1,0 +1,228 @@
+"""Reliability of numeric scores: intraclass correlations, variance components, and how many raters an item needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.estimate import Estimate
+from analytics.stats.intervals import Interval
+
+Floats = NDArray[np.float64]
+Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
+FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
+
+TINY = 1e-12
+ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquares:
+    """Two-way layout of n items by k raters: between items (BMS), raters (JMS), within items (WMS), residual (EMS)."""
+
+    n: int
+    k: int
+    bms: float
+    jms: float
+    wms: float
+    ems: float
+
+
+def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: bool = False) -> Estimate:
+    """Intraclass correlation of (N, R) scores, NaN where missing, from the rows without a missing score.
+
+    Level: interval. (1,1) = (BMS - WMS)/(BMS + (k-1) WMS); (2,1) = (BMS - EMS)/(BMS + (k-1) EMS + k (JMS - EMS)/n);
+    (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
+    (3,k) = (BMS - EMS)/BMS. Intervals from F. Undefined with fewer than two complete items or two raters and when no
+    score differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
+    (doi 10.1037/1082-989X.1.1.30).
+    """
+    complete = scores[~np.isnan(scores).any(axis=1)] if scores.size else scores
+    n, k = complete.shape if complete.ndim == 2 else (0, 0)
+    counts = {"n_items": n, "n_raters": k, "n_ratings": n * k}
+    if reason := _too_few(n, k):
+        return Estimate(statistic="icc", variant=form, value=None, reason=reason, **counts)
+    squares = mean_squares(complete)
+    value = _value(squares, form)
+    if math.isnan(value):
+        return Estimate(statistic="icc", variant=form, value=None, reason="the scores do not differ", **counts)
+    interval = _interval(squares, form, confidence)
+    note = ANONYMOUS if positional and not form.startswith("1") else None
+    estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
+    return estimate.with_(**interval.as_changes())
+
+
+def mean_squares(scores: Floats) -> MeanSquares:
+    """Mean squares of complete (n, k) scores."""
+    n, k = scores.shape
+    centred = scores - scores.mean()
+    items, raters = centred.mean(axis=1), centred.mean(axis=0)
+    between, columns = k * float(items @ items), n * float(raters @ raters)
+    within = float(((centred - items[:, None]) ** 2).sum())
+    residual = float(((centred - items[:, None] - raters) ** 2).sum())
+    return MeanSquares(
+        n, k, between / (n - 1), columns / (k - 1), within / (n * (k - 1)), residual / ((n - 1) * (k - 1))
+    )
+
+
+def _too_few(n: int, k: int) -> str | None:
+    if k < 2:
+        return "only one rater" if k else "nothing is rated"
+    return None if n >= 2 else f"fewer than two items were scored by all {k} raters"
+
+
+def _value(m: MeanSquares, form: Form) -> float:
+    raters = m.k * (m.jms - m.ems) / m.n if form.startswith("2") else 0.0
+    error = m.wms if form.startswith("1") else m.ems
+    above = m.bms - error
+    below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
+    scale = max(m.bms, m.jms, m.wms, TINY)
+    return above / below if abs(below) > TINY * scale and max(m.bms, m.wms) > TINY else math.nan
+
+
+def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
+    """Bounds of the single-rater form, stepped up by Spearman-Brown for the mean of k."""
+    single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
+    if single is None:
+        return Interval(interval_reason="the raters agree without error: F has no finite value")
+    low, high = (_stepped_up(bound, m.k) if form.endswith("k") else bound for bound in single)
+    return Interval(low=low, high=high, confidence=confidence, method="F")
+
+
+def _stepped_up(bound: float, k: int) -> float:
+    return k * bound / (1 + (k - 1) * bound) if 1 + (k - 1) * bound > 0 else -math.inf
+
+
+def _one_way(m: MeanSquares, p: float) -> tuple[float, float] | None:
+    return _from_f(m.bms, m.wms, m.n - 1, m.n * (m.k - 1), m.k, p)
+
+
+def _two_way_mixed(m: MeanSquares, p: float) -> tuple[float, float] | None:
+    return _from_f(m.bms, m.ems, m.n - 1, (m.n - 1) * (m.k - 1), m.k, p)
+
+
+def _from_f(bms: float, error: float, df1: int, df2: int, k: int, p: float) -> tuple[float, float] | None:
+    if error <= TINY * max(bms, TINY):
+        return None
+    low, high = bms / error / _f(df1, df2, p), bms / error * _f(df2, df1, p)
+    return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)
+
+
+def _two_way_random(m: MeanSquares, p: float) -> tuple[float, float] | None:
+    """Satterthwaite's degrees of freedom for the mix of rater and residual variance."""
+    rho, n, k = _value(m, "2,1"), m.n, m.k
+    if m.ems <= TINY * max(m.bms, TINY):
+        return None
+    f_j = m.jms / m.ems
+    mixed = k * rho * f_j + n * (1 + (k - 1) * rho) - k * rho
+    below = (n - 1) * k**2 * rho**2 * f_j**2 + (n * (1 + (k - 1) * rho) - k * rho) ** 2
+    v = (k - 1) * (n - 1) * mixed**2 / below
+    upper, lower = _f(n - 1, v, p), _f(v, n - 1, p)
+    spread = k * m.jms + (k * n - k - n) * m.ems
+    low = n * (m.bms - upper * m.ems) / (upper * spread + n * m.bms)
+    return low, n * (lower * m.bms - m.ems) / (spread + n * lower * m.bms)
+
+
+def _f(df1: float, df2: float, p: float) -> float:
+    from scipy.special import fdtri
+
+    return float(fdtri(df1, df2, p))
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variance of items, of raters, and of the rest (interaction and error); ``negative`` names those set to 0."""
+
+    item: float
+    rater: float
+    residual: float
+    negative: tuple[str, ...] = ()
+
+    def reliability(self, raters: int, *, absolute: bool = True) -> float:
+        """Share of item variance in the mean of ``raters`` raters; ``absolute`` counts their severity as error."""
+        error = self.residual + (self.rater if absolute else 0.0)
+        total = self.item + error / raters
+        return self.item / total if total > 0 else math.nan
+
+
+def variance_components(scores: Floats) -> Components | None:
+    """Components of (N, R) scores, NaN where missing in any pattern (METHODS 1: incomplete panels).
+
+    Equates the sums of squares T_item = sum n_i. ybar_i.^2, T_rater, T_0 = sum y^2 and T_mean with their expectations
+    under y = mu + item + rater + residual and solves for the three variances. Undefined (None) when the design doesn't
+    separate them. Source: Henderson 1953, method 1 (doi 10.2307/3001853).
+    """
+    seen = ~np.isnan(scores)
+    total = int(seen.sum())
+    if min(seen.any(axis=1).sum(), seen.any(axis=0).sum()) < 2:
+        return None
+    y = np.where(seen, scores - np.nanmean(scores), 0.0)
+    per_item, per_rater = seen.sum(axis=1), seen.sum(axis=0)
+    sums = np.array([_squares(y.sum(axis=1), per_item), _squares(y.sum(axis=0), per_rater), float((y**2).sum())])
+    i, j = int((per_item > 0).sum()), int((per_rater > 0).sum())
+    item_mean, rater_mean = float(per_item @ per_item) / total, float(per_rater @ per_rater) / total
+    design = np.array(
+        [
+            [total - item_mean, i - rater_mean, i - 1],
+            [j - item_mean, total - rater_mean, j - 1],
+            [total - item_mean, total - rater_mean, total - 1],
+        ]
+    )
+    if np.linalg.matrix_rank(design) < 3:
+        return None
+    return _components(np.linalg.solve(design, sums))
+
+
+def _squares(sums: Floats, sizes: NDArray[np.integer]) -> float:
+    return float((sums[sizes > 0] ** 2 / sizes[sizes > 0]).sum())
+
+
+def _components(solved: Floats) -> Components:
+    names = ("item", "rater", "residual")
+    negative = tuple(name for name, value in zip(names, solved, strict=True) if value < 0)
+    item, rater, residual = (max(float(value), 0.0) for value in solved)
+    return Components(item, rater, residual, negative)
+
+
+def reliability_curve(components: Components, most: int = 10) -> list[tuple[int, float, float]]:
+    """(raters per item, absolute, relative reliability of their mean) for 1..most raters.
+
+    Source: Brennan 2001, Generalizability Theory (doi 10.1007/978-1-4757-3456-0).
+    """
+    return [(m, components.reliability(m), components.reliability(m, absolute=False)) for m in range(1, most + 1)]
+
+
+def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -> list[Estimate]:
+    """``variance_component`` (item, rater, residual) or ``panel_reliability`` (m raters, absolute) of (N, R) scores."""
+    found = variance_components(scores) if scores.size else None
+    seen = ~np.isnan(scores)
+    base = Estimate(
+        statistic=statistic,
+        value=None,
+        reason="the design does not separate items, raters and the rest",
+        n_items=int(seen.any(axis=1).sum()),
+        n_raters=int(seen.any(axis=0).sum()),
+        n_ratings=int(seen.sum()),
+        n_missing=n_missing,
+        interval_reason="no closed form for an incomplete panel",
+    )
+    if found is None:
+        return [base]
+    if statistic == "variance_component":
+        return [
+            base.with_(variant=name, value=getattr(found, name), reason=None,
+                       note="estimated below 0, shown as 0" if name in found.negative else None)
+            for name in ("item", "rater", "residual")
+        ]  # fmt: skip
+    curve = reliability_curve(found)
+    return [_curve_point(base, m, absolute) for m, absolute, _ in curve]
+
+
+def _curve_point(base: Estimate, raters: int, value: float) -> Estimate:
+    if math.isnan(value):
+        return base.with_(variant=str(raters), reason="the scores do not differ")
+    return base.with_(variant=str(raters), value=value, reason=None)

@@ -1,0 +1,81 @@
+"""Estimates as text: a table to read, JSON or CSV to compute with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from analytics.stats.estimate import COLUMNS, CellEstimate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FORMATS = ("table", "json", "csv")
+
+
+def rendered(estimates: Sequence[CellEstimate], form: str, provenance: dict[str, Any]) -> str:
+    """The estimates in one of ``FORMATS``, ending in a newline."""
+    rows = [estimate.as_row() for estimate in estimates]
+    if form == "json":
+        document = {"estimates": rows, "provenance": provenance}
+        return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return _as_csv(rows) if form == "csv" else _as_table(rows)
+
+
+def _as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    columns = list(COLUMNS) + [
+        name for name in dict.fromkeys(name for row in rows for name in row) if name not in COLUMNS
+    ]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _field(value) for name, value in row.items() if name != "cell"} for row in rows)
+    return out.getvalue()
+
+
+def _field(value: Any) -> Any:
+    """A CSV field: lists joined by commas; text that a spreadsheet would run as a formula gets a quote before it."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + value
+    return value
+
+
+def _as_table(rows: Sequence[dict[str, Any]]) -> str:
+    """One line per estimate: where, what, value and interval, how many items and raters, remarks."""
+    if not rows:
+        return "nothing to show\n"
+    lines = [("cell", "statistic", "value", "interval", "items x raters", "remarks"), *(_line(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)]
+    return "".join(
+        "  ".join([*(part.ljust(width) for part, width in zip(line, widths, strict=False)), line[-1]]).rstrip() + "\n"
+        for line in lines
+    )
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    value = "undefined" if row["value"] is None else f"{row['value']:.4f}"
+    interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
+    size = f"{row['n_items']} x {row['n_raters']}"
+    remarks = "; ".join(row[name] for name in ("reason", "interval_reason", "note") if row.get(name))
+    return _where(row), _what(row), value, interval, size, remarks
+
+
+def _where(row: dict[str, Any]) -> str:
+    fixed = {*COLUMNS, "seed", "undefined_share", "interval_reason", "note"} - {"language", "criterion", "generator"}
+    parts = [str(value) for name, value in row.items() if name not in fixed and value]
+    return " / ".join(parts) or "all"
+
+
+def _what(row: dict[str, Any]) -> str:
+    names = [row["statistic"], row["variant"] and f"({row['variant']})"]
+    names += [row[column] and " ~ ".join(row[column]) for column in ("raters", "languages")]
+    names += [row["judge"], row["annotator"] and f"without {row['annotator']}" if row.get("note") == LEFT_OUT
+              else row["annotator"], row["reference"] and f"vs {row['reference']}"]  # fmt: skip
+    return " ".join(str(name) for name in names if name)
+
+
+LEFT_OUT = "this annotator left out"
