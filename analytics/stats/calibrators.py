@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.ordinal import fit_ordinal
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Predict = Callable[[Floats], Floats]
@@ -74,32 +76,13 @@ def cell_means(f: Floats, y: Floats) -> Predict:
 
 
 def ordinal_logit(f: Floats, y: Floats) -> Predict:
-    """Expected label of a proportional-odds model logit P(Y > k) = b f - c_k, with a weak normal prior on b.
-
-    Source: McCullagh 1980, doi:10.1111/j.2517-6161.1980.tb01109.x.
-    """
-    from scipy.optimize import minimize
-    from scipy.special import expit
-
-    points, k = np.unique(y, return_inverse=True)
+    """Expected label of a proportional-odds model of labels on the judge's score, its slope under a weak prior."""
+    points, codes = np.unique(y, return_inverse=True)
     if len(points) < 2:
         return constant(f, y)
     centre, unit = f.mean(), f.std() or 1.0
-
-    def above(x: Floats, theta: Floats) -> Floats:
-        """(n, q + 1) P(Y >= point k), from 1 down to 0."""
-        cuts = np.cumsum(np.concatenate([theta[1:2], np.exp(theta[2:])]))
-        inner = expit(theta[0] * ((x - centre) / unit)[:, None] - cuts)
-        return np.column_stack([np.ones(len(x)), inner, np.zeros(len(x))])
-
-    def loss(theta: Floats) -> float:
-        p = above(f, theta)
-        own = p[np.arange(len(f)), k] - p[np.arange(len(f)), k + 1]
-        return float(-np.log(own.clip(1e-12)).sum() + theta[0] ** 2 / 50)
-
-    start = np.concatenate([[0.0, -1.0], np.zeros(len(points) - 2)])
-    best = minimize(loss, start, method="BFGS").x
-    return lambda x: points[0] + above(x, best)[:, 1:-1] @ np.diff(points)
+    fitted = fit_ordinal(codes, ((f - centre) / unit)[:, None], ridge=0.02)
+    return lambda x: np.asarray(points[0] + fitted.above(((x - centre) / unit)[:, None]) @ np.diff(points))
 
 
 CALIBRATORS: dict[str, Fit] = {

@@ -139,8 +139,7 @@ def _figures(
 def _resampled(boards: Floats, first: int, second: int) -> Floats:
     """(3, B) tau-b, rho and inversions of two languages on resampled boards, over generators both have."""
     both = boards[:, :, [first, second]]
-    is_missing = np.isnan(both).all(axis=0)
-    shared = ~is_missing.any(axis=1)
+    shared = ~np.any(np.all(np.isnan(both), axis=0), axis=1)
     signs = ranking.rank_pairs(both[:, shared])
     s, t = signs[..., 0], signs[..., 1]
     return np.stack([ranking.tau_b(s, t), ranking.spearman(s, t, int(shared.sum())), ranking.inversions(s, t)])
@@ -188,4 +187,4 @@ def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
 
 
 def _placed(one: CellEstimate, cell: Cell, judge: str | None) -> CellEstimate:
-    return replace(one, cell=cell.key, judge=judge)
+    return replace(one, cell={column: value or None for column, value in cell.key.items()}, judge=judge)

@@ -1,0 +1,206 @@
+"""Is a judge the same judge in every language? Parallel items as items, languages as raters (METHODS 4; S1).
+
+Fleiss's kappa over all languages and Cohen's kappa of each language against a pivot come from ``agreement.report`` on
+a table in which the language stands as the rater.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import agreement, association
+from analytics.stats.correction import classical_mean
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.juries import RULES, verdicts
+from analytics.stats.meeting import snapped
+from analytics.stats.scales import Scale
+from analytics.stats.tables import RatingsTable, ratings_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+PIVOT = "en"
+STATISTICS = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str | None = None,
+    pivot: str = PIVOT,
+    by: Sequence[str] = ("criterion",),
+    statistics: Sequence[str] | None = None,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Agreement of each judge with itself across languages, its kappas against the pivot, its means and shifts.
+
+    ``judge`` is one rater; without it every judge of the table is taken in turn (every rater when it has no judges).
+    ``languages`` names the pair a Cohen's kappa or a ``language_shift`` (score less the pivot's, on the same scenario)
+    is about.
+    """
+    wanted = STATISTICS if statistics is None else tuple(statistics)
+    cut = [column for column in by if column != "language"]
+    found: list[CellEstimate] = []
+    for name in [judge] if judge is not None else judges_of(table):
+        across = as_raters(table, name)
+        rows = agreement.report(
+            across, by=cut, statistics=wanted, bootstrap=bootstrap, confidence=confidence, seed=seed
+        )
+        rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
+        rows += [row for row in _levels(table, name, cut, pivot, confidence) if statistics is None]
+        found += [replace(row, judge=name) for row in rows]
+    return found
+
+
+def judges_of(table: RatingsTable) -> list[str]:
+    """The judges of a table in order, or all its raters when none is a judge."""
+    frame = table.frame
+    judges = frame[frame["rater_kind"].isin(["judge", "jury"])]
+    return sorted(map(str, (judges if len(judges) else frame)["rater"].unique()))
+
+
+def as_raters(table: RatingsTable, judge: str) -> RatingsTable:
+    """One judge's scores with the language as rater and the scenario (and its generator) as item.
+
+    Fractions are rounded half up to the scale; values beyond it are left out.
+    """
+    import pandas as pd
+
+    frame = _judged(table, judge)
+    parts = [_on_points(rows, table.scales[str(criterion)]) for criterion, rows in frame.groupby("criterion")]
+    extra = [column for column in frame.columns if column not in _OWN]
+    rows = pd.concat(parts) if parts else frame
+    return ratings_table(
+        rows[["criterion", "score", "cluster", *extra]].assign(
+            item=rows["unit"], rater=rows["language"], rater_kind="annotator"
+        ),
+        scales=table.scales,
+    )
+
+
+_OWN = frozenset({
+    "item", "rater", "rater_kind", "language", "generator", "criterion", "cluster", "unit", "score", "code", "missing",
+    "out_of_range", "applicable", "item_key", "row", "repeat", "first_repeat",
+})  # fmt: skip
+"""Columns of the table that mean something else, or nothing, once languages are raters."""
+
+
+def _judged(table: RatingsTable, judge: str) -> pd.DataFrame:
+    """The judge's usable rows, with ``unit``: what is the same in every language."""
+    frame = table.frame
+    first = frame["repeat"] == frame["first_repeat"]
+    frame = frame[first & (frame["rater"] == judge) & (frame["code"].ge(0) | frame["score"].notna())]
+    frame = frame[~frame["out_of_range"] & frame["language"].notna()]
+    return frame.assign(unit=_scenario(frame) + "\0" + frame["generator"].fillna(""))
+
+
+def _scenario(frame: pd.DataFrame) -> pd.Series[str]:
+    """The item's name where names recur across languages, else its cluster."""
+    per_item = frame.groupby("item")["language"].nunique()
+    return frame["item"] if len(per_item) and per_item.max() > 1 else frame["cluster"]
+
+
+def _on_points(rows: pd.DataFrame, scale: Scale) -> pd.DataFrame:
+    if not scale.is_numeric:
+        return rows.assign(score=np.array(scale.points, dtype=object)[rows["code"].to_numpy()])
+    return rows.assign(score=scale.values[snapped(rows["score"].to_numpy(dtype=np.float64), scale)])
+
+
+def _renamed(row: CellEstimate) -> CellEstimate:
+    """A pair of raters is a pair of languages here."""
+    return replace(row, languages=row.raters)
+
+
+def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, confidence: float) -> list[CellEstimate]:
+    """Mean score per language and its paired shift from the pivot, per cell, where the scale has numbers."""
+    found = []
+    frame = _judged(table, judge)
+    columns = [*by, *(["criterion"] if "criterion" not in by else [])]
+    for key, rows in frame[frame["score"].notna()].groupby(columns, dropna=False):
+        cell = {column: str(part) or None for column, part in zip(columns, key, strict=True)}
+        wide = rows.pivot_table(index=["cluster", "unit"], columns="language", values="score")
+        cluster = np.unique(wide.index.get_level_values("cluster"), return_inverse=True)[1]
+        for language in wide.columns:
+            mean = _mean("mean", wide[language].to_numpy(), cluster, confidence)
+            found.append(CellEstimate(estimate=mean, cell=cell, language=str(language)))
+            if pivot in wide and language != pivot:
+                gap = (wide[language] - wide[pivot]).to_numpy()
+                shift = _mean("language_shift", gap, cluster, confidence)
+                found.append(CellEstimate(estimate=shift, cell=cell, languages=(pivot, str(language))))
+    return found
+
+
+def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: float) -> Estimate:
+    known = ~np.isnan(x)
+    estimate = classical_mean(x[known], cluster[known], confidence=confidence).with_(statistic=statistic)
+    return estimate if estimate.is_defined else estimate.with_(reason="no scenario was judged in both languages")
+
+
+def ensemble(
+    table: RatingsTable, *, judges: Sequence[str], rule: str = "majority", criterion: str = ""
+) -> tuple[Estimate, Estimate, Estimate]:
+    """Ens, Min and Ens - Min: Fleiss's kappa over languages of the judges' jury, and of the least consistent judge.
+
+    Source: S1 (multilingual LLM-as-a-judge), Table 5.
+    """
+    if rule not in RULES:
+        raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(RULES)}")
+    each = [_fleiss(as_raters(table, judge), criterion) for judge in judges]
+    ens = _fleiss(as_raters(with_jury(table, judges, rule), JURY), criterion).with_(variant="ens")
+    values = [one.value for one in each if one.value is not None]
+    if len(values) < len(each) or ens.value is None:
+        reason = "a judge's or the jury's kappa is undefined"
+        blank = Estimate(statistic="fleiss_kappa", value=None, reason=reason)
+        return ens, blank.with_(variant="min"), blank.with_(variant="ens-min")
+    low = min(each, key=lambda one: one.value or 0.0)
+    return (
+        ens,
+        low.with_(variant="min"),
+        Estimate(statistic="fleiss_kappa", variant="ens-min", value=ens.value - min(values), n_items=ens.n_items),
+    )
+
+
+JURY = "jury"
+
+
+def with_jury(table: RatingsTable, judges: Sequence[str], rule: str) -> RatingsTable:
+    """The table with the judges' jury as one more rater of kind ``jury`` named "jury"."""
+    import pandas as pd
+
+    frame = table.frame
+    own = frame[frame["rater"].isin(list(judges)) & (frame["repeat"] == frame["first_repeat"])]
+    keys = ["item", "language", "generator", "criterion", "cluster"]
+    wide = own.pivot_table(index=keys, columns="rater", values="score", dropna=False, observed=True).dropna(how="all")
+    labels = verdicts(wide.to_numpy(dtype=np.float64), rule)
+    jury = wide.index.to_frame(index=False).assign(score=labels, rater=JURY, rater_kind="jury")
+    rows = frame[[*keys, "rater", "rater_kind", "repeat", "score"]]
+    jury = jury[~np.isnan(labels)].assign(repeat=0)
+    return ratings_table(pd.concat([rows, jury], ignore_index=True), scales=table.scales)
+
+
+def _fleiss(across: RatingsTable, criterion: str) -> Estimate:
+    rows = agreement.report(
+        across.only(criterion=[criterion]), by=["criterion"], statistics=["fleiss_kappa"], bootstrap=0
+    )
+    for row in rows:
+        if row.estimate.variant == "unequal":
+            return row.estimate
+    return Estimate(statistic="fleiss_kappa", value=None, reason="the judge scored nothing here")
+
+
+def kappa_against_level(kappas: Sequence[float], levels: Sequence[float]) -> Estimate:
+    """Spearman's rho over judges between consistency (kappa) and accuracy or mean grade (S1, Table 3)."""
+    x, y = (np.asarray(values, dtype=np.float64) for values in (kappas, levels))
+    rho = association.spearman(x, y, np.ones((1, len(x))))[0] if len(x) > 1 else np.nan
+    if np.isnan(rho):
+        return Estimate(statistic="spearman", value=None, reason="it needs two judges that differ", n_raters=len(x))
+    return Estimate(statistic="spearman", value=float(rho), n_raters=len(x))
