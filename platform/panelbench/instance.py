@@ -139,7 +139,7 @@ def _free_port() -> int:
 class _Announcement:
     """Says once that the instance is ready, or, when that takes long, what it waits for."""
 
-    def __init__(self, options: argparse.Namespace):
+    def __init__(self, options: argparse.Namespace) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
         everywhere = options.host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
         self.url = f"http://{'localhost' if everywhere else host}:{options.port}/"

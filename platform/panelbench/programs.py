@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import NoReturn
 
 WEB_PROCESSES = 2
 QUEUES = "judging,analytics,default"
+PRELOADED = ("celery.apps.beat", "celery.apps.worker", "celery.bin.celery", "granian", "panelbench.pulses")
+PRELOADED += ("panelbench.urls", "panelbench.wsgi")
 
 
 def preload() -> None:
     """Import what the programs need, so that those forked from this process start with it."""
-    import celery.apps.beat
-    import celery.apps.worker
-    import celery.bin.celery
-    import granian  # noqa: F401
-
-    import panelbench.pulses
-    import panelbench.urls
-    import panelbench.wsgi  # noqa: F401
+    for module in PRELOADED:
+        import_module(module)
 
 
 def web(host: str, port: int, threads: int) -> None:
@@ -60,7 +57,7 @@ def command(name: str) -> None:
 
 def provider(*arguments: str) -> NoReturn:
     """The simulated provider; another program altogether, so it takes this process over."""
-    os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])  # noqa: S606
 
 
 def _celery(*arguments: str) -> None:

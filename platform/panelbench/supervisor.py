@@ -40,13 +40,13 @@ class Program:
 class Supervisor:
     """Runs programs until it is told to stop (SIGINT, SIGTERM); ``say`` gets each line meant for the operator."""
 
-    def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]):
+    def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]) -> None:
         self.warden = warden
         self.stopping = False
         self.children = [Child(program, warden=warden, say=say) for program in programs]
 
     def run(self, on_tick: Callable[[Supervisor], None] = lambda _: None) -> None:
-        """Start everything, tend it until a signal comes, then end it; ``on_tick`` is called about ten times a second."""
+        """Start everything, tend it until a signal comes, then end it; ``on_tick`` is called ten times a second."""
         previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             while not self.stopping:
@@ -76,7 +76,7 @@ class Supervisor:
 class Child:
     """One program and its present process."""
 
-    def __init__(self, program: Program, *, warden: Warden, say: Callable[[str], None]):
+    def __init__(self, program: Program, *, warden: Warden, say: Callable[[str], None]) -> None:
         self.program = program
         self.warden = warden
         self.say = say
@@ -141,7 +141,7 @@ class Warden:
     Make it first, while the maker is small and has neither threads nor connections to share with it.
     """
 
-    def __init__(self, *, grace: float = GRACE):
+    def __init__(self, *, grace: float = GRACE) -> None:
         self.grace = grace
         reading, self.writing = os.pipe()
         self.pid = os.fork()

@@ -1,0 +1,110 @@
+"""Fixtures for every test. The services themselves are started in tests/services.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+
+from panelbench import secrets
+from tests.cast import cast  # noqa: F401
+from tests.provider_server import RunningProvider, running_provider
+from tests.services import CHROMIUM, PLAYWRIGHTS
+
+BROWSER_TESTS = Path(__file__).parent / "browser"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests go last: Playwright's event loop, once running, would refuse the ORM to the tests after it."""
+    for item in items:
+        if BROWSER_TESTS in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if not os.environ[CHROMIUM]:
+                item.add_marker(pytest.mark.skip(reason="no Chromium"))
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("browser"):
+            patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright's loop runs in the thread of the test
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """A worker and the live server are other processes and threads: SQLite has to be a file for them."""
+    if connection.vendor == "sqlite":
+        connection.settings_dict["TEST"]["NAME"] = str(Path(os.environ["PANELBENCH_DATA_DIR"]) / "test.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache() -> None:
+    """Rate limits and cached pages of one test are no business of the next."""
+    cache.clear()
+
+
+@pytest.fixture
+def provider(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningProvider]:
+    """The simulated provider, declared under the name `simulated` here and in a worker started after it."""
+    with running_provider() as running:
+        declared = [{"name": "simulated", "base_url": running.base_url, "simulated": True}]
+        monkeypatch.setenv("PANELBENCH_PROVIDERS", json.dumps(declared))
+        settings.PROVIDERS = secrets.providers(os.environ)
+        yield running
+
+
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[subprocess.Popen[bytes]]:
+    """A real Celery worker for every queue, on the test's database and broker."""
+    from panelbench.celery import QUEUES, app
+
+    app.control.purge()
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", ",".join(QUEUES)]
+    environment = {**os.environ, "DATABASE_URL": _database_url()}
+    process = subprocess.Popen([*command, "--concurrency", "2", "-l", "WARNING"], env=environment)
+    try:
+        _wait_until_heard()
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _database_url() -> str:
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+
+
+def _wait_until_heard() -> None:
+    from panelbench import heartbeat
+
+    deadline = time.monotonic() + 30
+    while heartbeat.WORKER in heartbeat.silent():
+        assert time.monotonic() < deadline, "the worker did not start"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """Launch the Chromium that was found, without the errands it would run on a closed network."""
+    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-component-update", "--disable-sync"]
+    if os.geteuid() == 0:
+        quiet.append("--no-sandbox")  # Chromium refuses to run as root with it
+    found = os.environ[CHROMIUM]
+    return {"args": quiet} if found == PLAYWRIGHTS else {"args": quiet, "executable_path": found}

