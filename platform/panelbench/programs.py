@@ -9,8 +9,15 @@ from typing import NoReturn
 
 WEB_PROCESSES = 2
 QUEUES = "judging,analytics,default"
-PRELOADED = ("celery.apps.beat", "celery.apps.worker", "celery.bin.celery", "granian", "panelbench.pulses")
-PRELOADED += ("panelbench.urls", "panelbench.wsgi")
+PRELOADED = (
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.bin.celery",
+    "granian",
+    "panelbench.pulses",
+    "panelbench.urls",
+    "panelbench.wsgi",
+)
 
 
 def preload() -> None:

@@ -44,7 +44,7 @@ class PulsingScheduler(Scheduler):
         if time.monotonic() >= self._next_pulse:
             _pulse_alone(BEAT, f"{BEAT}@{socket.gethostname()}")
             self._next_pulse = time.monotonic() + INTERVAL
-        return min(super().tick(*args, **kwargs), INTERVAL)
+        return min(float(super().tick(*args, **kwargs)), INTERVAL)
 
 
 def _pulse_alone(kind: str, name: str) -> None:

@@ -24,7 +24,8 @@ STEADY = 60.0  # a program that lived this long starts again with the shortest d
 SHORTEST_DELAY, LONGEST_DELAY = 0.5, 30.0
 TICK = 0.1
 
-_context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+FORKED = sys.platform == "linux"
+_Process = multiprocessing.get_context("fork").Process if FORKED else multiprocessing.get_context("spawn").Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,7 @@ class Child:
     def _start(self) -> None:
         program = self.program
         arguments = (self.warden.writing, program.function, program.arguments)
-        self.process = _context.Process(target=_become, args=arguments, name=program.name)
+        self.process = _Process(target=_become, args=arguments, name=program.name)
         self.process.start()
         self.warden.guard(self._group)
         self.started = time.monotonic()
@@ -130,7 +131,7 @@ def _become(pipe: int, function: Callable[..., object], arguments: tuple[object,
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    if _context.get_start_method() == "fork":
+    if FORKED:
         os.close(pipe)  # held open here, the pipe would not close when the supervisor is gone
     function(*arguments)
 

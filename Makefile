@@ -1,0 +1,80 @@
+# The two commands of a fresh machine are `make demo` and `make test`; both need Python >= 3.11 and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
+
+.PHONY: help demo up test check format lock bench clean
+
+help:
+	@echo "make demo    install, load the demo project, start it and print its address"
+	@echo "make up      the same without the demo"
+	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
+	@echo "make check   style, types, layers, templates, migrations"
+	@echo "make format  put the code into its style"
+	@echo "make lock    pin every package anew"
+	@echo "make bench   the measurements of bench/"
+	@echo "make clean   remove the environment and the caches (the data in .panelbench stays)"
+
+demo: $(VENV)/base.stamp
+	@exec $(BIN)/panelbench demo $(ARGS)
+
+up: $(VENV)/base.stamp
+	@exec $(BIN)/panelbench up $(ARGS)
+
+# What is missing may be installed, and the last run's summary counts every run.
+test: export PANELBENCH_TEST_INSTALL := 1
+test: export PANELBENCH_TEST_SERIES := $(VENV)/test-runs
+test: $(VENV)/dev.stamp
+	@rm -f $(PANELBENCH_TEST_SERIES)
+	$(PYTEST) --embedded -m walk $(ARGS)
+	$(PYTEST) -n 2 $(ARGS)
+
+check: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/djlint --check --quiet templates
+	$(BIN)/djlint --lint templates
+	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	-$(BIN)/djlint --reformat --quiet templates
+
+lock: $(VENV)/dev.stamp
+	$(LOCK) -c requirements/constraints.txt pyproject.toml --group build -o requirements/base.txt
+	$(LOCK) -c requirements/base.txt pyproject.toml --group build --group dev -o requirements/dev.txt
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python -m bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+# --- the environment; a stamp for each layer, so that nothing is asked of the network twice -------------------------
+
+$(VENV)/python.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Panelbench needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "Python's venv is missing; on Debian: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet uv || echo "uv could not be had; installing with pip, which takes longer"
+	@touch $@
+
+# $(call install,ARGUMENTS): with uv where it can be had and reaches the packages, else with pip.
+install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1); } || $(BIN)/pip install --quiet $(1)
+
+$(VENV)/base.stamp: $(VENV)/python.stamp requirements/base.txt pyproject.toml
+	@echo "installing what Panelbench runs on"
+	@$(call install,--require-hashes -r requirements/base.txt)
+	@$(call install,--no-deps --no-build-isolation --editable .)
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/base.stamp requirements/dev.txt
+	@echo "installing what the checks and tests run on"
+	@$(call install,--require-hashes -r requirements/dev.txt)
+	@touch $@
