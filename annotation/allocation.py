@@ -1,0 +1,195 @@
+"""Which items a panel rates, with what probability each was drawn, and the slots that hold its annotators."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation import bulk
+from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, Selection
+
+MOST_OVERLAP = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much work a duty would be."""
+
+    items: int
+    assignments: int
+    seats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One panel's part of a campaign, as somebody plans it."""
+
+    panel: Panel
+    overlap: int
+    criteria: Sequence[Criterion]
+
+
+def items_for(*, dataset: Dataset, panel: Panel, languages: Sequence[str] | None = None) -> QuerySet[Item]:
+    """The dataset's items in the panel's language, its regional and script variants included (`es`: `es-MX` too).
+
+    A panel without a language takes every item.
+    """
+    chosen = Q()
+    for tag in languages or filter(None, [panel.language]):
+        chosen |= Q(language=tag) | Q(language__startswith=f"{tag}-")
+    return Item.objects.filter(chosen, dataset=dataset).order_by("ordinal")
+
+
+def size(*, dataset: Dataset, panel: Panel, overlap: int) -> Size:
+    """What ``allocate`` would make."""
+    items = items_for(dataset=dataset, panel=panel).count()
+    return Size(items=items, assignments=items * overlap, seats=panel.seats.count())
+
+
+def allocate(
+    *,
+    campaign: Campaign,
+    panel: Panel,
+    overlap: int,
+    criteria: Sequence[Criterion] | None = None,
+    name: str | None = None,
+    languages: Sequence[str] | None = None,
+    seed: int = 0,
+    actor: User | None = None,
+) -> Duty:
+    """A duty of ``panel`` over every item in its language (or in ``languages``), each drawn with probability 1.
+
+    ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone.
+    """
+    asked = _asked(campaign, criteria)
+    _require_sound(campaign, panel, overlap)
+    items = items_for(dataset=campaign.dataset, panel=panel, languages=languages)
+    if not items.exists():
+        raise Refused(
+            _("%(dataset)s has no items in the language of %(panel)s.")
+            % {"dataset": campaign.dataset, "panel": panel.name},
+            code="no_items",
+        )
+    with transaction.atomic():
+        duty = _open_duty(campaign, panel, name or panel.name, overlap, seed)
+        duty.criteria.set(asked)
+        _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", seed, "all")
+        audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=["overlap", "seed"])
+    return duty
+
+
+def allocate_all(*, campaign: Campaign, shares: Sequence[Share], actor: User | None = None) -> list[Duty]:
+    """A duty for every share, or none of them."""
+    if not shares:
+        raise Refused(_("Choose at least one panel."), code="invalid", fields={"panel": _("Choose at least one.")})
+    with transaction.atomic():
+        return [
+            allocate(
+                campaign=campaign,
+                panel=share.panel,
+                overlap=share.overlap,
+                criteria=share.criteria,
+                name=_free_name(campaign, share.panel.name),
+                actor=actor,
+            )
+            for share in shares
+        ]
+
+
+def _free_name(campaign: Campaign, name: str) -> str:
+    """``name``, or ``name 2`` and so on when the campaign has a duty of that name."""
+    taken = set(campaign.duties.values_list("name", flat=True))
+    return next(free for n in count(1) if (free := name if n == 1 else f"{name} {n}") not in taken)
+
+
+def _asked(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Criterion]:
+    whole = list(campaign.rubric_version.criteria.all())
+    if criteria is None:
+        return whole
+    if not criteria or {criterion.pk for criterion in criteria} - {criterion.pk for criterion in whole}:
+        wrong = _("Choose at least one criterion of this campaign's rubric.")
+        raise Refused(wrong, code="invalid", fields={"criteria": wrong})
+    return list(criteria)
+
+
+def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
+    if campaign.state == Campaign.State.CLOSED:
+        raise Refused(_("This campaign is closed; open another one."), code="campaign_closed")
+    if panel.project_id != campaign.project_id:
+        raise Refused(_("This panel belongs to another project."), code="other_project")
+    if not 1 <= overlap <= MOST_OVERLAP:
+        wrong = _("Give a number of annotators per item from 1 to %(most)d.") % {"most": MOST_OVERLAP}
+        raise Refused(wrong, code="invalid", fields={"overlap": wrong})
+
+
+def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: int) -> Duty:
+    try:
+        with transaction.atomic():
+            return Duty.objects.create(campaign=campaign, panel=panel, name=name, overlap=overlap, seed=seed)
+    except IntegrityError:
+        taken = _("This campaign has a duty called “%(name)s” already. Choose another name.") % {"name": name}
+        raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+
+
+def draw(
+    *,
+    duty: Duty,
+    items: Sequence[Item],
+    probabilities: Sequence[float],
+    stratum: str = "",
+    seed: int = 0,
+    origin: str,
+) -> int:
+    """One more wave: the items (each drawn with the probability at its place) that the duty has not got yet.
+
+    Returns how many were new. ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
+    """
+    if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
+        raise ValueError("one inclusion probability above 0 and at most 1 per item")
+    if any(item.dataset_id != duty.campaign.dataset_id for item in items):
+        raise ValueError("a duty's items come from its campaign's dataset")
+    chances = {item.pk: chance for item, chance in zip(items, probabilities, strict=True)}
+    with transaction.atomic():
+        Duty.objects.select_for_update().get(pk=duty.pk)  # one wave at a time
+        known = set(Selection.objects.filter(duty=duty, item__in=list(chances)).values_list("item", flat=True))
+        new = [pk for pk in chances if pk not in known]
+        _draw(duty, new, chances, stratum, seed, origin)
+    return len(new)
+
+
+def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratum: str, seed: int, origin: str) -> None:
+    """Selections and slots for ``items``, in an order that tells nothing of who wrote them."""
+    shuffled = sorted(items)
+    random.Random(seed).shuffle(shuffled)
+    wave = (Selection.objects.filter(duty=duty).aggregate(last=Max("wave"))["last"] or 0) + 1
+    start = (Assignment.objects.filter(duty=duty).aggregate(last=Max("position"))["last"] or 0) + 1
+    bulk.insert(
+        Selection,
+        ("duty_id", "item_id", "wave", "probability", "stratum", "origin"),
+        ((duty.pk, item, wave, _chance(chance, item), stratum, origin) for item in shuffled),
+    )
+    bulk.insert(
+        Assignment,
+        ("duty_id", "item_id", "slot", "position", "state", "revision"),
+        _slots(duty, shuffled, start),
+    )
+
+
+def _chance(chance: dict[int, float] | float, item: int) -> float:
+    return chance[item] if isinstance(chance, dict) else chance
+
+
+def _slots(duty: Duty, items: list[int], start: int) -> Iterator[tuple[object, ...]]:
+    """All slots of an item stand at one position, so that items get finished one after the other."""
+    for position, item in enumerate(items, start):
+        for slot in range(1, duty.overlap + 1):
+            yield (duty.pk, item, slot, position, Assignment.State.OPEN.value, 1)

@@ -1,0 +1,152 @@
+"""Campaigns: opened, paused, closed, and how far they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Max, Q
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.models import Annotation, Assignment, Campaign, Dataset, Duty, PanelSeat, RubricVersion
+
+# Where a campaign may go from each state; closing is for good.
+MOVES = {
+    Campaign.State.OPEN: (Campaign.State.PAUSED, Campaign.State.CLOSED),
+    Campaign.State.PAUSED: (Campaign.State.OPEN, Campaign.State.CLOSED),
+    Campaign.State.CLOSED: (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorProgress:
+    """One annotator's part in a duty, under their pseudonym."""
+
+    pseudonym: str
+    submitted: int
+    on_desk: int
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DutyProgress:
+    """How far a duty is: slots by state, and items with all their slots submitted."""
+
+    duty: Duty
+    items: int
+    complete: int
+    slots: int
+    submitted: int
+    on_desk: int
+    annotators: tuple[AnnotatorProgress, ...]
+
+
+def open_campaign(
+    *, project: Project, name: str, dataset: Dataset, rubric_version: RubricVersion, actor: User | None = None
+) -> Campaign:
+    """One dataset on one published rubric version, open at once; duties are allocated to it next."""
+    _require_ready(project, dataset, rubric_version)
+    try:
+        with transaction.atomic():
+            campaign = Campaign.objects.create(
+                project=project, name=name, dataset=dataset, rubric_version=rubric_version, created_by=actor
+            )
+            audit.record(actor=actor, project=project, verb="open campaign", subject=campaign, fields=["name"])
+    except IntegrityError:
+        taken = _("There is a campaign called “%(name)s” already. Choose another name.") % {"name": name}
+        raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+    return campaign
+
+
+def _require_ready(project: Project, dataset: Dataset, rubric_version: RubricVersion) -> None:
+    wrong = {}
+    if dataset.project_id != project.pk or dataset.state != Dataset.State.READY or not dataset.allocatable:
+        wrong["dataset"] = _("Choose a dataset of this project that is ready and meant for rating.")
+    published = rubric_version.state == RubricVersion.State.PUBLISHED
+    if rubric_version.rubric.project_id != project.pk or not published:
+        wrong["rubric_version"] = _("Choose a published rubric of this project.")
+    if wrong:
+        raise Refused(" ".join(wrong.values()), code="invalid", fields=wrong)
+
+
+def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -> Campaign:
+    """Pause, resume or close; nothing that is on a desk or submitted is lost by it."""
+    from_states = [state for state, allowed in MOVES.items() if to in allowed]
+    with transaction.atomic():
+        if not Campaign.objects.filter(pk=campaign.pk, state__in=from_states).update(state=to):
+            raise Refused(_("The campaign is in another state by now. Reload the page."), code="wrong_state")
+        audit.record(actor=actor, project=campaign.project, verb=f"move campaign to {to}", subject=campaign)
+    campaign.state = to
+    return campaign
+
+
+def revision(campaign: Campaign) -> str:
+    """Changes with every annotation that is added or taken back: "count:max pk:superseded"."""
+    stored = Annotation.objects.filter(campaign=campaign).aggregate(
+        count=Count("pk"), last=Max("pk"), superseded=Count("superseded_at")
+    )
+    return f"{stored['count']}:{stored['last'] or 0}:{stored['superseded']}"
+
+
+def progress(campaign: Campaign) -> list[DutyProgress]:
+    """How far each duty is, and each annotator in it; a fixed number of queries."""
+    duties = list(Duty.objects.filter(campaign=campaign).select_related("panel").order_by("pk"))
+    slots = Assignment.objects.filter(duty__campaign=campaign)
+    items = Count("item", distinct=True)
+    counts = {row["duty"]: row for row in slots.values("duty").annotate(**_counts(), items=items)}
+    unfinished = dict(slots.exclude(state=Assignment.State.SUBMITTED).values_list("duty").annotate(items=items))
+    annotators = _annotators(campaign, duties)
+    return [_duty(duty, counts.get(duty.pk, {}), unfinished.get(duty.pk, 0), annotators[duty.pk]) for duty in duties]
+
+
+def _counts() -> dict[str, Count]:
+    # Distinct, because beside its annotations an assignment that was taken back stands more than once.
+    return {
+        "slots": Count("pk", distinct=True),
+        "submitted": Count("pk", filter=Q(state=Assignment.State.SUBMITTED), distinct=True),
+        "on_desk": Count("pk", filter=Q(state=Assignment.State.LEASED), distinct=True),
+    }
+
+
+def _duty(duty: Duty, counts: dict[str, int], unfinished: int, annotators: Iterable[AnnotatorProgress]) -> DutyProgress:
+    items = counts.get("items", 0)
+    return DutyProgress(
+        duty=duty,
+        items=items,
+        complete=items - unfinished,
+        slots=counts.get("slots", 0),
+        submitted=counts.get("submitted", 0),
+        on_desk=counts.get("on_desk", 0),
+        annotators=tuple(annotators),
+    )
+
+
+def _annotators(campaign: Campaign, duties: Iterable[Duty]) -> dict[int, list[AnnotatorProgress]]:
+    """By duty, everyone seated or with work in it, by pseudonym."""
+    worked = (
+        Assignment.objects.filter(duty__campaign=campaign, annotator__isnull=False)
+        .values("duty", "annotator__pseudonym")
+        .annotate(**_counts(), last_at=Max("annotations__submitted_at"))
+    )
+    found: dict[int, dict[str, AnnotatorProgress]] = defaultdict(dict)
+    for duty, pseudonym in _seated(duties):
+        found[duty][pseudonym] = AnnotatorProgress(pseudonym, 0, 0, None)
+    for row in worked:
+        found[row["duty"]][row["annotator__pseudonym"]] = AnnotatorProgress(
+            row["annotator__pseudonym"], row["submitted"], row["on_desk"], row["last_at"]
+        )
+    return defaultdict(list, {duty: [people[name] for name in sorted(people)] for duty, people in found.items()})
+
+
+def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:
+    seats = PanelSeat.objects.filter(panel__in={duty.panel_id for duty in duties})
+    by_panel = defaultdict(list)
+    for panel, pseudonym in seats.values_list("panel", "annotator__pseudonym"):
+        by_panel[panel].append(pseudonym)
+    return [(duty.pk, pseudonym) for duty in duties for pseudonym in by_panel[duty.panel_id]]

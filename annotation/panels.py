@@ -1,0 +1,79 @@
+"""Panels and who sits on them."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit, languages
+from accounts.models import Membership, Project, User
+from accounts.refusals import Refused
+from annotation.models import Annotator, Panel, PanelSeat
+
+TRIES = 5
+
+
+def create(*, project: Project, name: str, language: str = "", actor: User | None = None) -> Panel:
+    """An empty panel; ``language`` is what its annotators speak natively, empty for any."""
+    try:
+        tag = languages.canonical(language) if language else ""
+    except ValueError as error:
+        raise Refused(str(error), code="invalid", fields={"language": str(error)}) from None
+    try:
+        with transaction.atomic():
+            panel = Panel.objects.create(project=project, name=name, language=tag)
+            audit.record(actor=actor, project=project, verb="create panel", subject=panel, fields=["language", "name"])
+    except IntegrityError:
+        taken = _("There is a panel called “%(name)s” already. Choose another name.") % {"name": name}
+        raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+    return panel
+
+
+def annotator_for(*, project: Project, user: User) -> Annotator:
+    """Who this member is to the numbers: one pseudonym per project, made when it is first needed."""
+    for _attempt in range(TRIES):
+        found = Annotator.objects.filter(project=project, user=user).first()
+        if found is not None:
+            return found
+        try:
+            with transaction.atomic():
+                return Annotator.objects.create(project=project, user=user, pseudonym=_pseudonym(project))
+        except IntegrityError:
+            continue  # somebody took the number, or made this very annotator, in the meantime
+    raise Refused(_("Too many people are being added at once. Try again."), code="busy")
+
+
+def _pseudonym(project: Project) -> str:
+    """`A01`, `A02` ...: the next number that nobody in the project has."""
+    taken = set(Annotator.objects.filter(project=project).values_list("pseudonym", flat=True))
+    number = len(taken) + 1
+    while f"A{number:02d}" in taken:
+        number += 1
+    return f"A{number:02d}"
+
+
+def seat(
+    *, panel: Panel, user: User | None = None, annotator: Annotator | None = None, actor: User | None = None
+) -> PanelSeat:
+    """Put a member, or an annotator there is already, on the panel; a seat already taken is returned as it is."""
+    annotator = annotator or _member(panel, user)
+    if annotator.project_id != panel.project_id:
+        raise Refused(_("This annotator belongs to another project."), code="other_project")
+    with transaction.atomic():
+        taken, is_new = PanelSeat.objects.get_or_create(panel=panel, annotator=annotator)
+        if is_new:
+            audit.record(actor=actor, project=panel.project, verb="seat annotator", subject=taken)
+    return taken
+
+
+def _member(panel: Panel, user: User | None) -> Annotator:
+    if user is None or not Membership.objects.filter(project=panel.project_id, user=user).exists():
+        raise Refused(_("Only members of the project can sit on a panel. Invite them first."), code="not_a_member")
+    return annotator_for(project=panel.project, user=user)
+
+
+def unseat(*, seat: PanelSeat, actor: User | None = None) -> None:
+    """Take somebody off the panel: they get no new items, may finish what is on their desk, and their ratings stay."""
+    with transaction.atomic():
+        audit.record(actor=actor, project=seat.panel.project, verb="unseat annotator", subject=seat)
+        PanelSeat.objects.filter(pk=seat.pk).delete()

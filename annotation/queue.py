@@ -1,0 +1,91 @@
+"""Who gets which slot next. Every claim is a compare-and-set on one row, so the cap is the number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from uuid_utils.compat import uuid7
+
+from annotation.models import Annotator, Assignment, Draft, Duty, PanelSeat, Skip
+
+LEASE = timedelta(hours=2)
+TRIES = 5
+
+
+def is_seated(*, duty: Duty, annotator: Annotator) -> bool:
+    """Whether the annotator sits on the duty's panel. Holds the seat's row until the transaction ends.
+
+    That lock makes one person's tabs queue up, so that nobody holds two slots; SQLite's write lock does the same.
+    """
+    seat = PanelSeat.objects.select_for_update(no_key=True).filter(panel=duty.panel_id, annotator=annotator)
+    return seat.first() is not None
+
+
+def held(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
+    """The slot that is the annotator's own already, its lease renewed if it had run out and nobody took it."""
+    mine = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
+    own = mine.order_by("-leased_at").first()
+    if own and own.leased_until < now:
+        own.leased_until = now + LEASE
+        own.save(update_fields=["leased_until"])
+    return own
+
+
+def claim(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
+    """Lease the next free slot, or None when nothing is left for this annotator. Call it inside a transaction."""
+    for _ in range(TRIES):
+        free = next((slot for queue in _queues(duty, annotator, now) if (slot := queue.first())), None)
+        if free is None or _lease(free, annotator, now):
+            return free
+    return None
+
+
+def _queues(duty: Duty, annotator: Annotator, now: datetime) -> Iterator[QuerySet[Assignment]]:
+    """First ahead of the annotator's own work, where every item is new to them and the index leads straight to the
+    next one; then whatever is left behind, expired leases included and skipped items last.
+    """
+    slots = Assignment.objects.select_for_update(skip_locked=True, no_key=True).filter(duty=duty)
+    is_open = Q(state=Assignment.State.OPEN)
+    expired = Q(state=Assignment.State.LEASED, leased_until__lt=now)
+    skipped = Exists(Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
+    mine = Exists(Assignment.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
+    ahead = slots.filter(is_open, position__gt=_furthest(duty, annotator))
+    yield ahead.filter(~skipped).order_by("position", "slot")
+    yield slots.filter(is_open | expired).filter(~mine).order_by(skipped, "position", "slot")
+
+
+def _furthest(duty: Duty, annotator: Annotator) -> int:
+    mine = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED)
+    return mine.order_by("-position").values_list("position", flat=True).first() or 0
+
+
+def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
+    """Compare-and-set: the slot must be as it was read. ``slot`` then holds the new lease."""
+    as_read = Assignment.objects.filter(pk=slot.pk, state=slot.state, key=slot.key, leased_until=slot.leased_until)
+    lease = {
+        "state": Assignment.State.LEASED,
+        "annotator": annotator,
+        "key": uuid7(),
+        "leased_at": now,
+        "leased_until": now + LEASE,
+    }
+    if not as_read.update(**lease):
+        return False
+    _keep_draft(slot, now)
+    for field, value in lease.items():
+        setattr(slot, field, value)
+    return True
+
+
+def _keep_draft(slot: Assignment, now: datetime) -> None:
+    """Whoever let the lease run out keeps a draft under its key, so that a late submission is told what happened."""
+    if slot.key and slot.annotator_id:
+        Draft.objects.update_or_create(
+            duty_id=slot.duty_id,
+            item_id=slot.item_id,
+            annotator_id=slot.annotator_id,
+            defaults={"key": slot.key},
+            create_defaults={"key": slot.key, "saved_at": now},
+        )

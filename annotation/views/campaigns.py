@@ -1,0 +1,184 @@
+"""Campaigns, for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import allocation, campaigns
+from annotation.models import Assignment, Campaign, Criterion, Dataset, Panel, RubricVersion
+
+
+class CampaignForm(forms.Form):
+    """Which dataset is rated on which rubric."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    dataset = forms.ModelChoiceField(label=gettext_lazy("Dataset"), queryset=Dataset.objects.none())
+    rubric_version = forms.ModelChoiceField(
+        label=gettext_lazy("Rubric"),
+        queryset=RubricVersion.objects.none(),
+        help_text=gettext_lazy("Only published versions: what people rate by must not change under them."),
+    )
+
+    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        datasets = Dataset.objects.visible_to(user).filter(project=project, allocatable=True)
+        rubrics = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
+        self.fields["dataset"].queryset = datasets  # type: ignore[attr-defined]
+        self.fields["rubric_version"].queryset = rubrics.select_related("rubric")  # type: ignore[attr-defined]
+
+
+class CriterionChoice(forms.ModelMultipleChoiceField):
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, criterion: Criterion) -> str:  # type: ignore[override]
+        return criterion.says("name", "en") or criterion.key
+
+
+class ShareForm(forms.Form):
+    """One panel's part: whether it rates, how many annotators see each item, on which criteria."""
+
+    takes_part = forms.BooleanField(required=False)
+    overlap = forms.IntegerField(
+        label=gettext_lazy("Annotators per item"), min_value=1, max_value=allocation.MOST_OVERLAP
+    )
+    criteria = CriterionChoice(label=gettext_lazy("Criteria"), queryset=Criterion.objects.none())
+
+    def __init__(self, posted: Any, *, campaign: Campaign, panel: Panel) -> None:
+        self.panel, self.campaign = panel, campaign
+        self.size = allocation.size(dataset=campaign.dataset, panel=panel, overlap=1)
+        criteria = campaign.rubric_version.criteria.order_by("position")
+        initial = {
+            "takes_part": bool(self.size.items and self.size.seats),
+            "overlap": max(1, min(3, self.size.seats)),
+            "criteria": criteria,
+        }
+        super().__init__(posted, prefix=f"panel-{panel.pk}", initial=initial)
+        self.fields["takes_part"].label = panel.name
+        self.fields["criteria"].queryset = criteria  # type: ignore[attr-defined]
+
+    @property
+    def is_sound(self) -> bool:
+        """Valid, or about a panel that stays out."""
+        return self.is_valid() or not self.cleaned_data["takes_part"]
+
+    @property
+    def share(self) -> allocation.Share | None:
+        """What was chosen, once the form is valid; None for a panel that stays out."""
+        chosen = self.cleaned_data
+        if not chosen["takes_part"]:
+            return None
+        return allocation.Share(panel=self.panel, overlap=chosen["overlap"], criteria=list(chosen["criteria"]))
+
+    @property
+    def assignments(self) -> int:
+        """How many assignments the form makes as it stands."""
+        chosen = self.cleaned_data if self.is_bound else self.initial
+        return self.size.items * chosen.get("overlap", 0) if chosen.get("takes_part") else 0
+
+
+def _campaigns(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Campaign]]:
+    room = access.require(user=request.user, slug=project)
+    found = Campaign.objects.visible_to(request.user).filter(project=room)
+    return room, found.select_related("dataset", "rubric_version__rubric")
+
+
+@require_safe
+@login_required
+def campaigns_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every campaign of the project, newest first, and how far it is."""
+    room, found = _campaigns(request, project)
+    submitted = Count("duties__assignments", filter=Q(duties__assignments__state=Assignment.State.SUBMITTED))
+    listed = found.annotate(slots=Count("duties__assignments"), submitted=submitted)
+    return render(request, "annotation/campaigns.html", {"title": _("Campaigns"), "project": room, "campaigns": listed})
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_campaign(request: HttpRequest, project: str) -> HttpResponse:
+    """Choose dataset and rubric; the panels' shares come next."""
+    room, _found = _campaigns(request, project)
+    form = CampaignForm(request.POST or None, project=room, user=request.user)
+    if form.is_valid():
+        try:
+            made = campaigns.open_campaign(project=room, actor=request.user, **form.cleaned_data)
+            return redirect("duty_new", room.slug, made.pk)
+        except Refused as refused:
+            show_refusal(form, refused)
+    return render(request, "annotation/campaign_new.html", {"title": _("New campaign"), "project": room, "form": form})
+
+
+def show_refusal(form: forms.Form, refused: Refused) -> None:
+    """A verb's no, at the fields it is about."""
+    for field, sentence in (refused.fields or {"": refused.sentence}).items():
+        form.add_error(field if field in form.fields else None, sentence)
+
+
+@require_safe
+@login_required
+def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Progress by duty and annotator, and the switch to pause or close."""
+    room, found = _campaigns(request, project)
+    shown = get_object_or_404(found, pk=campaign)
+    context = {
+        "title": shown.name,
+        "project": room,
+        "campaign": shown,
+        "progress": campaigns.progress(shown),
+        "moves": campaigns.MOVES[Campaign.State(shown.state)],
+    }
+    return render(request, "annotation/campaign.html", context)
+
+
+@require_POST
+@login_required
+def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Pause, resume or close."""
+    room, found = _campaigns(request, project)
+    moved = get_object_or_404(found, pk=campaign)
+    to = request.POST.get("to")
+    try:
+        if to in Campaign.State.values:
+            campaigns.move(campaign=moved, to=Campaign.State(to), actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("campaign", room.slug, moved.pk)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Per panel: overlap, criteria, and how many assignments that makes; `preview` counts without allocating."""
+    room, found = _campaigns(request, project)
+    opened = get_object_or_404(found, pk=campaign)
+    shares = [
+        ShareForm(request.POST or None, campaign=opened, panel=panel)
+        for panel in Panel.objects.visible_to(request.user).filter(project=room)
+    ]
+    is_sound = request.method == "POST" and all(form.is_sound for form in shares)
+    if is_sound and "preview" not in request.POST and _allocated(request, opened, shares):
+        return redirect("campaign", room.slug, opened.pk)
+    context = {"title": _("Who rates what"), "project": room, "campaign": opened, "shares": shares}
+    return render(request, "annotation/duty_new.html", {**context, "total": sum(form.assignments for form in shares)})
+
+
+def _allocated(request: HttpRequest, campaign: Campaign, forms_: list[ShareForm]) -> bool:
+    chosen = [form.share for form in forms_ if form.share]
+    try:
+        allocation.allocate_all(campaign=campaign, shares=chosen, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Panels: leads and researchers see them under pseudonyms; leads say who sits on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access
+from accounts.models import Membership, Project, Role, User
+from accounts.refusals import Refused
+from annotation import panels
+from annotation.models import Panel, PanelSeat
+from annotation.views.campaigns import show_refusal
+
+LEAD = (Role.LEAD,)
+
+
+class PanelForm(forms.Form):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    language = forms.CharField(
+        label=gettext_lazy("Language"),
+        max_length=35,
+        required=False,
+        help_text=gettext_lazy(
+            "A tag such as et, es-MX or zh-Hant; es takes every variety of Spanish. Empty: items of any language."
+        ),
+    )
+
+
+class MemberChoice(forms.ModelChoiceField):
+    def label_from_instance(self, member: Membership) -> str:  # type: ignore[override]
+        spoken = ", ".join(member.user.languages)
+        return f"{member.user} ({spoken})" if spoken else str(member.user)
+
+
+class SeatForm(forms.Form):
+    """A member who does not sit on the panel yet."""
+
+    member = MemberChoice(label=gettext_lazy("Member"), queryset=Membership.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, panel: Panel, user: User) -> None:
+        super().__init__(*args)
+        seated = panel.seats.filter(annotator__user__isnull=False).values("annotator__user")
+        members = Membership.objects.visible_to(user).filter(project=panel.project_id).exclude(user__in=seated)
+        self.fields["member"].queryset = members.select_related("user").order_by("user__name")  # type: ignore[attr-defined]
+
+
+def _panel(request: HttpRequest, project: str, panel: int, roles: tuple[Role, ...]) -> tuple[Project, Panel]:
+    room = access.require(user=request.user, slug=project, roles=roles)
+    return room, get_object_or_404(Panel.objects.visible_to(request.user), project=room, pk=panel)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def panels_page(request: HttpRequest, project: str) -> HttpResponse:
+    """The project's panels; a posted form makes one."""
+    room = access.require(user=request.user, slug=project)
+    form = PanelForm(request.POST or None)
+    if form.is_valid():
+        try:
+            made = panels.create(project=room, actor=request.user, **form.cleaned_data)
+            return redirect("panel", room.slug, made.pk)
+        except Refused as refused:
+            show_refusal(form, refused)
+    listed = Panel.objects.visible_to(request.user).filter(project=room).annotate(seated=Count("seats"))
+    context = {"title": _("Panels"), "project": room, "panels": listed, "form": form}
+    return render(request, "annotation/panels.html", context)
+
+
+@require_safe
+@login_required
+def panel_page(request: HttpRequest, project: str, panel: int) -> HttpResponse:
+    """Who sits on the panel: pseudonyms to researchers, names too to leads, who may change it."""
+    room = access.require(user=request.user, slug=project)
+    shown = get_object_or_404(Panel.objects.visible_to(request.user), project=room, pk=panel)
+    is_lead = access.holds(user=request.user, project=room, roles=LEAD)
+    context = {
+        "title": shown.name,
+        "project": room,
+        "panel": shown,
+        "seats": shown.seats.select_related("annotator__user").order_by("annotator__pseudonym"),
+        "is_lead": is_lead,
+        "form": SeatForm(panel=shown, user=request.user) if is_lead else None,
+    }
+    return render(request, "annotation/panel.html", context)
+
+
+@require_POST
+@login_required
+def seat_member(request: HttpRequest, project: str, panel: int) -> HttpResponse:
+    """Put a member on the panel."""
+    room, found = _panel(request, project, panel, LEAD)
+    form = SeatForm(request.POST, panel=found, user=request.user)
+    if form.is_valid():
+        panels.seat(panel=found, user=form.cleaned_data["member"].user, actor=request.user)
+    else:
+        messages.error(request, _("Choose a member of the project who is not on the panel yet."))
+    return redirect("panel", room.slug, found.pk)
+
+
+@require_POST
+@login_required
+def unseat(request: HttpRequest, project: str, panel: int, seat: int) -> HttpResponse:
+    """Take somebody off the panel."""
+    room, found = _panel(request, project, panel, LEAD)
+    panels.unseat(seat=get_object_or_404(PanelSeat, panel=found, pk=seat), actor=request.user)
+    return redirect("panel", room.slug, found.pk)
