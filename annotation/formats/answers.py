@@ -111,8 +111,8 @@ class Cell(NamedTuple):
 def cells(plan: Plan, values: dict[str, Any], mapping: Mapping) -> Iterator[Cell]:
     """The answers of one row: one in a long file, one per ``score.CRITERION`` or entry of ``ratings.CRITERION``."""
     rationale = as_text(values.get("rationale"), "rationale")
-    if "score" in values:
-        yield Cell(values.get("criterion"), values["score"], rationale, plan.column("score"))
+    if "score" in values or _is_long_without_score(values, mapping):
+        yield Cell(values.get("criterion"), values.get("score"), rationale, plan.column("score"))
     for field, value in values.items():
         kind, _, criterion = field.partition(".")
         if kind == "score" and criterion:
@@ -120,6 +120,12 @@ def cells(plan: Plan, values: dict[str, Any], mapping: Mapping) -> Iterator[Cell
             yield Cell(criterion, value, own or rationale, plan.column(field))
         elif kind == "ratings" and criterion and value:
             yield from _listed(value, criterion, plan.column(field), mapping)
+
+
+def _is_long_without_score(values: dict[str, Any], mapping: Mapping) -> bool:
+    """A JSON record may leave out the key of its score, which is then missing; an item without ratings is no rating."""
+    fields = (*values, *mapping.columns.values())
+    return not any(field.startswith(("score.", "ratings.")) for field in fields)
 
 
 def _listed(entries: Any, criterion: str, column: str, mapping: Mapping) -> Iterator[Cell]:
@@ -145,6 +151,8 @@ class AnswerReader(Generic[Kept]):
         self.problems = Problems()
         self.ledger: Ledger[Kept] = Ledger()
         self.taken = 0
+        # An item that nobody has rated yet is no fault; a record of a file of ratings that holds no rating is.
+        self._has_lists = any(field.startswith("ratings.") for field in mapping.columns.values())
 
     @property
     def read(self) -> int:
@@ -177,6 +185,8 @@ class AnswerReader(Generic[Kept]):
         try:
             values = plan.take(row.fields)
             found = list(cells(plan, values, self.mapping))
+            if not found and not self._has_lists:
+                raise Unfit("a record without a score", "a score on at least one criterion", "no_score")
         except Unfit as fault:
             self.problems.refuse(fault.at(name, row.line))
             return
@@ -185,5 +195,5 @@ class AnswerReader(Generic[Kept]):
                 self.ledger.enter(*self._build(values, cell, name, row.line))
                 self.taken += 1
             except Unfit as fault:
-                column = plan.column(fault.field) if fault.field else cell.column
+                column = cell.column if fault.field in {"", "score"} else plan.column(fault.field)
                 self.problems.refuse(fault.at(name, row.line, column))

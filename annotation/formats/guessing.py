@@ -66,7 +66,6 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "generator": _GENERATOR_KEYS,
     },
 }
-_TEXT_FIELDS = frozenset({"context", "question", "source", "document", "answer", "reference"})
 _LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
 _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
@@ -108,7 +107,7 @@ def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> 
             found |= {head: target for head in heads if _plain(head) in names and head not in columns}
             continue
         called = [column for name in names for column in columns if _leaf(column) == name and column not in found]
-        fitting = [column for column in called if target not in _TEXT_FIELDS or _is_text(column, rows)]
+        fitting = [column for column in called if target != "source" or _is_text(column, rows)]
         found |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
     return found
 

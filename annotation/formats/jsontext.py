@@ -14,6 +14,7 @@ from annotation.formats.problems import FormatError, Problem, Problems, Unfit, e
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DEEP = "records nested less deeply"
+_LINES_HINT = "one object per line is JSON Lines: call such a file .jsonl"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -137,8 +138,8 @@ class _Document:
     def end(self) -> None:
         """Nothing may follow the document."""
         if self.peek():
-            hint = "one JSON document (one object per line is JSON Lines: call the file .jsonl)"
-            raise self.error(self.at, f"more text: {excerpt(self.text[self.at : self.at + 40])}", hint, "json")
+            found = f"more text: {excerpt(self.text[self.at : self.at + 40])}"
+            raise self.error(self.at, found, f"one JSON document; {_LINES_HINT}", "json")
 
     def _separated(self, closing: str) -> Iterator[None]:
         """Step over the brackets and commas of a list or object; yields before each member."""
@@ -207,7 +208,8 @@ class _Document:
 
 
 def _which(seen: set[str]) -> str:
-    return f"only lists of records, or records: NAME in the mapping to say which one (seen: {', '.join(sorted(seen))})"
+    named = "records: NAME in the mapping to say which list holds them"
+    return f"nothing but lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
 
 
 def _broken(name: str, number: int, character: int, text: str, error: json.JSONDecodeError) -> Problem:

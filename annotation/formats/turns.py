@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from annotation.formats.fields import first_of, is_blank
+from annotation.formats.fields import is_blank
 from annotation.formats.jsontext import parse_document
 from annotation.formats.problems import FormatError, Unfit, excerpt
 
@@ -16,7 +16,6 @@ Turn = dict[str, str]
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
 TEXT_KEYS = ("text", "content", "message", "utterance", "value")
 NAME_KEYS = ("name", "from_name", "speaker_name")
-_KEPT_KEYS = frozenset({*SPEAKER_KEYS, *TEXT_KEYS, *NAME_KEYS})
 
 
 def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> list[Turn]:
@@ -33,18 +32,43 @@ def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> lis
     return [_turn(number, turn, dropped) for number, turn in enumerate(value, start=1)]
 
 
+class _Keys(NamedTuple):
+    """Under which of its keys a turn says what."""
+
+    speaker: str | None
+    text: str | None
+    name: str | None
+    dropped: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _keys(keys: tuple[str, ...]) -> _Keys:
+    """Turns of one file have the same few sets of keys; each is looked at once."""
+    found = [next((key for key in names if key in keys), None) for names in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS)]
+    return _Keys(*found, tuple(key for key in keys if key not in found))
+
+
 def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
-    place = f"turn {number}"
     if not isinstance(turn, dict):
-        raise Unfit(excerpt(turn), "an object with speaker and text", "turns", place)
-    speaker, text, name = (first_of(turn, keys) for keys in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS))
-    if not isinstance(speaker, str) or is_blank(speaker):
-        raise Unfit(excerpt(speaker or ""), f"who speaks, under one of {', '.join(SPEAKER_KEYS)}", "turns", place)
-    if not isinstance(text, str):
-        raise Unfit(excerpt(text or ""), f"text, under one of {', '.join(TEXT_KEYS)}", "turns", place)
-    dropped.update(key for key in turn if key not in _KEPT_KEYS)
-    named = {"name": name} if isinstance(name, str) and not is_blank(name) else {}
-    return {"speaker": speaker.strip().lower(), **named, "text": text}
+        raise Unfit(excerpt(turn), "an object with speaker and text", "turns", f"turn {number}")
+    keys = _keys(tuple(turn))
+    speaker = _said(turn, keys.speaker, SPEAKER_KEYS, number).strip().lower()
+    text = _said(turn, keys.text, TEXT_KEYS, number)
+    if not speaker:
+        raise Unfit("nothing", f"who speaks, under {keys.speaker}", "turns", f"turn {number}")
+    if keys.dropped:
+        dropped.update(keys.dropped)
+    if keys.name is None or is_blank(turn[keys.name]):
+        return {"speaker": speaker, "text": text}
+    return {"speaker": speaker, "name": _said(turn, keys.name, NAME_KEYS, number), "text": text}
+
+
+def _said(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
+    said = turn.get(key) if key else None
+    if not isinstance(said, str):
+        found = excerpt(said) if said is not None else "nothing"
+        raise Unfit(found, f"text under {key or ' or '.join(names)}", "turns", f"turn {number}")
+    return said
 
 
 def _from_json(text: str) -> Any:
