@@ -51,7 +51,7 @@ async def put(
     model: str = "sim-steady",
     messages: Sequence[Message] = MESSAGES,
     schema: dict[str, Any] | None = SCHEMA,
-    timeout: float = 5,
+    timeout: float = 5,  # noqa: ASYNC109 - handed on
     **parameters: Any,
 ) -> Answer:
     return await ask(connection, model=model, messages=messages, parameters=parameters, schema=schema, timeout=timeout)
@@ -77,7 +77,7 @@ def failure(endpoint: Endpoint, model: str = "sim-steady", **options: Any) -> Un
 # --- A reply ------------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_carries_all_that_is_worth_keeping(endpoint: Endpoint, provider: RunningProvider):
+def test_an_answer_carries_all_that_is_worth_keeping(endpoint: Endpoint, provider: RunningProvider) -> None:
     (answer,) = answers(endpoint, "sim-steady", temperature=0.0)
     assert [each.status for each in parse(answer.readable, criteria=CRITERIA, variant=VARIANT)] == ["ok", "ok"]
     assert answer.finish_reason == "stop" and answer.refusal is None and answer.reasoning == ""
@@ -87,13 +87,13 @@ def test_an_answer_carries_all_that_is_worth_keeping(endpoint: Endpoint, provide
     assert provider.control()["statuses"] == {"200": 1}
 
 
-def test_text_where_the_reasoning_belongs_is_readable(endpoint: Endpoint):
+def test_text_where_the_reasoning_belongs_is_readable(endpoint: Endpoint) -> None:
     (answer,) = answers(endpoint, "sim-broken:empty")
     assert answer.text == "" and answer.reasoning == answer.readable
     assert parse(answer.readable, criteria=CRITERIA, variant=VARIANT)[0].status == "ok"
 
 
-def test_a_refusal_a_filter_and_a_cut_are_answers(endpoint: Endpoint):
+def test_a_refusal_a_filter_and_a_cut_are_answers(endpoint: Endpoint) -> None:
     refusal, filtered, cut = answers(
         endpoint, "sim-broken:refusal", "sim-broken:content_filter", "sim-broken:truncated"
     )
@@ -102,7 +102,7 @@ def test_a_refusal_a_filter_and_a_cut_are_answers(endpoint: Endpoint):
     assert cut.finish_reason == "length"
 
 
-def test_many_questions_share_one_connection(endpoint: Endpoint, provider: RunningProvider):
+def test_many_questions_share_one_connection(endpoint: Endpoint, provider: RunningProvider) -> None:
     provider.control(latency=0.2)
 
     async def scenario() -> float:
@@ -115,7 +115,7 @@ def test_many_questions_share_one_connection(endpoint: Endpoint, provider: Runni
     assert provider.control()["peak_in_flight"] > 32
 
 
-def test_a_reserved_parameter_is_the_callers_mistake(endpoint: Endpoint):
+def test_a_reserved_parameter_is_the_callers_mistake(endpoint: Endpoint) -> None:
     with pytest.raises(ValueError, match="n, stream"):
         answers(endpoint, "sim-steady", stream=True, n=3)
 
@@ -133,26 +133,26 @@ def test_a_reserved_parameter_is_the_callers_mistake(endpoint: Endpoint):
         ("error_in_reply", "503", None),
     ],
 )
-def test_what_may_pass_is_unavailable(endpoint: Endpoint, kind: str, reason: str, retry_after: float | None):
+def test_what_may_pass_is_unavailable(endpoint: Endpoint, kind: str, reason: str, retry_after: float | None) -> None:
     error = failure(endpoint, f"sim-steady:{kind}")
     assert isinstance(error, Unavailable)
     assert reason in error.reason
     assert error.retry_after == retry_after
 
 
-def test_a_slow_reply_is_given_up_at_the_deadline(endpoint: Endpoint):
+def test_a_slow_reply_is_given_up_at_the_deadline(endpoint: Endpoint) -> None:
     started = time.perf_counter()
     error = failure(endpoint, "sim-steady:slow", timeout=0.3)
     assert isinstance(error, Unavailable) and "0.3 seconds" in error.reason
     assert time.perf_counter() - started < 2
 
 
-def test_a_server_that_is_not_there_is_unavailable():
+def test_a_server_that_is_not_there_is_unavailable() -> None:
     error = failure(Endpoint("gone", "http://127.0.0.1:1/v1"))
     assert isinstance(error, Unavailable) and "No connection" in error.reason
 
 
-def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvider):
+def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvider) -> None:
     failure(endpoint, "sim-steady:server_error")
     assert provider.control()["requests"] == 1
 
@@ -169,25 +169,25 @@ def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvide
         ("no-such-model", 404, False),
     ],
 )
-def test_what_will_not_pass_is_refused(endpoint: Endpoint, model: str, status: int, fatal: bool):
+def test_what_will_not_pass_is_refused(endpoint: Endpoint, model: str, status: int, fatal: bool) -> None:
     error = failure(endpoint, model)
     assert isinstance(error, Refused)
     assert (error.status, error.fatal) == (status, fatal)
 
 
-def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint):
+def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint) -> None:
     error = failure(endpoint, messages=[{"role": "user", "content": "x"}], schema={"properties": 7})
     assert isinstance(error, Refused)
     assert error.status == 400 and not error.fatal
 
 
-def test_half_a_character_cannot_be_sent(endpoint: Endpoint):
+def test_half_a_character_cannot_be_sent(endpoint: Endpoint) -> None:
     error = failure(endpoint, messages=[{"role": "user", "content": "\ud800"}])
     assert isinstance(error, Refused) and "half a character" in error.reason
 
 
 @pytest.mark.parametrize("value", ["", "  ", "sk-schlüssel"])
-def test_a_key_that_is_missing_or_no_key_stops_the_run(value: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_key_that_is_missing_or_no_key_stops_the_run(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_KEY", value)
     error = failure(Endpoint("sim", "http://127.0.0.1:1/v1", "BENCH_KEY"))
     assert isinstance(error, Refused) and error.fatal
@@ -208,7 +208,7 @@ def test_a_key_that_is_missing_or_no_key_stops_the_run(value: str, monkeypatch: 
 )
 def test_what_a_model_will_not_take_is_left_out_and_named(
     endpoint: Endpoint, provider: RunningProvider, kind: str, dropped: tuple[str, ...]
-):
+) -> None:
     first, second = answers(endpoint, *[f"sim-steady:{kind}"] * 2, temperature=0.0, max_tokens=500)
     assert first.dropped == second.dropped == dropped
     assert parse(first.readable, criteria=CRITERIA, variant=VARIANT)[0].status == "ok"
@@ -216,7 +216,7 @@ def test_what_a_model_will_not_take_is_left_out_and_named(
     assert provider.control()["statuses"] == {"400": len(dropped), "200": 2}
 
 
-def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint):
+def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint) -> None:
     (answer,) = answers(endpoint, "sim-steady:no_max_tokens", max_tokens=5)
     assert answer.finish_reason == "length" and answer.tokens_out == 5
 
@@ -226,7 +226,7 @@ def test_a_limit_on_tokens_is_renamed_and_still_holds(endpoint: Endpoint):
 
 def test_the_key_is_sent_and_shows_nowhere(
     endpoint: Endpoint, provider: RunningProvider, caplog: pytest.LogCaptureFixture
-):
+) -> None:
     caplog.set_level(logging.DEBUG)
     provider.control(required_key=KEY)
 
@@ -243,12 +243,12 @@ def test_the_key_is_sent_and_shows_nowhere(
     assert error.__cause__ is None and error.__suppress_context__
 
 
-def test_openai_is_imported_only_when_something_is_asked():
+def test_openai_is_imported_only_when_something_is_asked() -> None:
     code = "import sys, judging.client, judging.limits; sys.exit('openai' in sys.modules or 'redis' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_organisation_of_the_environment_is_not_told_to_others(monkeypatch: pytest.MonkeyPatch):
+def test_the_organisation_of_the_environment_is_not_told_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-private")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-private")
     request, _ = against(b"{}")
@@ -297,20 +297,20 @@ def against(body: bytes, *, status: str = "200 OK", headers: str = "") -> tuple[
         {"choices": {"0": {}}, "usage": {"prompt_tokens": "many", "completion_tokens": -1}},
     ],
 )
-def test_whatever_a_reply_leaves_out_is_missing(reply: dict[str, Any]):
+def test_whatever_a_reply_leaves_out_is_missing(reply: dict[str, Any]) -> None:
     _, answer = against(orjson.dumps(reply))
     assert isinstance(answer, Answer)
     assert (answer.text, answer.refusal, answer.finish_reason, answer.tokens_in) == ("", None, None, None)
     assert answer.raw == reply
 
 
-def test_content_in_parts_is_joined():
+def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": '{"gram'}, {"type": "text", "text": 'mar": 1}'}, {"type": "image"}]
     _, answer = against(orjson.dumps({"choices": [{"message": {"content": parts}}]}))
     assert isinstance(answer, Answer) and answer.text == '{"grammar": 1}'
 
 
-def test_what_no_database_can_hold_is_replaced():
+def test_what_no_database_can_hold_is_replaced() -> None:
     body = rb'{"choices": [{"message": {"content": "a\u0000b\ud800c"}}], "odd\u0000": [NaN, 1e999, 2.5]}'
     _, answer = against(body)
     assert isinstance(answer, Answer) and answer.text == "a\ufffdb\ufffdc"
@@ -321,7 +321,7 @@ def test_what_no_database_can_hold_is_replaced():
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"null", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 600 + b"1" + b"}" * 600]
 )
-def test_a_body_that_is_no_object_is_unavailable(body: bytes):
+def test_a_body_that_is_no_object_is_unavailable(body: bytes) -> None:
     assert isinstance(against(body)[1], Unavailable)
 
 
@@ -335,14 +335,14 @@ def test_a_body_that_is_no_object_is_unavailable(body: bytes):
         (f"retry-after: {formatdate(time.time() - 60, usegmt=True)}\r\n", 0, 0),
     ],
 )
-def test_the_time_to_wait_is_read_however_it_is_written(headers: str, least: float, most: float):
+def test_the_time_to_wait_is_read_however_it_is_written(headers: str, least: float, most: float) -> None:
     _, error = against(b"{}", status="429 Too Many Requests", headers=headers)
     assert isinstance(error, Unavailable) and error.retry_after is not None
     assert least <= error.retry_after <= most
 
 
 @pytest.mark.parametrize("headers", ["", "retry-after: soon\r\n", "retry-after-ms: x\r\n"])
-def test_a_time_that_is_not_said_is_not_guessed(headers: str):
+def test_a_time_that_is_not_said_is_not_guessed(headers: str) -> None:
     _, error = against(b"oh no", status="503 Service Unavailable", headers=headers)
     assert isinstance(error, Unavailable) and error.retry_after is None
 
@@ -357,11 +357,11 @@ def test_a_time_that_is_not_said_is_not_guessed(headers: str):
         ("200 OK", b'{"error": {"code": 401, "message": "who are you"}}', True),
     ],
 )
-def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool):
+def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool) -> None:
     _, error = against(body, status=status)
     assert isinstance(error, Refused) and error.fatal is fatal
 
 
-def test_an_endpoint_needs_a_web_address():
+def test_an_endpoint_needs_a_web_address() -> None:
     with pytest.raises(ValueError, match="must start with http"):
         Endpoint("x", "file:///etc/passwd")

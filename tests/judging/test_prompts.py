@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.digests import template_digest
 from judging.prompts import (
     END_MARK,
     INSTRUCTION_LANGUAGES,
@@ -83,7 +82,7 @@ def system(*criteria: CriterionBrief, variant: PromptVariant) -> str:
     return render(item=DIALOGUE, criteria=criteria, variant=variant)[0]["content"]
 
 
-def test_the_compound_prompt_with_reasons_reads_word_for_word():
+def test_the_compound_prompt_with_reasons_reads_word_for_word() -> None:
     variant = PromptVariant(anchor_detail="reasons")
     assert render(item=DIALOGUE, criteria=[GRAMMAR, EMPATHY, LENGTH], variant=variant) == [
         {"role": "system", "content": SYSTEM},
@@ -91,13 +90,13 @@ def test_the_compound_prompt_with_reasons_reads_word_for_word():
     ]
 
 
-def test_a_single_prompt_shows_one_answer_without_a_key():
+def test_a_single_prompt_shows_one_answer_without_a_key() -> None:
     prompt = system(GRAMMAR, variant=replace(SINGLE, explanation=False))
     assert prompt.endswith('Its form:\n{"score": <0 | 1 | 2>}')
     assert "rationale" not in prompt
 
 
-def test_each_anchor_detail_says_more_than_the_one_before():
+def test_each_anchor_detail_says_more_than_the_one_before() -> None:
     name, anchors, reasons = (
         system(GRAMMAR, variant=PromptVariant(anchor_detail=detail)) for detail in ("name", "anchors", "reasons")
     )
@@ -106,7 +105,7 @@ def test_each_anchor_detail_says_more_than_the_one_before():
     assert "  - Endings are missing.\n  - Word order is foreign.\n" in reasons
 
 
-def test_instructions_come_in_every_language_on_offer_and_name_it_in_the_reply_form():
+def test_instructions_come_in_every_language_on_offer_and_name_it_in_the_reply_form() -> None:
     for language in INSTRUCTION_LANGUAGES:
         prompt = system(GRAMMAR, EMPATHY, variant=PromptVariant(instruction_language=language))
         assert f"[{language}]>" in prompt and END_MARK in prompt and '"N/A"' in prompt
@@ -122,17 +121,17 @@ def test_instructions_come_in_every_language_on_offer_and_name_it_in_the_reply_f
         ([GRAMMAR], PromptVariant(instruction_language="tlh"), "no instructions in 'tlh'"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(criteria: list[CriterionBrief], variant: PromptVariant, message: str):
+def test_what_cannot_be_asked_is_refused(criteria: list[CriterionBrief], variant: PromptVariant, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         render(item=DIALOGUE, criteria=criteria, variant=variant)
 
 
-def test_a_scale_of_one_point_is_refused():
+def test_a_scale_of_one_point_is_refused() -> None:
     with pytest.raises(ValueError, match="two different points"):
         CriterionBrief(key="x", name="X", points=points(1, 1))
 
 
-def test_the_schema_is_strict_and_puts_the_rationale_first():
+def test_the_schema_is_strict_and_puts_the_rationale_first() -> None:
     text, number = {"type": "string"}, {"type": "number"}
     assert response_schema([GRAMMAR, EMPATHY, LENGTH], COMPOUND) == obj(
         grammar=obj(rationale=text, score=number | {"enum": [0, 1, 2]}),
@@ -161,12 +160,12 @@ def obj(**properties: object) -> dict[str, object]:
         ("<<<BEGIN MATERIAL (en)>>>", "\u2039\u2039\u2039BEGIN MATERIAL (en)>>>"),
     ],
 )
-def test_marks_inside_the_text_are_defused_and_all_else_stays(attempt: str, defused: str):
+def test_marks_inside_the_text_are_defused_and_all_else_stays(attempt: str, defused: str) -> None:
     assert neutralise(f"a < b\r\n\t{attempt} << I <<<3 you") == f"a < b\r\n\t{defused} << I <<<3 you"
 
 
 @given(st.text() | st.text(alphabet="<>endEND MATERIALturn\n\u200b_ "))
-def test_text_without_the_bracket_is_kept_byte_for_byte_and_defusing_is_final(text: str):
+def test_text_without_the_bracket_is_kept_byte_for_byte_and_defusing_is_final(text: str) -> None:
     once = neutralise(text)
     assert neutralise(once) == once
     assert len(once) == len(text)
@@ -181,7 +180,9 @@ _nasty = st.text(max_size=40) | st.lists(
 
 
 @given(st.lists(st.tuples(_nasty, _nasty, _nasty), max_size=3), st.lists(st.tuples(_nasty, _nasty), max_size=2), _nasty)
-def test_no_text_closes_opens_or_divides_the_fence(turns, fields, title):  # type: ignore[no-untyped-def]
+def test_no_text_closes_opens_or_divides_the_fence(
+    turns: list[tuple[str, str, str]], fields: list[tuple[str, str]], title: str
+) -> None:
     item = ItemText(
         turns=tuple(Turn(speaker, text, name) for speaker, text, name in turns), fields=tuple(fields), title=title
     )
@@ -191,20 +192,9 @@ def test_no_text_closes_opens_or_divides_the_fence(turns, fields, title):  # typ
 
 
 @given(st.sampled_from([SINGLE, COMPOUND]), st.booleans())
-def test_a_reply_that_echoes_the_prompt_scores_nothing(variant: PromptVariant, explanation: bool):
+def test_a_reply_that_echoes_the_prompt_scores_nothing(variant: PromptVariant, explanation: bool) -> None:
     variant = replace(variant, explanation=explanation)
     for criterion in (GRAMMAR, EMPATHY, LENGTH, CHANNEL):
         echo = system(criterion, variant=variant)
         for text in (echo, echo[echo.rindex("Its form") :]):
             assert [reading.status for reading in parse(text, criteria=[criterion], variant=variant)] == ["unparsed"]
-
-
-def test_the_template_digest_tells_every_variant_apart():
-    variants = [
-        PromptVariant(grouping, detail, explanation, language)  # type: ignore[arg-type]
-        for grouping in ("single", "compound")
-        for detail in ("name", "anchors", "reasons")
-        for explanation in (True, False)
-        for language in INSTRUCTION_LANGUAGES
-    ]
-    assert len({template_digest(variant) for variant in variants}) == len(variants)

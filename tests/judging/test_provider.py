@@ -80,7 +80,9 @@ def dialogue(*turns: str) -> ItemText:
 
 @pytest.mark.parametrize("schema", [True, False])
 @pytest.mark.parametrize("language", ["en", "et"])
-def test_scales_are_found_in_the_schema_and_in_the_words(provider: RunningProvider, schema: bool, language: str):
+def test_scales_are_found_in_the_schema_and_in_the_words(
+    provider: RunningProvider, schema: bool, language: str
+) -> None:
     variant = PromptVariant(instruction_language=language)
     found = readings(complete(provider, **question(variant=variant, schema=schema)))
     assert [each.status for each in found] == ["ok"] * 4
@@ -90,7 +92,7 @@ def test_scales_are_found_in_the_schema_and_in_the_words(provider: RunningProvid
 
 @pytest.mark.parametrize("schema", [True, False])
 @pytest.mark.parametrize("explanation", [True, False])
-def test_a_single_question_gets_a_single_answer(provider: RunningProvider, schema: bool, explanation: bool):
+def test_a_single_question_gets_a_single_answer(provider: RunningProvider, schema: bool, explanation: bool) -> None:
     variant = PromptVariant(grouping="single", explanation=explanation)
     reply = complete(provider, **question(criteria=[GRAMMAR], variant=variant, schema=schema))
     said = json.loads(reply["choices"][0]["message"]["content"])
@@ -98,7 +100,7 @@ def test_a_single_question_gets_a_single_answer(provider: RunningProvider, schem
     assert said["score"] in (0, 1, 2)
 
 
-def test_every_reply_says_that_it_is_simulated(provider: RunningProvider):
+def test_every_reply_says_that_it_is_simulated(provider: RunningProvider) -> None:
     reply = complete(provider, **question())
     assert reply["system_fingerprint"] == "simulated"
     assert reply["model"] == "sim-steady-2026-01"
@@ -108,7 +110,7 @@ def test_every_reply_says_that_it_is_simulated(provider: RunningProvider):
     assert {card["owned_by"] for card in provider.get("/v1/models")["data"]} == {"simulated"}
 
 
-def test_the_same_request_gets_the_same_reply_and_temperature_lets_it_vary(provider: RunningProvider):
+def test_the_same_request_gets_the_same_reply_and_temperature_lets_it_vary(provider: RunningProvider) -> None:
     item = dialogue(*(f"Line {n} of a long talk." for n in range(6)))
     ask = [FINE]
     assert complete(provider, **question(item, ask)) == complete(provider, **question(item, ask))
@@ -119,7 +121,7 @@ def test_the_same_request_gets_the_same_reply_and_temperature_lets_it_vary(provi
     assert len(scores) > 1 and len(repeats) > 1
 
 
-def test_another_seed_is_another_judge():
+def test_another_seed_is_another_judge() -> None:
     asked = [question(dialogue(f"Text number {n}, plain enough."), [FINE]) for n in range(12)]
     said = []
     for seed in ("1", "2"):
@@ -139,13 +141,13 @@ def mean_score(provider: RunningProvider, model: str, template: str) -> float:
     return math.fsum(readings(reply, [FINE])[0].score or 0 for reply in replies) / len(replies)
 
 
-def test_steady_scores_follow_quality_and_harsh_ones_are_lower(provider: RunningProvider):
+def test_steady_scores_follow_quality_and_harsh_ones_are_lower(provider: RunningProvider) -> None:
     good, bad = mean_score(provider, "sim-steady", GOOD), mean_score(provider, "sim-steady", BAD)
     assert good > bad + 1.5
     assert mean_score(provider, "sim-harsh", GOOD) < good - 1
 
 
-def test_a_chatty_model_can_still_be_read(provider: RunningProvider):
+def test_a_chatty_model_can_still_be_read(provider: RunningProvider) -> None:
     found = [
         reading
         for n in range(10)
@@ -155,18 +157,18 @@ def test_a_chatty_model_can_still_be_read(provider: RunningProvider):
     assert {each.coerced for each in found} == {"prose"}
 
 
-def test_a_token_limit_cuts_the_reply_off(provider: RunningProvider):
+def test_a_token_limit_cuts_the_reply_off(provider: RunningProvider) -> None:
     reply = complete(provider, **question(max_tokens=10))
     assert reply["choices"][0]["finish_reason"] == "length"
     assert reply["usage"]["completion_tokens"] <= 10
 
 
-def test_a_chat_that_asks_for_no_scores_gets_words(provider: RunningProvider):
+def test_a_chat_that_asks_for_no_scores_gets_words(provider: RunningProvider) -> None:
     reply = complete(provider, model="sim-steady", messages=[{"role": "user", "content": "Hello"}])
     assert "Simulated" in reply["choices"][0]["message"]["content"]
 
 
-def test_embeddings_are_fixed_unit_vectors_and_alike_for_texts_that_are_alike(provider: RunningProvider):
+def test_embeddings_are_fixed_unit_vectors_and_alike_for_texts_that_are_alike(provider: RunningProvider) -> None:
     texts = ["my parcel is late", "my parcel is very late", "quarterly figures"]
     data = provider.post("/v1/embeddings", model="sim-embedding", input=texts)["data"]
     one, alike, other = (row["embedding"] for row in data)
@@ -193,7 +195,7 @@ def test_embeddings_are_fixed_unit_vectors_and_alike_for_texts_that_are_alike(pr
 @pytest.mark.parametrize("variant", [SINGLE, VARIANT])
 def test_each_spoilt_reply_ends_in_its_status(
     provider: RunningProvider, kind: str, status: str, score: bool, variant: PromptVariant
-):
+) -> None:
     criteria = [GRAMMAR] if variant is SINGLE else [GRAMMAR, LENGTH]
     found = readings(
         complete(provider, **question(criteria=criteria, variant=variant, model=f"sim-broken:{kind}")),
@@ -205,7 +207,7 @@ def test_each_spoilt_reply_ends_in_its_status(
     assert provider.control()["misbehaviours"] == {kind: 1}
 
 
-def test_broken_plays_everything_in_turn(provider: RunningProvider):
+def test_broken_plays_everything_in_turn(provider: RunningProvider) -> None:
     provider.control(slowness=0.0)
     for _ in range(12):
         try:
@@ -226,13 +228,15 @@ def test_broken_plays_everything_in_turn(provider: RunningProvider):
         ("forbidden", 403, "forbidden"),
     ],
 )
-def test_errors_come_in_the_shape_of_the_real_thing(provider: RunningProvider, kind: str, status: int, code: str):
+def test_errors_come_in_the_shape_of_the_real_thing(
+    provider: RunningProvider, kind: str, status: int, code: str
+) -> None:
     got, words, headers = error_of(provider, **question(model=f"sim-steady:{kind}"))
     assert (got, words["code"]) == (status, code)
     assert headers["Retry-After"] == ("1" if kind == "rate_limit" else None)
 
 
-def test_requests_that_make_no_sense_are_told_so(provider: RunningProvider):
+def test_requests_that_make_no_sense_are_told_so(provider: RunningProvider) -> None:
     assert error_of(provider, **question(model="gpt-x"))[0] == 404
     assert error_of(provider, **question(model="sim-broken:nonsense"))[0] == 404
     assert error_of(provider, **question(stream=True))[0] == 400
@@ -244,7 +248,7 @@ def test_requests_that_make_no_sense_are_told_so(provider: RunningProvider):
     caught.value.close()
 
 
-def test_fault_rates_hold_over_many_requests():
+def test_fault_rates_hold_over_many_requests() -> None:
     with running_provider("--fault-rate", "rate_limit=0.2", "--fault-rate", "server_error=0.1") as provider:
         for n in range(200):
             try:
@@ -255,7 +259,7 @@ def test_fault_rates_hold_over_many_requests():
     assert 20 < statuses["429"] < 60 and 8 < statuses["500"] < 35
 
 
-def test_scripted_misbehaviour_is_played_once_and_in_order(provider: RunningProvider):
+def test_scripted_misbehaviour_is_played_once_and_in_order(provider: RunningProvider) -> None:
     provider.control(next=["server_error", "none", "rate_limit"])
     assert error_of(provider, **question())[0] == 500
     assert complete(provider, **question())["object"] == "chat.completion"
@@ -266,7 +270,7 @@ def test_scripted_misbehaviour_is_played_once_and_in_order(provider: RunningProv
 # --- Counts ---------------------------------------------------------------------------------------------------------
 
 
-def test_counts_tell_what_was_answered_and_what_twice(provider: RunningProvider):
+def test_counts_tell_what_was_answered_and_what_twice(provider: RunningProvider) -> None:
     complete(provider, **question())
     complete(provider, **question())
     complete(provider, **question(model="sim-harsh"))
@@ -277,7 +281,7 @@ def test_counts_tell_what_was_answered_and_what_twice(provider: RunningProvider)
     assert counts["statuses"] == {"200": 3, "500": 1}
 
 
-def test_many_requests_are_in_flight_at_once(provider: RunningProvider):
+def test_many_requests_are_in_flight_at_once(provider: RunningProvider) -> None:
     provider.control(latency=0.2)
     with ThreadPoolExecutor(48) as pool:
         list(pool.map(lambda n: complete(provider, **question(dialogue(f"Hello {n}."))), range(48)))

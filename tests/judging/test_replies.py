@@ -71,31 +71,31 @@ UNPARSED = Reading("fluency", "unparsed")
         ('{"score": 3}', UNPARSED),
     ],
 )
-def test_a_json_value_becomes_a_score_or_the_reason_there_is_none(written: str, reading: Reading):
+def test_a_json_value_becomes_a_score_or_the_reason_there_is_none(written: str, reading: Reading) -> None:
     assert one(f'{{"rationale": "", "score": {written}}}') == reading
 
 
-def test_na_counts_only_where_the_criterion_allows_it():
+def test_na_counts_only_where_the_criterion_allows_it() -> None:
     assert one('{"score": "N/A"}', GRAMMAR) == Reading("grammar", "unparsed")
 
 
-def test_points_that_the_scale_skips_are_kept_and_flagged():
+def test_points_that_the_scale_skips_are_kept_and_flagged() -> None:
     assert one('{"score": 2}', FROM_ONE) == Reading("quality", "ok", 2, fractional=True)
     assert one('{"score": 0}', FROM_ONE) == Reading("quality", "out_of_range", 0)
 
 
-def test_an_interval_takes_any_number_between_its_ends_without_a_flag():
+def test_an_interval_takes_any_number_between_its_ends_without_a_flag() -> None:
     assert one('{"score": 41.5}', LENGTH) == ok(41.5, criterion="length")
     assert one('{"score": 100.5}', LENGTH).status == "out_of_range"
 
 
-def test_a_scale_with_half_points_reads_decimals_as_they_are():
+def test_a_scale_with_half_points_reads_decimals_as_they_are() -> None:
     halves = replace(TO_FOUR, points=points(0, 0.5, 1))
     assert one('{"score": 1.0}', halves) == ok(1)
     assert one('{"score": 0.5}', halves) == ok(0.5)
 
 
-def test_a_nominal_score_is_a_point_or_off_the_scale_and_may_be_written_as_its_label():
+def test_a_nominal_score_is_a_point_or_off_the_scale_and_may_be_written_as_its_label() -> None:
     assert one('{"score": 1}', CHANNEL) == ok(1, criterion="channel")
     assert one('{"score": "Email"}', CHANNEL) == ok(0, "label", criterion="channel")
     assert one('{"score": 0.5}', CHANNEL) == Reading("channel", "out_of_range", 0.5)
@@ -125,7 +125,7 @@ COMPLETE = '{"rationale": "Reads\\nwell.", "score": 3}'
         ('{"Justification": "Reads\\nwell.", "Answer": 3}', "field"),
     ],
 )
-def test_the_object_is_found_wherever_it_stands(text: str, coerced: str | None):
+def test_the_object_is_found_wherever_it_stands(text: str, coerced: str | None) -> None:
     reading = one(text)
     assert (reading.status, reading.score, reading.coerced) == ("ok", 3, coerced)
     if coerced != "broken":
@@ -150,7 +150,7 @@ def test_the_object_is_found_wherever_it_stands(text: str, coerced: str | None):
         ("Score: 2.5", 2.5),
     ],
 )
-def test_tagged_text_is_read(text: str, score: float):
+def test_tagged_text_is_read(text: str, score: float) -> None:
     reading = one(text)
     assert reading.score == score
     assert (reading.coerced or "").startswith("tagged")
@@ -196,11 +196,11 @@ def test_tagged_text_is_read(text: str, score: float):
         '{"a":' * 50_000,
     ],
 )
-def test_what_does_not_say_one_thing_is_unparsed(text: str):
+def test_what_does_not_say_one_thing_is_unparsed(text: str) -> None:
     assert replace(one(text), rationale="") == UNPARSED
 
 
-def test_the_rationale_is_kept_when_the_score_is_missing():
+def test_the_rationale_is_kept_when_the_score_is_missing() -> None:
     assert one('{"rationale": "I forgot the rest"}', replace(TO_FOUR, key="rationale")).status == "unparsed"
     assert all_of('{"fluency": {"rationale": "Hm."}}', TO_FOUR) == [replace(UNPARSED, rationale="Hm.")]
 
@@ -208,7 +208,7 @@ def test_the_rationale_is_kept_when_the_score_is_missing():
 # --- Several criteria in one reply ----------------------------------------------------------------------------------
 
 
-def test_a_compound_reply_answers_each_criterion_in_the_order_asked():
+def test_a_compound_reply_answers_each_criterion_in_the_order_asked() -> None:
     text = json.dumps({"empathy": {"rationale": "Kind.", "score": "N/A"}, "grammar": {"rationale": "", "score": 1}})
     assert all_of(text, GRAMMAR, EMPATHY) == [
         ok(1, criterion="grammar"),
@@ -220,12 +220,12 @@ def test_a_compound_reply_answers_each_criterion_in_the_order_asked():
     "bad",
     ['{"score": NaN}', '{"score": true}', '{"score": "?"}', "null", "[1, 2]", '"?"', "{}", '{"score": 1, "score": 2}'],
 )
-def test_one_bad_criterion_spoils_no_other(bad: str):
+def test_one_bad_criterion_spoils_no_other(bad: str) -> None:
     text = f'{{"grammar": {{"score": 2}}, "empathy": {bad}, "fluency": {{"score": 4}}}}'
     assert [each.status for each in all_of(text, GRAMMAR, EMPATHY, TO_FOUR)] == ["ok", "unparsed", "ok"]
 
 
-def test_a_broken_object_still_gives_its_finished_members():
+def test_a_broken_object_still_gives_its_finished_members() -> None:
     text = '{"grammar": {"rationale": "a", "score": 2}, "empathy": {score: 1}, "fluency": {"score": 4}}'
     assert all_of(text, GRAMMAR, EMPATHY, TO_FOUR) == [
         ok(2, "broken", "a", "grammar"),
@@ -234,18 +234,18 @@ def test_a_broken_object_still_gives_its_finished_members():
     ]
 
 
-def test_a_missing_criterion_is_not_looked_for_in_the_words_of_another():
+def test_a_missing_criterion_is_not_looked_for_in_the_words_of_another() -> None:
     text = '{"grammar": {"rationale": "Empathy: 3 would be too much", "score": 2}}'
     assert [each.status for each in all_of(text, GRAMMAR, EMPATHY)] == ["ok", "unparsed"]
 
 
-def test_one_score_for_several_criteria_is_nobodys_score():
+def test_one_score_for_several_criteria_is_nobodys_score() -> None:
     assert [each.status for each in all_of('{"score": 2}', GRAMMAR, EMPATHY)] == ["unparsed"] * 2
     assert [each.status for each in all_of("Score: 2", GRAMMAR, EMPATHY)] == ["unparsed"] * 2
     assert [each.status for each in all_of("2", GRAMMAR, EMPATHY)] == ["unparsed"] * 2
 
 
-def test_flat_members_names_and_lines_are_read_and_noted():
+def test_flat_members_names_and_lines_are_read_and_noted() -> None:
     assert all_of('{"grammar": 2, "Empathy": "1"}', GRAMMAR, EMPATHY) == [
         ok(2, "flat", criterion="grammar"),
         ok(1, "key,flat,text", criterion="empathy"),
@@ -254,21 +254,21 @@ def test_flat_members_names_and_lines_are_read_and_noted():
     assert [each.score for each in all_of('{"grammar": 2}\n{"empathy": 1}', GRAMMAR, EMPATHY)] == [2, 1]
 
 
-def test_two_members_that_look_alike_are_neither():
+def test_two_members_that_look_alike_are_neither() -> None:
     assert [each.status for each in all_of('{"Grammar": 2, "GRAMMAR": 1}', GRAMMAR)] == ["unparsed"]
 
 
 # --- How it ended ---------------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_is_refused_whatever_the_text_says():
+def test_a_refusal_is_refused_whatever_the_text_says() -> None:
     assert one(COMPLETE, refusal="I can't help with that.") == Reading(
         "fluency", "refused", rationale="I can't help with that."
     )
     assert [each.status for each in all_of("", GRAMMAR, EMPATHY, finish_reason="content_filter")] == ["refused"] * 2
 
 
-def test_a_reply_cut_off_keeps_what_was_finished():
+def test_a_reply_cut_off_keeps_what_was_finished() -> None:
     text = '{"grammar": {"rationale": "a", "score": 2}, "empathy": {"rationale": "half a sen'
     assert all_of(text, GRAMMAR, EMPATHY, finish_reason="length") == [
         ok(2, "broken", "a", "grammar"),
@@ -279,29 +279,65 @@ def test_a_reply_cut_off_keeps_what_was_finished():
 @pytest.mark.parametrize(
     "text", ['{"score": 3', '{"score": 3.', "Score: 3", "<answer>3", "3", "", "<think>so", "[RESULT] 3"]
 )
-def test_a_number_at_the_very_cut_may_lack_digits_and_is_not_taken(text: str):
+def test_a_number_at_the_very_cut_may_lack_digits_and_is_not_taken(text: str) -> None:
     assert one(text, finish_reason="length") == Reading("fluency", "truncated")
 
 
-def test_a_complete_object_before_the_cut_is_taken():
+def test_a_complete_object_before_the_cut_is_taken() -> None:
     assert one(COMPLETE, finish_reason="length").score == 3
     assert one(f"{COMPLETE} And furtherm", finish_reason="length").score == 3
 
 
 # --- For any text at all --------------------------------------------------------------------------------------------
 
-_pieces = st.sampled_from(
-    ['{"', '":', '"score"', ":", "{", "}", "[", "]", ",", " ", "3", "9", ".", "/", "-", "e9", "NaN", "true", '"', "\\"]
-    + ["Score: ", "[RESULT]", "[END]", "<answer>", "</answer>", "<think>", "</think>", "```", "\n", "N/A", "\u0663"]
-    + ['"grammar"', '"empathy"', "grammar", "Empathy", '"rationale"', "\x00", "\ud800"]
-)
+_json_pieces = [
+    '{"',
+    '":',
+    '"score"',
+    ":",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "3",
+    "9",
+    ".",
+    "/",
+    "-",
+    "e9",
+    "NaN",
+    "true",
+    '"',
+    "\\",
+    '"grammar"',
+    '"empathy"',
+    '"rationale"',
+    '"N/A"',
+]
+_text_pieces = [
+    "Score: ",
+    "[RESULT]",
+    "[END]",
+    "<answer>",
+    "</answer>",
+    "<think>",
+    "</think>",
+    "```",
+    "grammar",
+    "Empathy",
+]
+_odd_pieces = [" ", "\n", "\u0663", "\x00", "\ud800"]
+_pieces = st.sampled_from([*_json_pieces, *_text_pieces, *_odd_pieces])
 _texts = st.text() | st.lists(_pieces, max_size=30).map("".join)
 
 
 @given(_texts, st.sampled_from([None, "stop", "length", "content_filter", "odd"]), st.booleans())
 @example('{"score": 1e400}', None, True)
 @example('{"score": "\ud800"}', "length", False)
-def test_no_text_raises_or_makes_a_score_it_does_not_contain(text: str, finish_reason: str | None, single: bool):
+def test_no_text_raises_or_makes_a_score_it_does_not_contain(
+    text: str, finish_reason: str | None, single: bool
+) -> None:
     criteria = [GRAMMAR] if single else [GRAMMAR, EMPATHY]
     readings = parse(text, criteria=criteria, variant=SINGLE if single else COMPOUND, finish_reason=finish_reason)
     assert [each.criterion for each in readings] == [criterion.key for criterion in criteria]
@@ -326,7 +362,7 @@ def test_no_text_raises_or_makes_a_score_it_does_not_contain(text: str, finish_r
     ),
     st.sampled_from(["{}", "```json\n{}\n```", "Sure!\n{}\nDone."]),
 )
-def test_a_wellformed_reply_comes_back_as_it_was_said(answers: list[tuple[float, str]], around: str):
+def test_a_wellformed_reply_comes_back_as_it_was_said(answers: list[tuple[float, str]], around: str) -> None:
     keys = [EMPATHY.key, LENGTH.key]
     said = {key: {"rationale": why, "score": score} for key, (score, why) in zip(keys, answers, strict=True)}
     readings = all_of(around.replace("{}", json.dumps(said)), EMPATHY, LENGTH)
@@ -334,16 +370,16 @@ def test_a_wellformed_reply_comes_back_as_it_was_said(answers: list[tuple[float,
 
 
 @given(st.integers(1, 200))
-def test_any_cut_through_a_reply_loses_scores_but_changes_none(at: int):
+def test_any_cut_through_a_reply_loses_scores_but_changes_none(at: int) -> None:
     whole = json.dumps({"length": {"rationale": "It says 5, and {7}.", "score": 42}, "empathy": {"score": 3}})
     for reading, full in zip(all_of(whole[:at], LENGTH, EMPATHY, finish_reason="length"), (42, 3), strict=True):
         assert reading.score in (None, full)
 
 
-def test_storable_keeps_whole_characters_and_replaces_the_rest():
+def test_storable_keeps_whole_characters_and_replaces_the_rest() -> None:
     assert storable("a\x00b\ud800c \U0001f600 \u0663") == "a\ufffdb\ufffdc \U0001f600 \u0663"
 
 
-def test_variants_are_held_to_the_same_rules_as_prompts():
+def test_variants_are_held_to_the_same_rules_as_prompts() -> None:
     with pytest.raises(ValueError, match="exactly one"):
         parse("", criteria=[GRAMMAR, EMPATHY], variant=PromptVariant(grouping="single"))
