@@ -35,7 +35,6 @@ check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/djlint --check --quiet templates
 	$(BIN)/djlint --lint templates
 	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/mypy
@@ -43,7 +42,6 @@ check: $(VENV)/dev.stamp
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	-$(BIN)/djlint --reformat --quiet templates
 
 lock: $(VENV)/dev.stamp
 	$(LOCK) -c requirements/constraints.txt pyproject.toml --group build -o requirements/base.txt

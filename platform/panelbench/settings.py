@@ -124,16 +124,16 @@ else:
 # --- files ----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATICFILES_DIRS = [RESOURCE_DIR / "static"]
-STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(DATA_DIR / "static")))
 MEDIA_ROOT = DATA_DIR / "uploads"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        # `panelbench up` and the image run collectstatic; without its manifest the files go by their plain names.
+        # The image collects and compresses (half a minute); without a manifest the files go by their plain names.
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if (STATIC_ROOT / "staticfiles.json").exists() and not DEBUG
+        if ((STATIC_ROOT / "staticfiles.json").exists() and not DEBUG) or "collectstatic" in sys.argv
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
