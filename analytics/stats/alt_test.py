@@ -6,19 +6,26 @@ how well each agrees with the item's *other* raters; the judge is credited a cos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.intervals import Interval, percentile
+from analytics.stats.meeting import Meeting, key_of, meet, snapped
 from analytics.stats.multiple import benjamini_yekutieli
+from analytics.stats.tables import RatingsTable, cells
 
 Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
 
 EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
+FEW_ITEMS = 30
+"""Below this many items Wilcoxon's signed ranks replace the t-test."""
 _TIE = 1e-9
 
 
@@ -101,13 +108,16 @@ def p_value(difference: Floats, epsilon: float) -> float:
 
     A constant difference c has p = 0 if c < epsilon, else 1.
     """
-    from scipy import stats
-
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] < epsilon else 1.0
-    if len(difference) < 30:
-        return float(stats.wilcoxon(difference - epsilon, alternative="less").pvalue)
-    return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
+    n = len(difference)
+    if n < FEW_ITEMS:
+        from scipy.stats import wilcoxon
+
+        return float(wilcoxon(difference - epsilon, alternative="less").pvalue)
+    from scipy.special import stdtr
+
+    return float(stdtr(n - 1, (difference.mean() - epsilon) / (difference.std(ddof=1) / n**0.5)))
 
 
 def _accuracies(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -146,3 +156,95 @@ def _compare(name: str, w_f: Floats, w_h: Floats, epsilon: float, min_items: int
 
 def _with_verdict(c: Comparison, is_beaten: bool | None) -> Comparison:
     return Comparison(c.annotator, c.n_items, c.judge_wins, c.annotator_wins, c.p, is_beaten)
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    epsilon: float = 0.15,
+    score: Score | None = None,
+    min_items: int = 30,
+    raters: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """``alt_test_omega`` and ``alt_test_rho`` of every cell, then rho and p for each annotator.
+
+    ``score`` is accuracy on nominal scales and -RMSE on others unless given; for accuracy a judge's fractions are
+    rounded half up to the scale. The interval of rho resamples clusters; omega is a decision and has none.
+    """
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge, raters=raters)
+        measure: Score = score or ("accuracy" if cell.scale.level == "nominal" else "rmse")
+        scores = _on_labels(meeting) if measure == "accuracy" else meeting.judge
+        names = list(meeting.annotators)
+        result = run(scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items)
+        interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence, seed)
+        rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
+        found += [
+            CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge, annotator=name) for estimate, name in rows
+        ]
+    return found
+
+
+def _on_labels(meeting: Meeting) -> Floats:
+    judged = ~np.isnan(meeting.judge)
+    labels = meeting.judge.copy()
+    labels[judged] = meeting.scale.values[snapped(meeting.judge[judged], meeting.scale)]
+    return labels
+
+
+def _interval_of_rho(
+    result: AltTest, meeting: Meeting, scores: Floats, measure: Score, resamples: int, confidence: float, seed: int
+) -> Interval:
+    """Percentile interval of the mean over tested annotators of their mean W_f, clusters resampled jointly."""
+    tested = [j for j, c in enumerate(result.comparisons) if c.p is not None]
+    wins = advantage(scores, meeting.humans, measure)[0][:, tested]
+    n = int(meeting.cluster.max()) + 1 if len(meeting.cluster) else 0
+    if not (resamples and tested and n > 1):
+        return Interval(interval_reason="no resampling was asked for" if not resamples else None)
+    known = ~np.isnan(wins)
+    sums, counts = np.zeros((2, n, len(tested)))
+    np.add.at(sums, meeting.cluster, np.where(known, wins, 0))
+    np.add.at(counts, meeting.cluster, known)
+    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = (weights @ sums) / (weights @ counts)
+    return percentile(each.mean(axis=1), confidence=confidence)
+
+
+def _estimates(
+    result: AltTest, meeting: Meeting, interval: Interval, variant: str
+) -> list[tuple[Estimate, str | None]]:
+    tested = [c for c in result.comparisons if c.p is not None]
+    base: dict[str, Any] = {
+        "level": meeting.scale.level,
+        "n_items": result.n_items,
+        "n_raters": len(tested),
+        "n_ratings": int(meeting.n_human.sum()),
+        "reason": result.reason,
+    }
+    verdict = (
+        f"{variant}; {'passes' if result.passes else 'fails'}: the judge beats {result.omega or 0:.0%} of annotators"
+    )
+    rows: list[tuple[Estimate, str | None]] = [
+        (Estimate(statistic="alt_test_omega", value=result.omega, note=verdict, **base), None),
+        (
+            Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes()),
+            None,
+        ),
+    ]
+    return rows + [(_of_annotator(c, meeting.scale.level), c.annotator) for c in result.comparisons]
+
+
+def _of_annotator(c: Comparison, level: str) -> Estimate:
+    note = "too few items: listed, not tested" if c.p is None else f"{'beaten' if c.is_beaten else 'not beaten'}"
+    return Estimate(
+        statistic="alt_test_rho", value=c.judge_wins, p=c.p, level=level, n_items=c.n_items, n_raters=1, note=note,
+        reason=None if c.judge_wins is not None else "no item shared with the judge and another rater",
+    )  # fmt: skip

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import resampling
+from analytics.stats import ceiling, curve, resampling
 from analytics.stats.confusion import confusion
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import Figure, figures, inapplicable, values
 from analytics.stats.intervals import Interval, percentile
-from analytics.stats.meeting import Meeting, meet, snapped
+from analytics.stats.meeting import Meeting, key_of, meet, snapped
 from analytics.stats.resampling import Units
 from analytics.stats.scales import Scale
 from analytics.stats.tables import RatingsTable, cells
@@ -68,7 +68,28 @@ def report(
         estimates = calibrate(
             meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
-        found += [CellEstimate(estimate=e, cell=cell.key, judge=judge, reference=rule) for e in estimates]
+        found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=rule) for e in estimates]
+    return found
+
+
+def beside_humans(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """The human ceiling (``ceiling_accuracy``, ``ceiling_mae``, ``ceiling_pearson``) and ``panel_given_judge``."""
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge, raters=raters)
+        rows = [*ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed), *curve.reliability_table(meeting)]
+        kept = [row for row in rows if statistics is None or row.statistic in statistics]
+        found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
     return found
 
 
@@ -181,7 +202,8 @@ def _point_counts(meeting: Meeting) -> Codes:
     item, rater = np.nonzero(~np.isnan(meeting.humans))
     q = meeting.scale.q
     flat = item * q + meeting.human_codes()[item, rater]
-    return np.asarray(np.bincount(flat, minlength=len(meeting.humans) * q).reshape(len(meeting.humans), q))
+    counts = np.bincount(flat, minlength=len(meeting.humans) * q)
+    return counts.reshape(len(meeting.humans), q)
 
 
 def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:

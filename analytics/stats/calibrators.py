@@ -127,7 +127,8 @@ class Validation:
     error: float
     constant_error: float
     gain: float | None
-    gain_low: float | None
+    gain_low: float | None = None
+    gain_high: float | None = None
 
     @property
     def is_useful(self) -> bool:
@@ -140,16 +141,15 @@ def cross_validate(
 ) -> Validation:
     """Squared error of a calibrator on clusters it hasn't seen, beside the constant's.
 
-    ``gain_low`` is the 2.5 % point of the gain over resampled clusters of out-of-fold errors.
+    The gain's bounds are its 2.5 and 97.5 % points over resampled clusters of out-of-fold errors.
     """
     fold = folds_by_cluster(cluster, folds=folds, rng=rng)
     own, base = (out_of_fold(CALIBRATORS[one], f, y, fold) for one in (name, "constant"))
     losses = np.stack([(y - own) ** 2, (y - base) ** 2])
     error, baseline = losses.mean(axis=1)
-    gain = float(1 - error / baseline) if baseline > 0 else None
-    return Validation(
-        name, float(error), float(baseline), gain, _low(losses, cluster, rng) if gain is not None else None
-    )
+    if baseline == 0:
+        return Validation(name, float(error), 0.0, None)
+    return Validation(name, float(error), float(baseline), float(1 - error / baseline), *_bounds(losses, cluster, rng))
 
 
 def out_of_fold(fit: Fit, f: Floats, y: Floats, fold: Codes) -> Floats:
@@ -175,9 +175,10 @@ def share_outside(seen: Floats, scores: Floats) -> float:
     return float(((scores < seen.min()) | (scores > seen.max())).mean()) if len(scores) else 0.0
 
 
-def _low(losses: Floats, cluster: Codes, rng: np.random.Generator) -> float:
+def _bounds(losses: Floats, cluster: Codes, rng: np.random.Generator) -> tuple[float, float]:
     _, index = np.unique(cluster, return_inverse=True)
     n = int(index.max()) + 1
     sums = np.stack([np.bincount(index, weights=row) for row in losses])
     own, base = sums @ rng.multinomial(n, np.full(n, 1 / n), size=2000).T
-    return float(np.quantile(1 - own[base > 0] / base[base > 0], 0.025))
+    low, high = np.quantile(1 - own[base > 0] / base[base > 0], [0.025, 0.975])
+    return float(low), float(high)

@@ -74,6 +74,11 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
     return Meeting(judge_score, humans, cluster, tuple(map(str, names)), cell.scale, rows, beyond)
 
 
+def key_of(cell: Cell) -> dict[str, str | None]:
+    """The cell's key as estimates carry it: a criterion without a name is None."""
+    return {column: value or None for column, value in cell.key.items()}
+
+
 def snapped(x: Floats, scale: Scale) -> Codes:
     """Place on the scale of the point nearest to each value (m,), halves upwards."""
     points = scale.values

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analytics.stats import ranking
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Interval, percentile
+from analytics.stats.meeting import key_of
 from analytics.stats.multiple import holm
 from analytics.stats.ranking import Scores
 from analytics.stats.tables import Cell, RatingsTable, cells
@@ -187,4 +188,4 @@ def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
 
 
 def _placed(one: CellEstimate, cell: Cell, judge: str | None) -> CellEstimate:
-    return replace(one, cell={column: value or None for column, value in cell.key.items()}, judge=judge)
+    return replace(one, cell=key_of(cell), judge=judge)

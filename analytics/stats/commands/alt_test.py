@@ -1,0 +1,55 @@
+"""``panelbench stats alt-test FILE --judge RATER``: may the judge stand in for an annotator?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+class _MeasureOrColumn(argparse.Action):
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
+    ) -> None:
+        setattr(namespace, "measure" if values in ("accuracy", "rmse") else "column_score", values)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against each annotator")
+    parser.add_argument(
+        "--epsilon", type=float, default=0.15, help="how much worse a cheaper judge may be: .2 experts, .15, .1 crowd"
+    )
+    parser.set_defaults(column_score=None, measure=None)
+    # The shared --score names a column; here the two measures come first, and any other name is still the column's.
+    parser.conflict_handler = "resolve"
+    parser.add_argument_group("measure").add_argument(
+        "--score",
+        action=_MeasureOrColumn,
+        metavar="accuracy|rmse",
+        help="agreement with the others (default: accuracy if nominal, else rmse); another name is the score column",
+    )
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """omega and rho of every cell, then each annotator."""
+    from analytics.stats.alt_test import report
+    from analytics.stats.tables import Problem, TableError
+
+    if arguments.positional:
+        raise TableError([Problem(None, "the test compares persons: it has no meaning for anonymous slots")])
+    return report(
+        table,
+        judge=arguments.judge,
+        by=arguments.by,
+        epsilon=arguments.epsilon,
+        score=arguments.measure,
+        min_items=arguments.min_items,
+        raters=arguments.raters,
+        pool=arguments.pool,
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+    )

@@ -1,0 +1,34 @@
+"""``panelbench stats calibration FILE --judge RATER``: a judge against the panel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
+    parser.add_argument(
+        "--reference",
+        choices=("mode", "median", "mean", "each"),
+        help="the panel's label (default: mode; interval: mean)",
+    )
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """Errors, accuracies and correlations, then the human ceiling and the reliability table."""
+    from analytics.stats import calibration
+
+    shared = {"judge": arguments.judge, "by": arguments.by, "raters": arguments.raters, "pool": arguments.pool}
+    sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
+    wanted = arguments.statistic
+    return [
+        *calibration.report(table, **shared, **sampling, reference=arguments.reference, statistics=wanted),
+        *calibration.beside_humans(table, **shared, **sampling, statistics=wanted),
+    ]

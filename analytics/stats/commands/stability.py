@@ -1,0 +1,28 @@
+"""``panelbench stats stability FILE``: do rankings of generators hold across languages?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.add_argument("--judge", metavar="RATER", help="whose scores rank (default: the panel's mean)")
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """Means, then tau-b, Spearman and inversions of every pair of languages."""
+    from analytics.stats.stability import report
+    from analytics.stats.tables import Problem, TableError
+
+    absent = [name for name in ("language", "generator") if not table.frame[name].notna().any()]
+    if absent:
+        raise TableError([Problem(None, f"the column {name!r} is missing: rankings need it") for name in absent])
+    chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
+    return report(chosen, judge=arguments.judge, by=arguments.by, bootstrap=arguments.bootstrap, seed=arguments.seed)

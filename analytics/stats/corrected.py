@@ -1,0 +1,168 @@
+"""Corrected means, cell by cell: what ``panelbench stats correct`` prints (METHODS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import correction
+from analytics.stats.calibration import panel_labels
+from analytics.stats.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
+from analytics.stats.correction import FEWEST_LABELS, Labelled
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats.tables import RatingsTable, cells
+
+Floats = NDArray[np.float64]
+
+NOMINAL = "labels without an order have no mean"
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """The mean panel score of every cell from its labelled items and the judge's scores of all.
+
+    Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
+    ``active`` where the file has inclusion_prob), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
+    scales ``rogan_gladen``.
+    """
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge, raters=raters)
+        estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed)
+        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in estimates]
+    return found
+
+
+def correct(
+    meeting: Meeting, *, statistics: Sequence[str] | None = None, confidence: float = 0.95, seed: int = 0
+) -> list[Estimate]:
+    """The corrected means of one meeting of judge and panel."""
+    split = _Split.of(meeting)
+    found = [*_means(split, confidence, seed), *_prevalence(meeting, confidence), *_calibrations(split, seed)]
+    counts = {
+        "level": meeting.scale.level,
+        "n_raters": len(meeting.annotators),
+        "n_ratings": int(meeting.n_human.sum()),
+        "n_missing": meeting.n_out_of_range + split.n_unjudged,
+    }
+    return [e.with_(**counts) for e in found if statistics is None or e.statistic in statistics]
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Labelled and unlabelled items of one meeting; ``y`` (N,) and ``f`` (N,) hold all of them, NaN where missing."""
+
+    y: Floats
+    f: Floats
+    cluster: NDArray[np.intp]
+    sample: Labelled
+    probability: Floats | None
+    has_distances: bool
+
+    @classmethod
+    def of(cls, meeting: Meeting) -> _Split:
+        """The panel's mean of each item is its label."""
+        rated, f = meeting.n_human > 0, meeting.judge
+        y = np.full(len(f), np.nan)
+        y[rated] = np.nanmean(meeting.humans[rated], axis=1)
+        both, rest = rated & ~np.isnan(f), ~rated & ~np.isnan(f)
+        sample = Labelled(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
+        return cls(y, f, meeting.cluster, sample, _probability(meeting), meeting.scale.has_order)
+
+    @property
+    def n_unjudged(self) -> int:
+        """Labelled items the judge gave no usable score."""
+        return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
+
+
+def _probability(meeting: Meeting) -> Floats | None:
+    """(N,) inclusion probability of each item where the file gives any."""
+    import pandas as pd
+
+    if "inclusion_prob" not in meeting.rows:
+        return None
+    given = pd.to_numeric(meeting.rows["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
+    return None if np.isnan(given).all() else given
+
+
+def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
+    names = [("classical_mean", None), ("judge_mean", None), ("ppi_mean", "plain"), ("ppi_plus_mean", "plain"),
+             ("ppi_plus_mean", "crossfit")]  # fmt: skip
+    if not s.has_distances:
+        yield from (Estimate(statistic=name, variant=variant, value=None, reason=NOMINAL) for name, variant in names)
+        return
+    labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
+    yield correction.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence)
+    raw = correction.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence)
+    yield raw.with_(statistic="judge_mean", reason=None if raw.is_defined else "the judge scored no item here")
+    yield correction.ppi_mean(s.sample, confidence=confidence)
+    yield correction.ppi_plus_mean(s.sample, confidence=confidence)
+    crossfit = correction.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
+    yield crossfit.estimate.with_(seed=seed)
+    yield _gain(crossfit)
+    if s.probability is not None:
+        yield correction.active_mean(s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged])
+
+
+def _gain(crossfit: correction.CrossFit) -> Estimate:
+    reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
+    return Estimate(
+        statistic="ppi_gain", variant="crossfit", value=crossfit.gain, low=crossfit.gain_low, high=crossfit.gain_high,
+        confidence=None if reason else 0.95, method=None if reason else "bootstrap percentile",
+        n_items=crossfit.estimate.n_items, reason=reason,
+    )  # fmt: skip
+
+
+def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
+    """Out-of-sample gain of each calibrator over the labels' mean, and a warning about scores the labels never saw."""
+    n = len(s.sample.y)
+    too_few = n < FEWEST_LABELS or len(np.unique(s.sample.cluster)) < 2 or not s.has_distances
+    outside = share_outside(s.sample.f, s.sample.f_rest) if n else 0.0
+    for name in CALIBRATORS:
+        if name == "constant":
+            continue
+        if too_few:
+            reason = f"cross-validation needs {FEWEST_LABELS} labels in two clusters, on an ordered scale"
+            yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason)
+            continue
+        checked = cross_validate(name, s.sample.f, s.sample.y, s.sample.cluster, rng=np.random.default_rng(seed))
+        notes = [] if checked.is_useful else ["useless: no better than the labels' mean"]
+        if outside >= MOST_OUTSIDE:
+            notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
+        yield Estimate(
+            statistic="calibration_gain", variant=name, value=checked.gain, low=checked.gain_low,
+            high=checked.gain_high, n_items=n, seed=seed,
+            reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
+        )  # fmt: skip
+
+
+def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
+    """Rogan-Gladen on two-point scales; the higher point is the flag, the panel's mode its truth."""
+    if meeting.scale.q != 2:
+        return
+    judged = ~np.isnan(meeting.judge)
+    flag = np.zeros(len(judged), dtype=bool)
+    flag[judged] = snapped(meeting.judge[judged], meeting.scale) == 1
+    label = panel_labels(meeting, "mode")
+    is_true, is_false = label == meeting.scale.values[1], label == meeting.scale.values[0]
+    rest = judged & (meeting.n_human == 0)
+    flags = Flags(
+        flagged=int((flag & rest).sum()), judged=int(rest.sum()),
+        true_positives=int((flag & is_true & judged).sum()), positives=int((is_true & judged).sum()),
+        true_negatives=int((~flag & is_false & judged).sum()), negatives=int((is_false & judged).sum()),
+    )  # fmt: skip
+    yield rogan_gladen(flags, confidence=confidence)
