@@ -1,0 +1,132 @@
+"""The shape of the house: what lies where, and how long anything may be (docs: CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import statistics
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+APPS = ("platform/panelbench", "platform/accounts", "annotation", "judging", "analytics")
+CODE = [
+    path
+    for folder in (*APPS, "tests", "bench")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "migrations" not in path.parts
+]
+BANNED = {
+    "utils",
+    "util",
+    "helpers",
+    "helper",
+    "common",
+    "manager",
+    "handler",
+    "process",
+    "data",
+    "info",
+    "obj",
+    "gold",
+}
+LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FUNCTION = 400, 60, 8
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> Iterator[FUNCTION]:
+    return (node for node in ast.walk(tree(path)) if isinstance(node, FUNCTION))
+
+
+def body_lines(function: FUNCTION) -> int:
+    """Lines from the first statement after the docstring to the last."""
+    body = function.body[1:] if ast.get_docstring(function) and len(function.body) > 1 else function.body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def own_names(path: Path) -> Iterator[str]:
+    """Every name this file gives to a function, class, parameter or variable."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def test_platform_is_a_folder_and_no_package() -> None:
+    assert not (ROOT / "platform" / "__init__.py").exists()
+    assert platform.python_version(), "the standard library's platform must stay importable"
+
+
+def test_the_top_level_is_the_one_that_was_asked_for() -> None:
+    asked = {"manage.py", "pyproject.toml", "docker-compose.yml", "README.md", "Makefile", "LICENSE", "CHANGELOG.md"}
+    asked |= {"platform", "annotation", "judging", "analytics", "templates", "static", "tests", "docs", "bench"}
+    assert asked <= {path.name for path in ROOT.iterdir()}
+
+
+def test_the_wheel_carries_every_app_and_what_they_show() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert tuple(wheel["packages"]) == APPS
+    assert {"templates": "panelbench/templates", "static": "panelbench/static"}.items() <= wheel[
+        "force-include"
+    ].items()
+
+
+def test_every_folder_of_tests_is_a_package_and_none_is_called_platform() -> None:
+    folders = {path.parent for path in (ROOT / "tests").rglob("*.py")}
+    assert [named(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+    assert "platform" not in {folder.name for folder in folders}
+
+
+def test_tests_live_in_tests() -> None:
+    strays = [named(path) for path in CODE if path.name.startswith("test_") and "tests" not in path.parts]
+    assert strays == []
+
+
+@pytest.mark.parametrize("folder", [*APPS, "tests"])
+def test_no_file_is_too_long(folder: str) -> None:
+    lengths = {named(path): len(path.read_text().splitlines()) for path in CODE if (ROOT / folder) in path.parents}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    long = {
+        f"{named(path)}:{function.lineno} {function.name}": length
+        for path in CODE
+        for function in functions(path)
+        if (length := body_lines(function)) > LONGEST_FUNCTION
+    }
+    assert long == {}
+
+
+def test_most_functions_are_short() -> None:
+    lengths = [body_lines(function) for path in CODE if "tests" not in path.parts for function in functions(path)]
+    assert statistics.median(lengths) <= MEDIAN_FUNCTION
+    assert statistics.quantiles(lengths, n=10)[-1] <= 30
+
+
+def test_names_say_what_they_mean() -> None:
+    banned = {f"{named(path)}: {name}" for path in CODE for name in own_names(path) if name.lower() in BANNED}
+    assert sorted(banned | {named(path) for path in CODE if path.stem in BANNED}) == []
+
+
+def test_no_file_names_a_package_index() -> None:
+    marks = ("--index-url", "--extra-index-url", "--find-links")
+    pins = sorted((ROOT / "requirements").glob("*.txt"))
+    assert pins
+    assert [named(path) for path in pins if any(mark in path.read_text() for mark in marks)] == []

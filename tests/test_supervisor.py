@@ -1,0 +1,165 @@
+"""The supervisor with small programs, in a process of its own, judged by the processes it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+GRACE = 1.0
+
+SCRIPT = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from panelbench.supervisor import Program, Supervisor, Warden
+
+folder = Path(sys.argv[1])
+
+def note(name):
+    with (folder / name).open("a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+def steady():
+    note("steady")
+    time.sleep(600)
+
+def brief():
+    note("brief")
+    sys.exit(3)
+
+def once():
+    note("once")
+
+def deaf():
+    "Ignores the polite signal and has a child in its group that does the same."
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+    (folder / "deaf-child").write_text(f"{child.pid}\\n")
+    note("deaf")
+    time.sleep(600)
+
+if __name__ == "__main__":
+    chosen = [Program(name=name, function=globals()[name], once=name == "once") for name in sys.argv[2:]]
+    with Warden(grace=%s) as warden:
+        Supervisor(chosen, warden=warden, say=lambda line: print(line, flush=True)).run()
+"""
+
+
+class Running:
+    """A supervisor over some of the script's programs, which note the number of each of their processes."""
+
+    def __init__(self, folder: Path, programs: tuple[str, ...]) -> None:
+        self.folder = folder
+        script = folder / "script.py"
+        script.write_text(SCRIPT % GRACE)
+        command = [sys.executable, str(script), str(folder), *programs]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def pids(self, name: str, *, at_least: int = 1) -> list[int]:
+        """The numbers it noted so far, once there are enough."""
+        wait_until(lambda: len(self._noted(name)) >= at_least)
+        return self._noted(name)
+
+    def _noted(self, name: str) -> list[int]:
+        file = self.folder / name
+        return [int(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def stop(self, number: int = signal.SIGTERM) -> float:
+        """Send a signal; how many seconds the supervisor took to end."""
+        started = time.monotonic()
+        self.process.send_signal(number)
+        self.process.wait(15)
+        return time.monotonic() - started
+
+    @property
+    def said(self) -> str:
+        return self.process.stdout.read() if self.process.stdout else ""
+
+
+@pytest.fixture
+def supervise(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    running: list[Running] = []
+
+    def start(*programs: str) -> Running:
+        running.append(Running(tmp_path, programs))
+        return running[0]
+
+    yield start
+    for supervisor in running:
+        supervisor.process.kill()
+        supervisor.process.communicate()
+
+
+def wait_until(true: Callable[[], bool], *, seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process still runs; one that ended and waits to be collected does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return True
+
+
+def test_a_killed_program_starts_again(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("steady")
+    first = supervisor.pids("steady")[0]
+    os.kill(first, signal.SIGKILL)
+    assert supervisor.pids("steady", at_least=2)[1] != first
+    supervisor.stop()
+    assert "steady ended (exit code -9); starting it again in 0.5 s" in supervisor.said
+
+
+def test_a_program_that_keeps_failing_is_started_less_and_less_often(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("brief")
+    supervisor.pids("brief", at_least=3)
+    supervisor.stop()
+    delays = [line.split()[-2] for line in supervisor.said.splitlines()]
+    assert delays[:2] == ["0.5", "1"]
+
+
+def test_a_program_that_runs_once_is_not_started_again(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("once", "steady")
+    supervisor.pids("steady")
+    supervisor.pids("once")
+    time.sleep(1)
+    assert len(supervisor.pids("once")) == 1
+    assert supervisor.stop() < GRACE
+    assert supervisor.said == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_every_program(supervise: Callable[..., Running], number: int) -> None:
+    supervisor = supervise("steady")
+    pid = supervisor.pids("steady")[0]
+    assert supervisor.stop(number) < GRACE
+    assert supervisor.process.returncode == 0
+    assert not alive(pid)
+
+
+def test_what_does_not_end_when_asked_is_killed_with_its_whole_group(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("deaf")
+    pids = supervisor.pids("deaf") + supervisor.pids("deaf-child")
+    assert GRACE <= supervisor.stop() < GRACE + 2
+    assert not any(map(alive, pids))
+
+
+def test_a_killed_supervisor_leaves_no_orphan(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("steady", "deaf")
+    pids = supervisor.pids("steady") + supervisor.pids("deaf") + supervisor.pids("deaf-child")
+    supervisor.stop(signal.SIGKILL)
+    wait_until(lambda: not any(map(alive, pids)), seconds=GRACE + 5)
