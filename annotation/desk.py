@@ -70,6 +70,7 @@ class DeskDuty:
     name: str
     campaign: str
     project: str
+    project_slug: str
     language: str
     language_name: str
     paused: bool
@@ -110,6 +111,7 @@ def _desk_duty(duty: Any) -> DeskDuty:
         name=duty.name,
         campaign=duty.campaign.name,
         project=duty.campaign.project.name,
+        project_slug=duty.campaign.project.slug,
         language=duty.panel.language,
         language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
         paused=duty.campaign.state == Campaign.State.PAUSED,

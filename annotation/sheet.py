@@ -16,7 +16,6 @@ from accounts import languages
 from annotation.answers import Answer
 from annotation.layouts import lay_out
 from annotation.models import Criterion, Item
-from annotation.models.rubric import spoken
 
 # Speakers that sit opposite the one who is usually rated.
 ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
@@ -195,7 +194,7 @@ def _criterion(criterion: Criterion, number: int, language: str, answer: Answer)
         allows_na=criterion.not_applicable,
         speaker_label="" if criterion.speaker in ANYBODY else called(criterion.speaker),
         points=points,
-        numeric=None if points else RangeShown(min=criterion.minimum, max=criterion.maximum, step=criterion.step),
+        numeric=None if points else _range(criterion),
         rationale=_rationale(criterion, points),
         best=plain(criterion.best),
         critical=criterion.is_critical,
@@ -210,24 +209,23 @@ def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:
     """The scale's points with their anchors; none where the scale is long enough for a number field (DESIGN 8.26)."""
     if not 0 < len(criterion.points) <= MOST_POINTS:
         return ()
-    anchors = {float(value): by_language for value, by_language in (criterion.text.get("anchors") or {}).items()}
-    labels = {float(point["value"]): point.get("label") or {} for point in criterion.points}
-    source = criterion.text.get("source_language", "en")
-    return tuple(
-        _point(value, spoken(label, language, source) or "", spoken(anchors.get(value), language, source) or {})
-        for value, label in labels.items()
-    )
+    return tuple(_point(criterion, value, language) for value in criterion.values)
 
 
-def _point(value: float, label: str, anchor: Mapping[str, str]) -> PointShown:
+def _point(criterion: Criterion, value: float, language: str) -> PointShown:
     written = f"{value:g}"
     return PointShown(
         value=whole(value),
         digit=written if len(written) == 1 else "",
-        label=label or written,
-        text=anchor.get("text", ""),
-        reason=anchor.get("reason", ""),
+        label=criterion.label(value, language) or written,
+        **criterion.anchor(value, language),
     )
+
+
+def _range(criterion: Criterion) -> RangeShown:
+    first, *others = criterion.values or (criterion.minimum,)
+    step = others[0] - first if others else criterion.step
+    return RangeShown(min=whole(criterion.minimum), max=whole(criterion.maximum), step=plain(step))
 
 
 def _example(example: Mapping[str, Any]) -> ExampleShown:

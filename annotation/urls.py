@@ -2,6 +2,9 @@
 
 from django.urls import path
 
+from annotation.api import campaigns as campaign_routes
+from annotation.api import desk as desk_routes
+from annotation.api import panels as panel_routes
 from annotation.views import campaigns, desk, panels
 
 pages = [
@@ -25,4 +28,32 @@ pages = [
     path("p/<slug:project>/panels/<int:panel>/seats/<int:seat>/remove/", panels.unseat, name="panel_unseat"),
 ]
 
-api = []
+api = [
+    path("projects/<slug:project>/campaigns/", campaign_routes.Campaigns.as_view(), name="api_campaigns"),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/",
+        campaign_routes.CampaignDetail.as_view(),
+        name="api_campaign",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/state/",
+        campaign_routes.CampaignState.as_view(),
+        name="api_campaign_state",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/duties/",
+        campaign_routes.Duties.as_view(),
+        name="api_duties",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/progress/",
+        campaign_routes.CampaignProgress.as_view(),
+        name="api_campaign_progress",
+    ),
+    path("projects/<slug:project>/panels/", panel_routes.Panels.as_view(), name="api_panels"),
+    path("projects/<slug:project>/panels/<int:panel>/seats/", panel_routes.Seats.as_view(), name="api_seats"),
+    path("projects/<slug:project>/panels/<int:panel>/seats/<int:seat>/", panel_routes.Seat.as_view(), name="api_seat"),
+    path("projects/<slug:project>/desk/", desk_routes.DeskDuties.as_view(), name="api_desk"),
+    path("projects/<slug:project>/desk/<int:duty>/take/", desk_routes.Take.as_view(), name="api_desk_take"),
+    path("projects/<slug:project>/desk/at/<uuid:key>/", desk_routes.Submit.as_view(), name="api_desk_submit"),
+]

@@ -1,0 +1,154 @@
+"""Campaigns, their duties and how far they are; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Project, User
+from annotation import allocation, campaigns
+from annotation.models import Campaign, Criterion, Dataset, Duty, Panel, RubricVersion
+
+LARGEST_ID = 2**63 - 1
+SEEDS = {"min_value": -(2**63), "max_value": LARGEST_ID}
+
+
+class CampaignSerializer(serializers.Serializer[Campaign]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120)
+    dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
+    rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
+    state = serializers.ChoiceField(choices=Campaign.State.choices, read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class StateSerializer(serializers.Serializer[Campaign]):
+    state = serializers.ChoiceField(choices=Campaign.State.choices)
+
+
+class DutySerializer(serializers.Serializer[Duty]):
+    """A panel's share. Without `criteria` the panel rates on the whole rubric; with none of `languages`, its own."""
+
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120, required=False)
+    panel = serializers.IntegerField(source="panel_id", min_value=1, max_value=LARGEST_ID)
+    overlap = serializers.IntegerField(min_value=1, max_value=allocation.MOST_OVERLAP)
+    criteria = serializers.SlugRelatedField(
+        slug_field="key", many=True, queryset=Criterion.objects.none(), required=False, allow_empty=False
+    )
+    languages = serializers.ListField(
+        child=serializers.CharField(max_length=35), required=False, write_only=True, max_length=100
+    )
+    seed = serializers.IntegerField(required=False, **SEEDS)
+
+    def __init__(self, *args: Any, campaign: Campaign | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        asked = Criterion.objects.filter(rubric_version=campaign.rubric_version_id) if campaign else None
+        self.fields["criteria"].child_relation.queryset = asked or Criterion.objects.none()  # type: ignore[attr-defined]
+
+
+class AnnotatorProgressSerializer(serializers.Serializer[campaigns.AnnotatorProgress]):
+    pseudonym = serializers.CharField()
+    submitted = serializers.IntegerField()
+    on_desk = serializers.IntegerField()
+    last_at = serializers.DateTimeField(allow_null=True)
+
+
+class DutyProgressSerializer(serializers.Serializer[campaigns.DutyProgress]):
+    duty = serializers.IntegerField(source="duty.pk")
+    name = serializers.CharField(source="duty.name")
+    overlap = serializers.IntegerField(source="duty.overlap")
+    items = serializers.IntegerField()
+    complete = serializers.IntegerField()
+    slots = serializers.IntegerField()
+    submitted = serializers.IntegerField()
+    on_desk = serializers.IntegerField()
+    annotators = AnnotatorProgressSerializer(many=True)
+
+
+def _of(user: User, slug: str) -> tuple[Project, QuerySet[Campaign]]:
+    room = access.require(user=user, slug=slug)
+    return room, Campaign.objects.visible_to(user).filter(project=room)
+
+
+def _campaign(user: User, slug: str, pk: int) -> Campaign:
+    return get_object_or_404(_of(user, slug)[1].select_related("dataset", "rubric_version", "project"), pk=pk)
+
+
+class Campaigns(generics.ListCreateAPIView[Campaign]):
+    """The project's campaigns; posting opens one on a dataset and a published rubric version."""
+
+    serializer_class = CampaignSerializer
+    queryset = Campaign.objects.none()
+
+    def get_queryset(self) -> QuerySet[Campaign]:
+        return _of(self.request.user, self.kwargs["project"])[1]
+
+    def perform_create(self, serializer: Any) -> None:
+        user = self.request.user
+        room, _found = _of(user, self.kwargs["project"])
+        chosen = serializer.validated_data
+        serializer.instance = campaigns.open_campaign(
+            project=room,
+            name=chosen["name"],
+            dataset=get_object_or_404(Dataset.objects.visible_to(user), project=room, pk=chosen["dataset_id"]),
+            rubric_version=get_object_or_404(
+                RubricVersion.objects.visible_to(user), rubric__project=room, pk=chosen["rubric_version_id"]
+            ),
+            actor=user,
+        )
+
+
+class CampaignDetail(APIView):
+    @extend_schema(responses=CampaignSerializer)
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """One campaign."""
+        return Response(CampaignSerializer(_campaign(request.user, project, campaign)).data)
+
+
+class CampaignState(APIView):
+    @extend_schema(request=StateSerializer, responses=CampaignSerializer)
+    def post(self, request: Request, project: str, campaign: int) -> Response:
+        """Pause a campaign, open it again, or close it for good."""
+        found = _campaign(request.user, project, campaign)
+        asked = StateSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        moved = campaigns.move(campaign=found, to=Campaign.State(asked.validated_data["state"]), actor=request.user)
+        return Response(CampaignSerializer(moved).data)
+
+
+class Duties(generics.ListCreateAPIView[Duty]):
+    """A campaign's duties; posting gives a panel its share."""
+
+    serializer_class = DutySerializer
+    queryset = Duty.objects.none()
+
+    def get_queryset(self) -> QuerySet[Duty]:
+        found = _campaign(self.request.user, self.kwargs["project"], self.kwargs["campaign"])
+        return Duty.objects.filter(campaign=found).prefetch_related("criteria")
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        found = _campaign(request.user, kwargs["project"], kwargs["campaign"])
+        asked = DutySerializer(data=request.data, campaign=found)
+        asked.is_valid(raise_exception=True)
+        chosen = dict(asked.validated_data)
+        mine = Panel.objects.visible_to(request.user).filter(project=found.project_id)
+        panel = get_object_or_404(mine, pk=chosen.pop("panel_id"))
+        duty = allocation.allocate(campaign=found, panel=panel, actor=request.user, **chosen)
+        return Response(DutySerializer(duty).data, status=status.HTTP_201_CREATED)
+
+
+class CampaignProgress(APIView):
+    @extend_schema(responses=DutyProgressSerializer(many=True))
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """How far each duty is, and each annotator in it, by pseudonym."""
+        found = _campaign(request.user, project, campaign)
+        return Response(DutyProgressSerializer(campaigns.progress(found), many=True).data)

@@ -1,0 +1,174 @@
+"""The desk for programs: what an annotator may work on, the next item, and its submission. As blind as the page."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Role, User
+from annotation import desk, sheet
+from annotation.answers import LONGEST_RATIONALE, Answer
+from annotation.models import Annotation, Assignment, Duty
+
+ANYONE = tuple(Role)
+NEEDED = ("item", "duty__campaign__dataset")
+
+
+class DeskDutySerializer(serializers.Serializer[desk.DeskDuty]):
+    id = serializers.IntegerField(source="pk")
+    name = serializers.CharField()
+    campaign = serializers.CharField()
+    language = serializers.CharField()
+    paused = serializers.BooleanField()
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+class TurnSerializer(serializers.Serializer[sheet.TurnShown]):
+    number = serializers.IntegerField()
+    speaker = serializers.CharField(source="speaker_label")
+    rated = serializers.BooleanField()
+    text = serializers.CharField()
+
+
+class FieldSerializer(serializers.Serializer[sheet.FieldShown]):
+    name = serializers.CharField()
+    text = serializers.CharField()
+
+
+class ItemSerializer(serializers.Serializer[sheet.ItemShown]):
+    title = serializers.CharField()
+    language = serializers.CharField()
+    brief = serializers.CharField()
+    content_warning = serializers.CharField()
+    turns = TurnSerializer(many=True)
+    fields = FieldSerializer(many=True)  # type: ignore[assignment]
+
+
+class PointSerializer(serializers.Serializer[sheet.PointShown]):
+    value = serializers.FloatField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    text = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class RangeSerializer(serializers.Serializer[sheet.RangeShown]):
+    min = serializers.FloatField()
+    max = serializers.FloatField()
+    step = serializers.FloatField(allow_null=True)
+
+
+class CriterionSerializer(serializers.Serializer[sheet.CriterionShown]):
+    key = serializers.CharField()
+    name = serializers.CharField()
+    question = serializers.CharField()
+    definition = serializers.CharField()
+    allows_na = serializers.BooleanField()
+    points = PointSerializer(many=True)
+    numeric = RangeSerializer(allow_null=True)
+    rationale = serializers.CharField(source="rationale.rule")
+    rationale_words = serializers.IntegerField(source="rationale.min_words")
+    critical = serializers.BooleanField()
+
+
+class AssignmentSerializer(serializers.Serializer[Assignment]):
+    key = serializers.UUIDField()
+    expires_at = serializers.DateTimeField()
+    item = ItemSerializer()
+    criteria = CriterionSerializer(many=True)
+
+
+class AnswerSerializer(serializers.Serializer[Answer]):
+    criterion = serializers.SlugField(max_length=60)
+    score = serializers.FloatField(allow_null=True, default=None)
+    status = serializers.ChoiceField(choices=["scored", "na", "stopped"], default="scored")
+    rationale = serializers.CharField(allow_blank=True, default="", max_length=LONGEST_RATIONALE)
+
+
+class SubmissionSerializer(serializers.Serializer[Annotation]):
+    answers = AnswerSerializer(many=True, max_length=500)
+    seconds = serializers.FloatField(default=0.0)
+
+
+class AnnotationSerializer(serializers.Serializer[Annotation]):
+    key = serializers.UUIDField()
+    revision = serializers.IntegerField()
+    submitted_at = serializers.DateTimeField()
+
+
+class DeskDuties(APIView):
+    @extend_schema(responses=DeskDutySerializer(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """What I can work on in this project."""
+        room = access.require(user=request.user, slug=project, roles=ANYONE)
+        mine = [duty for duty in desk.duties(request.user) if duty.project_slug == room.slug]
+        return Response(DeskDutySerializer(mine, many=True).data)
+
+
+class Take(APIView):
+    @extend_schema(request=None, responses={200: AssignmentSerializer, 204: None})
+    def post(self, request: Request, project: str, duty: int) -> Response:
+        """The item on my desk, else the next one; 204 when nothing is left for me."""
+        seated, annotator = _seat(request.user, project, duty)
+        taken = desk.take(duty=seated, annotator=annotator)
+        if taken is None:
+            return Response(status=status.HTTP_204_NO_CONTENT)
+        whole = desk.on_desk(user=request.user, key=taken.key, related=NEEDED)
+        return Response(AssignmentSerializer(_shown(whole)).data)
+
+
+class Submit(APIView):
+    @extend_schema(request=SubmissionSerializer, responses=AnnotationSerializer)
+    def post(self, request: Request, project: str, key: UUID) -> Response:
+        """Hand an item in. The same key again returns what was stored, whatever came in between."""
+        room = access.require(user=request.user, slug=project, roles=ANYONE)
+        posted = SubmissionSerializer(data=request.data)
+        posted.is_valid(raise_exception=True)
+        assignment = _on_desk(request.user, key, room.pk)
+        annotation = desk.submit(
+            assignment=assignment,
+            key=key,
+            answers={each.pop("criterion"): Answer(**each) for each in posted.validated_data["answers"]},
+            seconds=posted.validated_data["seconds"],
+        )
+        return Response(AnnotationSerializer(annotation).data)
+
+
+def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
+    room = access.require(user=user, slug=slug, roles=ANYONE)
+    try:
+        seated, annotator = desk.seat(user=user, duty=duty)
+    except Duty.DoesNotExist:
+        raise Http404("No such duty of yours.") from None
+    if seated.campaign.project_id != room.pk:
+        raise Http404("No such duty of yours.")
+    return seated, annotator
+
+
+def _on_desk(user: User, key: UUID, project: int) -> Assignment:
+    try:
+        found = desk.on_desk(user=user, key=key)
+    except Assignment.DoesNotExist:
+        raise Http404("Nothing of yours has this key.") from None
+    if found.duty.campaign.project_id != project:
+        raise Http404("Nothing of yours has this key.")
+    return found
+
+
+def _shown(assignment: Assignment) -> dict[str, Any]:
+    criteria = desk.criteria_of(assignment.duty)
+    language = sheet.text_language(criteria, assignment.item.language)
+    return {
+        "key": assignment.key,
+        "expires_at": assignment.leased_until,
+        "item": sheet.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout),
+        "criteria": sheet.show_criteria(criteria, language, {}),
+    }

@@ -1,0 +1,78 @@
+"""Panels and their seats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Membership, Role
+from annotation import panels
+from annotation.models import Panel, PanelSeat
+
+LEAD = (Role.LEAD,)
+
+
+class PanelSerializer(serializers.Serializer[Panel]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120)
+    language = serializers.CharField(max_length=35, allow_blank=True, default="")
+
+
+class SeatSerializer(serializers.Serializer[PanelSeat]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    pseudonym = serializers.CharField(source="annotator.pseudonym", read_only=True)
+    user = serializers.IntegerField(write_only=True, min_value=1, max_value=2**63 - 1)
+
+
+class Panels(generics.ListCreateAPIView[Panel]):
+    """The project's panels; posting makes one."""
+
+    serializer_class = PanelSerializer
+    queryset = Panel.objects.none()
+
+    def get_queryset(self) -> QuerySet[Panel]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return Panel.objects.visible_to(self.request.user).filter(project=room)
+
+    def perform_create(self, serializer: Any) -> None:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        serializer.instance = panels.create(project=room, actor=self.request.user, **serializer.validated_data)
+
+
+class Seats(generics.ListCreateAPIView[PanelSeat]):
+    """Who sits on a panel, by pseudonym; a lead puts a member on it by their user id (see the members)."""
+
+    serializer_class = SeatSerializer
+    queryset = PanelSeat.objects.none()
+
+    def get_queryset(self) -> QuerySet[PanelSeat]:
+        return PanelSeat.objects.filter(panel=self._panel()).select_related("annotator")
+
+    def _panel(self, **required: Any) -> Panel:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"], **required)
+        mine = Panel.objects.visible_to(self.request.user).filter(project=room)
+        return get_object_or_404(mine, pk=self.kwargs["panel"])
+
+    def perform_create(self, serializer: Any) -> None:
+        panel = self._panel(roles=LEAD)
+        members = Membership.objects.visible_to(self.request.user).filter(project=panel.project_id)
+        member = get_object_or_404(members, user=serializer.validated_data["user"])
+        serializer.instance = panels.seat(panel=panel, user=member.user, actor=self.request.user)
+
+
+class Seat(APIView):
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, panel: int, seat: int) -> Response:
+        """Take somebody off the panel; their ratings stay."""
+        room = access.require(user=request.user, slug=project, roles=LEAD)
+        found = get_object_or_404(PanelSeat.objects.filter(panel__project=room, panel=panel), pk=seat)
+        panels.unseat(seat=found, actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
