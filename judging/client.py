@@ -214,12 +214,20 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
             )
     except openai.APIStatusError as error:
         _sort(connection, error, body)
-    except (openai.APITimeoutError, TimeoutError):
-        raise Unavailable(f"No reply within {seconds:g} seconds.") from None
+    except TimeoutError:
+        raise Unavailable(_too_late(seconds)) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
-        raise Unavailable(_scrubbed(connection, f"No connection: {error.__cause__ or error!r}")) from None
+        cause = error.__cause__ or error
+        # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
+        late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
+        reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")
+        raise Unavailable(reason) from None
     except UnicodeEncodeError:
         raise Refused("The prompt holds half a character, which cannot be sent.") from None
+
+
+def _too_late(seconds: float) -> str:
+    return f"No reply within {seconds:g} seconds."
 
 
 def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -> NoReturn:

@@ -32,11 +32,10 @@ _AS_TEXT: Final = re.compile(rf"({_NUMBER})(?:\s*(?:/|out of)\s*({_NUMBER}))?", 
 _THINKING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAGS: Final = (
     re.compile(r"\[RESULT\](.*?)(?:\[END\]|\[|\n|\Z)", re.DOTALL),
-    re.compile(r"<(?:answer|score|rating|grade)>(.*?)</(?:answer|score|rating|grade)>", re.DOTALL | re.IGNORECASE),
+    re.compile(r"<(?:answer|score|rating|grade)>([^<]{0,200})</(?:answer|score|rating|grade)>", re.IGNORECASE),
 )
-_TAGGED_RATIONALE: Final = re.compile(
-    r"\[FEEDBACK\](.*?)\[RESULT\]|<(justification|explanation|rationale|feedback)>(.*?)</\2>", re.DOTALL | re.IGNORECASE
-)
+_RATIONALE_OPENS: Final = re.compile(r"\[FEEDBACK\]|<(?:justification|explanation|rationale|feedback)>", re.IGNORECASE)
+_RATIONALE_CLOSES: Final = re.compile(r"\[RESULT\]|</(?:justification|explanation|rationale|feedback)>", re.IGNORECASE)
 # "Score: 3", "**Score**: 3/4". What follows must end the number: no range, percentage, list or decimal comma.
 _LINE_VALUE: Final = (
     rf"\s*[:=][\s*_\"'`(\[]{{0,4}}?(n/a\b|{_NUMBER}(?:\s*(?:/|out of)\s*{_NUMBER})?)"
@@ -330,5 +329,6 @@ def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> Iterator[lis
 
 
 def _tagged_rationale(text: str) -> str:
-    hit = _TAGGED_RATIONALE.search(text)
-    return (hit[1] or hit[3] or "").strip() if hit else ""
+    opened = _RATIONALE_OPENS.search(text)
+    closed = _RATIONALE_CLOSES.search(text, opened.end()) if opened else None
+    return text[opened.end() : closed.start()].strip() if opened and closed else ""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -290,31 +291,8 @@ def test_a_complete_object_before_the_cut_is_taken() -> None:
 
 # --- For any text at all --------------------------------------------------------------------------------------------
 
-_json_pieces = [
-    '{"',
-    '":',
-    '"score"',
-    ":",
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    "3",
-    "9",
-    ".",
-    "/",
-    "-",
-    "e9",
-    "NaN",
-    "true",
-    '"',
-    "\\",
-    '"grammar"',
-    '"empathy"',
-    '"rationale"',
-    '"N/A"',
-]
+_json_pieces = ['{"', '":', '"score"', ":", "{", "}", "[", "]", ",", "3", "9", ".", "/", "-", "e9", "NaN", "true", '"']
+_key_pieces = ["\\", '"grammar"', '"empathy"', '"rationale"', '"N/A"']
 _text_pieces = [
     "Score: ",
     "[RESULT]",
@@ -328,7 +306,7 @@ _text_pieces = [
     "Empathy",
 ]
 _odd_pieces = [" ", "\n", "\u0663", "\x00", "\ud800"]
-_pieces = st.sampled_from([*_json_pieces, *_text_pieces, *_odd_pieces])
+_pieces = st.sampled_from([*_json_pieces, *_key_pieces, *_text_pieces, *_odd_pieces])
 _texts = st.text() | st.lists(_pieces, max_size=30).map("".join)
 
 
@@ -374,6 +352,18 @@ def test_any_cut_through_a_reply_loses_scores_but_changes_none(at: int) -> None:
     whole = json.dumps({"length": {"rationale": "It says 5, and {7}.", "score": 42}, "empathy": {"score": 3}})
     for reading, full in zip(all_of(whole[:at], LENGTH, EMPATHY, finish_reason="length"), (42, 3), strict=True):
         assert reading.score in (None, full)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", '{"a":', '"score": {"a":', "\n", "*", "<answer>", "<justification>", "[RESULT]", "<think>", "9", '{"'],
+)
+@pytest.mark.parametrize("variant", [SINGLE, COMPOUND])
+def test_a_long_hostile_reply_is_read_in_time(piece: str, variant: PromptVariant) -> None:
+    text = f"Score: {piece * (100_000 // len(piece))}\nScore: 3"
+    started = time.process_time()
+    parse(text, criteria=[GRAMMAR], variant=variant)
+    assert time.process_time() - started < 2
 
 
 def test_storable_keeps_whole_characters_and_replaces_the_rest() -> None:
