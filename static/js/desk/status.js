@@ -45,7 +45,7 @@ export class Status {
   alert(sentence) {
     const place = this.#find("[data-alert]");
     place.hidden = !sentence;
-    place.querySelector("p").textContent = sentence;
+    place.querySelector("[data-alert-text]").textContent = sentence;
   }
 
   say(sentence) {
