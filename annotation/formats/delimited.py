@@ -122,19 +122,18 @@ def _wrong_width(name: str, record: _Record, width: int) -> Problem:
 
 
 def _is_merged(record: _Record, delimiter: str) -> bool:
-    """Whether a quoted cell has swallowed records: every physical line has the delimiters of a whole record, and
-    begins with something of the same make as the record's own first cell."""
+    """Whether a quoted cell has swallowed records: every physical line has the delimiters of a whole record. Prose may
+    have them by chance, so a short run of lines, or one in few columns, must also begin on each line as it began."""
     count = len(record.cells) - 1
-    lines = record.physical
-    if count == 0 or any(line.count(delimiter) != count for line in lines):
+    if count == 0 or any(line.count(delimiter) != count for line in record.physical):
         return False
-    starts = {_make(line.split(delimiter, 1)[0]) for line in lines}
-    return len(starts) == 1
+    by_chance = count < 3 or len(record.physical) < 4
+    return not by_chance or len({_make(line.split(delimiter, 1)[0]) for line in record.physical}) == 1
 
 
 def _make(cell: str) -> frozenset[str]:
     """The kinds of characters a cell is made of: digits, letters, and each other character as itself."""
-    return frozenset("9" if char.isdigit() else "a" if char.isalpha() else char for char in cell.strip())
+    return frozenset("9" if char.isdigit() else "a" if char.isalpha() else char for char in cell.strip().strip('"'))
 
 
 def _merged(name: str, record: _Record) -> Problem:

@@ -14,6 +14,7 @@ from annotation.formats.jsontext import parse_document, require_storable
 from annotation.formats.problems import FormatError, Problem, Unfit, excerpt
 
 LONGEST_DOCUMENT = 8 * 2**20
+DEEPEST_NESTING = 50
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?[0-9]{1,17}\.[0-9]{1,17}")
@@ -58,13 +59,23 @@ def load_document(name: str, raw: bytes | Any) -> Node:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases: a small file could otherwise stand for a huge one."""
+    """Refuses aliases, with which a small file stands for a huge one, and nesting that no person writes."""
+
+    depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="an alias (*name), which is not read here", problem_mark=mark)
-        return super().compose_node(parent, index)
+            self._refuse("an alias (*name), which is not read here")
+        if self.depth == DEEPEST_NESTING:
+            self._refuse(f"more than {DEEPEST_NESTING} levels of lists and objects")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def _refuse(self, found: str) -> None:
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        raise yaml.MarkedYAMLError(problem=found, problem_mark=mark)
 
 
 def as_document(value: Any) -> Node:
@@ -79,7 +90,7 @@ def _composed(name: str, text: str) -> yaml.Node:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         found = " ".join(part for part in (error.context, error.problem) if part)
         raise FormatError(Problem(name, line, None, found, "valid YAML", "yaml")) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         found = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise FormatError(Problem(name, None, None, found, "valid YAML", "yaml")) from None
     if node is None:

@@ -6,7 +6,6 @@ import re
 from typing import Any, NamedTuple
 
 from accounts.languages import canonical
-
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Unfit, excerpt
 

@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import Any, TypeVar, cast
 
 from accounts.languages import canonical
-
 from annotation.formats.documents import Node
 from annotation.formats.problems import Problems, excerpt
 

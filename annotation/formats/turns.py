@@ -44,8 +44,10 @@ class _Keys(NamedTuple):
 @lru_cache(maxsize=1024)
 def _keys(keys: tuple[str, ...]) -> _Keys:
     """Turns of one file have the same few sets of keys; each is looked at once."""
-    found = [next((key for key in names if key in keys), None) for names in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS)]
-    return _Keys(*found, tuple(key for key in keys if key not in found))
+    speaker, text, name = (
+        next((key for key in names if key in keys), None) for names in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS)
+    )
+    return _Keys(speaker, text, name, tuple(key for key in keys if key not in {speaker, text, name}))
 
 
 def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:

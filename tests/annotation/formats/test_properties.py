@@ -118,7 +118,7 @@ def test_every_item_is_taken_or_collapsed_or_refused(records: list[dict[str, obj
 
 WHOLE_FILES = {
     "a.csv": b'i,r,c,s\nx,A,fluency,2.0\ny,"B ""b""",fluency,\nz,C,"flu\r\nency",N/A\n',
-    "a.jsonl": '{"id": "x", "language": "et", "turns": [{"role": "A", "content": "õ\\ud83d\\ude00"}]}\n{"s": 1}'.encode(),
+    "a.jsonl": '{"id": "x", "language": "et", "turns": [{"role": "A", "content": "õ\\ud83d"}]}\n{"s": 1}'.encode(),
     "a.json": b'{"m1": [{"id": 1, "language": "et", "answer": "a"}], "m2": [{"a": [1.5, null, true]}]}',
     "a.yaml": b"key: r\nname: {en: R}\nsource_language: en\ncriteria:\n- {key: a, name: A, scale: {level: ordinal, "
     b"points: [0, 1]}, anchors: {0: x}}\n",
@@ -131,7 +131,7 @@ edits = st.lists(
 
 
 @pytest.mark.parametrize("name", WHOLE_FILES)
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(edits)
 @example([(0.0, 0, b"[" * 3000)])
 @example([(0.0, 500, b"")])
@@ -163,3 +163,21 @@ def test_a_lost_quote_never_loses_a_row_silently(rows: list[list[str]], data: st
     taken = list(read("a.csv", raw[:at] + raw[at + 1 :], problems=problems))
     assume(not problems)
     assert len(taken) == len(rows)
+
+
+word = st.text("abc .", min_size=1, max_size=6).filter(str.strip)
+
+
+@given(st.lists(st.tuples(word, word), min_size=2, max_size=6), st.data())
+def test_two_stray_quotes_never_merge_rows_silently(cells: list[tuple[str, str]], data: st.DataObject) -> None:
+    """A text that begins with a quote, and one further down that ends with one: what people forget to escape."""
+    rows = [[str(number), *pair] for number, pair in enumerate(cells)]
+    first = data.draw(st.integers(0, len(rows) - 1))
+    last = data.draw(st.integers(first, len(rows) - 1))
+    column, other = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 2))
+    rows[first][column] = f'"{rows[first][column]}'
+    rows[last][other] = f'{rows[last][other]}"'
+    raw = "\n".join(",".join(row) for row in [["a", "b", "c"], *rows])
+    problems = Problems()
+    taken = list(read("a.csv", raw.encode(), problems=problems))
+    assert problems or len(taken) == len(rows)

@@ -204,7 +204,7 @@ def test_criteria_are_told_apart_by_key() -> None:
         ("a: &x 1\nb: *x", 2),
         ("? [a]\n: b", 1),
         ('key: "\\0"', 1),
-        ("[" * 5000, None),
+        ("[" * 5000, 1),
         ("key: \x07", None),
     ],
 )
