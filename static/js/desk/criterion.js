@@ -2,10 +2,9 @@
 import { NA, countWords, isStop, wordsNeeded } from "./rules.js";
 
 export class Criterion {
-  #language;
   #words;
 
-  constructor(element, { language, words }) {
+  constructor(element, words) {
     this.element = element;
     this.key = element.dataset.criterion;
     this.summary = element.querySelector("summary");
@@ -15,7 +14,6 @@ export class Criterion {
     this.critical = "critical" in element.dataset;
     this.best = element.dataset.best === "" ? null : Number(element.dataset.best);
     this.rule = { rule: element.dataset.rule, minWords: Number(element.dataset.minWords) || 0 };
-    this.#language = language;
     this.#words = words;
   }
 
@@ -23,8 +21,10 @@ export class Criterion {
     return this.inputs.find((input) => input.type === "number") ?? null;
   }
 
+  // The points of the scale, or its two ends.
   get values() {
-    return this.inputs.filter((input) => input.type === "radio" && input.value !== NA).map((input) => Number(input.value));
+    if (this.number) return [Number(this.number.min), Number(this.number.max)];
+    return this.inputs.filter((input) => input.value !== NA).map((input) => Number(input.value));
   }
 
   // null (nothing yet), "na", or the score as the form will send it.
@@ -46,7 +46,7 @@ export class Criterion {
   get rationaleWords() {
     return {
       needed: wordsNeeded(this.rule, this.score, this.best),
-      written: countWords(this.rationale?.value ?? "", this.#language),
+      written: countWords(this.rationale?.value ?? ""),
     };
   }
 

@@ -25,7 +25,7 @@ function start() {
   };
   const unsent = new Unsent(form.elements.key.value);
   const lost = lostDialog(words, status);
-  const showSaved = (state, detail) => (state === "lost" ? lost(detail) : status.saved(state));
+  const showSaved = (state, body) => (state === "lost" ? lost(body) : status.saved(state));
   const draft = new Draft({ url: form.dataset.draft, fields, unsent, show: showSaved });
   const submission = new Submission({ url: form.action, fields, on: outcomes({ words, status, sheet, draft, unsent, lost }) });
 
@@ -37,15 +37,14 @@ function start() {
   refresh(desk);
   sheet.openFirstUnanswered();
   listen(desk);
-  keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost: (body) => lost(body?.detail) });
+  keepLease({ url: form.dataset.heartbeat, fields: () => csrfOf(fields()), lost });
   if (restored) draft.change();
   // Back from the next item: what this page remembers of the last one is over.
   window.addEventListener("pageshow", (event) => event.persisted && location.reload());
 }
 
 function readSheet(words) {
-  const options = { language: form.dataset.language, words };
-  return new Sheet([...form.querySelectorAll("[data-criterion]")].map((element) => new Criterion(element, options)));
+  return new Sheet([...form.querySelectorAll("[data-criterion]")].map((element) => new Criterion(element, words)));
 }
 
 function refresh({ sheet, status }) {
@@ -143,19 +142,21 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
       again(Object.keys(fields).length ? "" : detail);
       sheet.sayAll(fields);
     },
-    conflict({ detail }) {
+    conflict(body) {
       again();
-      lost(detail);
+      lost(body);
     },
     signedOut: () => again(words.signIn),
     refused: ({ detail }) => again(detail || words.refused),
   };
 }
 
+// The item is gone (its lease ran out), or the campaign takes nothing now (paused, closed); the server says which.
 function lostDialog(words, status) {
   const dialog = document.getElementById("lost");
-  return (detail) => {
+  return ({ code, detail }) => {
     status.saved("lost");
+    dialog.querySelector("h2").textContent = code === "lease_lost" ? words.lostTitle : words.closedTitle;
     dialog.querySelector("[data-lost-detail]").textContent = detail || words.lostDetail;
     if (!dialog.open) dialog.showModal();
   };

@@ -15,7 +15,7 @@ export class Draft {
   #closed = false;
   #changes = 0;
 
-  // fields() reads the form; show(state, detail) says saving | saved | offline | signed-out | unsaved | lost to the annotator.
+  // fields() reads the form; show(state, body) says saving | saved | offline | signed-out | unsaved | lost to the annotator.
   constructor({ url, fields, unsent, show }) {
     this.#url = url;
     this.#fields = fields;
@@ -85,7 +85,7 @@ export class Draft {
       this.#show("signed-out");
     } else if (kind === "conflict") {
       this.close();
-      this.#show("lost", body.detail);
+      this.#show("lost", body);
     } else if (kind !== "ok") {
       this.#show("unsaved");
     }

@@ -2,21 +2,16 @@
 
 export const NA = "na";
 
-// Words as the language itself counts them: Japanese and Thai write none of the spaces that split() needs.
-export function countWords(text, language = undefined) {
-  if (!text.trim()) return 0;
-  if (!Intl.Segmenter) return text.trim().split(/\s+/u).length;
-  let words = 0;
-  for (const segment of segmenter(language).segment(text)) if (segment.isWordLike) words += 1;
-  return words;
-}
+// As annotation/rationales.py counts: words between spaces and punctuation; Thai, Lao, Myanmar, Khmer, kana and Han put
+// no spaces, about two letters make a word there.
+const UNSPACED_LETTER =
+  /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u{20000}-\u{3ffff}]/gu;
+const SPACED_WORD = /[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{M}\p{N}]+)*/gu;
 
-function segmenter(language) {
-  try {
-    return new Intl.Segmenter(language, { granularity: "word" });
-  } catch {
-    return new Intl.Segmenter(undefined, { granularity: "word" });
-  }
+export function countWords(text) {
+  const unspaced = text.match(UNSPACED_LETTER)?.length ?? 0;
+  const spaced = text.replace(UNSPACED_LETTER, " ").match(SPACED_WORD)?.length ?? 0;
+  return spaced + Math.ceil(unspaced / 2);
 }
 
 // How many words the rationale needs for this score: 0 when it may stay empty. The best point asks for one word at most.
