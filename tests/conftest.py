@@ -74,13 +74,13 @@ def worker(transactional_db: None) -> Iterator[subprocess.Popen[bytes]]:
     app.control.purge()
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", ",".join(QUEUES)]
     environment = {**os.environ, "DATABASE_URL": _database_url()}
-    process = subprocess.Popen([*command, "--concurrency", "2", "-l", "WARNING"], env=environment)
+    started = subprocess.Popen([*command, "--concurrency", "2", "-l", "WARNING"], env=environment)
     try:
         _wait_until_heard()
-        yield process
+        yield started
     finally:
-        process.terminate()
-        process.wait()
+        started.terminate()
+        started.wait()
 
 
 def _database_url() -> str:

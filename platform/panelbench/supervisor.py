@@ -107,10 +107,10 @@ class Child:
     def _group(self) -> int:
         return self.process.pid or 0 if self.process else 0
 
-    def _bury(self, process: BaseProcess) -> None:
+    def _bury(self, dead: BaseProcess) -> None:
         end_groups([self._group], grace=1)
         self.warden.release(self._group)
-        self.process, code = None, process.exitcode
+        self.process, code = None, dead.exitcode
         if not self.program.once:
             self._postpone(code)
             return

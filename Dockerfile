@@ -1,0 +1,31 @@
+# One image for web, worker and beat. Build: docker build -t panelbench .
+FROM python:3.12-slim AS build
+WORKDIR /build
+RUN python -m venv /opt/panelbench && pip install --no-cache-dir uv
+COPY requirements/base.txt requirements/base.txt
+RUN uv pip install --python /opt/panelbench/bin/python --require-hashes --compile-bytecode -r requirements/base.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY platform platform
+COPY annotation annotation
+COPY judging judging
+COPY analytics analytics
+COPY templates templates
+COPY static static
+RUN uv pip install --python /opt/panelbench/bin/python --no-deps --no-build-isolation . \
+ && STATIC_ROOT=/opt/static PANELBENCH_DATA_DIR=/tmp/build DEBUG=on \
+    /opt/panelbench/bin/panelbench collectstatic --noinput
+
+FROM python:3.12-slim
+RUN useradd --system --uid 10001 --create-home panelbench \
+ && install --directory --owner panelbench --group panelbench --mode 0750 /data
+COPY --from=build /opt/panelbench /opt/panelbench
+COPY --from=build /opt/static /opt/static
+ENV PATH=/opt/panelbench/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    DJANGO_SETTINGS_MODULE=panelbench.settings STATIC_ROOT=/opt/static PANELBENCH_DATA_DIR=/data
+USER panelbench
+WORKDIR /home/panelbench
+VOLUME /data
+EXPOSE 8000
+CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", \
+     "--blocking-threads", "4", "--no-ws", "--respawn-failed-workers", "--log-level", "warning", \
+     "panelbench.wsgi:application"]

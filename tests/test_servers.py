@@ -1,0 +1,76 @@
+"""What servers are told: the compose file, read by docker-compose itself, and the example of its environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+COMPOSE = shutil.which("docker-compose")
+Config = Callable[..., subprocess.CompletedProcess[str]]
+GIVEN = {
+    "SECRET_KEY": "k" * 50,
+    "POSTGRES_PASSWORD": "p" * 20,
+    "ALLOWED_HOSTS": "bench.example.org",
+    "EMAIL_URL": "smtp://mail.example.org:25",
+}
+
+pytestmark = pytest.mark.skipif(COMPOSE is None, reason="no docker-compose")
+
+
+@pytest.fixture(scope="module")
+def compose(tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """`docker-compose config` on a copy of the file that has no .env beside it, with these variables only."""
+    folder = tmp_path_factory.mktemp("compose")
+    shutil.copy(ROOT / "docker-compose.yml", folder)
+
+    def config(**variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **variables}
+        command = [str(COMPOSE), "config"]
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    return config
+
+
+@pytest.fixture(scope="module")
+def services(compose: Config) -> dict[str, Any]:
+    shown = compose(**GIVEN)
+    assert shown.returncode == 0, shown.stderr
+    return dict(yaml.safe_load(shown.stdout)["services"])
+
+
+def test_every_part_of_an_instance_has_a_service_and_a_health_check(services: dict[str, Any]) -> None:
+    assert set(services) == {"postgres", "redis", "migrate", "web", "worker", "beat"}
+    assert {name for name, service in services.items() if "healthcheck" not in service} == {"migrate"}
+
+
+def test_our_own_services_cannot_write_outside_their_data(services: dict[str, Any]) -> None:
+    for name in ("migrate", "web", "worker", "beat"):
+        assert services[name]["read_only"] is True
+        assert services[name]["cap_drop"] == ["ALL"]
+
+
+@pytest.mark.parametrize("missing", sorted(GIVEN))
+def test_it_refuses_to_start_without_a_secret(compose: Config, missing: str) -> None:
+    shown = compose(**{name: value for name, value in GIVEN.items() if name != missing})
+    assert shown.returncode != 0
+    assert missing in shown.stderr
+
+
+def test_no_service_has_a_secret_of_its_own() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    assert re.findall(r"(?:SECRET_KEY|PASSWORD|API_KEY): (?!\$\{)\S+", text) == []
+    assert re.findall(r"\$\{(?:SECRET_KEY|POSTGRES_PASSWORD):?-[^}]", text) == []
+
+
+def test_the_example_names_every_variable_that_must_be_given() -> None:
+    named = set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert set(GIVEN) <= named
