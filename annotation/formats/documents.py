@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -48,7 +48,7 @@ class Node:
         yield from self.value.items()
 
 
-def load_document(name: str, raw: bytes | Any) -> Node:
+def load_document(name: str, raw: bytes | BinaryIO) -> Node:
     """The whole document, told as JSON by its name or as YAML otherwise. Raises ``FormatError``."""
     text = whole_text(name, raw)
     if len(text) > LONGEST_DOCUMENT:

@@ -137,7 +137,7 @@ class _ItemReader:
             scenario=_optional_key(values.get("scenario"), "scenario"),
             title=as_text(values.get("title"), "title"),
             turns=as_turns(values.get("turns"), self.mapping.speakers, self.report.dropped),
-            fields={field: _content(values[field], field) for field in NAMED_FIELDS if not _is_unset(values, field)},
+            fields={field: _content(values[field], field) for field in NAMED_FIELDS if values.get(field) is not None},
             attributes=_attributes(values, plan.rest(row.fields)),
             content_warning=as_text(values.get("content_warning"), "content_warning"),
             line=row.line,
@@ -188,10 +188,6 @@ def _place(item: ItemRow) -> str:
 
 def _optional_key(value: Any, field: str) -> str | None:
     return None if is_blank(value) else as_key(value, field)
-
-
-def _is_unset(values: dict[str, Any], field: str) -> bool:
-    return values.get(field) is None
 
 
 def _content(value: Any, field: str) -> Any:

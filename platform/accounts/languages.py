@@ -19,6 +19,7 @@ Adlm Arab Aran Armi Avst Chrs Cprt Elym Gara Hatr Hebr Hung Khar Lydi Mand Mani 
 Palm Phli Phlp Phnx Prti Rohg Samr Sarb Sogd Sogo Syrc Thaa Todr Yezi
 """
 RTL_SCRIPTS = frozenset(_RIGHT_TO_LEFT.split())
+_ENGLISH = Locale("en")
 _EXTLANG_PREFIXES = frozenset({"ar", "kok", "lv", "ms", "sgn", "sw", "uz", "zh"})
 
 _SHAPE = re.compile(
@@ -86,9 +87,6 @@ def english_name(tag: str) -> str:
     return _name(_parse(tag), _ENGLISH)
 
 
-_ENGLISH = Locale("en")
-
-
 @lru_cache(maxsize=4096)
 def _parse(tag: str) -> _Tag:
     found = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
@@ -118,11 +116,11 @@ def _require_known(base: _Tag, tag: str) -> None:
     if base.language == "und":
         raise ValueError(f"{tag!r} means an undetermined language; name the language")
     if not _is_language(base.language):
-        raise ValueError(f"{tag!r}: {base.language!r} is not a language code{_suggestion(base.language)}")
+        raise ValueError(f"{base.language!r} is not a language code{_suggestion(base.language)}")
     if base.script and base.script not in _ENGLISH.scripts and not base.script.startswith("Qa"):
-        raise ValueError(f"{tag!r}: {base.script!r} is not a script code")
+        raise ValueError(f"{base.script!r} is not a script code")
     if base.region and base.region not in _ENGLISH.territories and not _PRIVATE_REGION.fullmatch(base.region):
-        raise ValueError(f"{tag!r}: {base.region!r} is not a region code")
+        raise ValueError(f"{base.region!r} is not a region code")
 
 
 def _is_language(code: str) -> bool:

@@ -1,9 +1,10 @@
 """Language tags: one spelling in, one spelling out; direction and names from the tag alone."""
 
 import pytest
-from accounts.languages import canonical, direction, endonym, english_name, script
 from hypothesis import given
 from hypothesis import strategies as st
+
+from accounts.languages import canonical, direction, endonym, english_name, script
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_one_spelling(written: str, meant: str) -> None:
     ],
 )
 def test_refused(wrong: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="language|script|region|repeats"):
         canonical(wrong)
 
 

@@ -60,7 +60,7 @@ def test_attributes_are_spread_and_renamed() -> None:
 
 
 def test_turns_in_a_cell_may_be_json() -> None:
-    raw = 'id,language,turns\n1,et,"[{""speaker"": ""A"", ""text"": ""x\\r\\ny""}]"\n'.encode()
+    raw = b'id,language,turns\n1,et,"[{""speaker"": ""A"", ""text"": ""x\\r\\ny""}]"\n'
     parsed = parse_items([("a.csv", raw)], guess("dataset", ["id", "language", "turns"]))
     assert parsed.items[0].turns == [{"speaker": "a", "text": "x\r\ny"}]
 
