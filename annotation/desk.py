@@ -219,7 +219,6 @@ def _write_draft(
     entered = {
         name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
         for name, answer in answers.items()
-        if answer.is_given or answer.rationale
     }
     draft = Draft(
         duty_id=assignment.duty_id,
