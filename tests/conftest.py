@@ -73,7 +73,7 @@ def worker(transactional_db: None) -> Iterator[subprocess.Popen[bytes]]:
 
     app.control.purge()
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", ",".join(QUEUES)]
-    environment = {**os.environ, "DATABASE_URL": _database_url()}
+    environment = {**os.environ, "DATABASE_URL": database_url()}
     started = subprocess.Popen([*command, "--concurrency", "2", "-l", "WARNING"], env=environment)
     try:
         _wait_until_heard()
@@ -83,7 +83,7 @@ def worker(transactional_db: None) -> Iterator[subprocess.Popen[bytes]]:
         started.wait()
 
 
-def _database_url() -> str:
+def database_url() -> str:
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"

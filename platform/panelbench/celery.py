@@ -12,7 +12,8 @@ from django.conf import settings
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 
 QUEUES = ("judging", "analytics", "default")
-SWEEP_SECONDS = 30.0
+SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
+SWEEPERS = ("judging.tasks.sweep",)
 
 
 def _transport_options() -> dict[str, object]:
@@ -49,7 +50,7 @@ app.conf.update(
     timezone="UTC",
     beat_scheduler="panelbench.pulses:PulsingScheduler",
     beat_max_loop_interval=5,
-    beat_schedule={},
+    beat_schedule={task: {"task": task, "schedule": SWEEP, "options": {"expires": SWEEP}} for task in SWEEPERS},
 )
 app.autodiscover_tasks()
 app.steps["consumer"].add("panelbench.pulses:WorkerPulse")

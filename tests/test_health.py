@@ -1,0 +1,109 @@
+"""What an instance says of itself, with a real worker, a beat and the broker of the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django.live_server_helper import LiveServer
+
+from accounts.models import Heartbeat
+from panelbench import heartbeat, probe
+from panelbench.celery import SWEEPERS, app
+from tests.conftest import database_url
+
+ALL_OK = dict.fromkeys(("status", "database", "migrations", "broker", "worker", "beat"), "ok")
+
+
+def wait_until(true: Callable[[], bool], *, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def beat(transactional_db: None) -> Iterator[None]:
+    """A real Celery beat on the test's database and broker."""
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "beat", "--pidfile=", "-l", "WARNING"]
+    started = subprocess.Popen(command, env={**os.environ, "DATABASE_URL": database_url()})
+    try:
+        yield
+    finally:
+        started.terminate()
+        started.wait()
+
+
+@pytest.mark.django_db
+def test_without_worker_and_beat_it_is_not_well(client: Client) -> None:
+    reply = client.get("/healthz")
+    assert reply.status_code == 503
+    missing = {"status": "failing", "worker": "no worker is running", "beat": "no beat is running"}
+    assert reply.json() == ALL_OK | missing
+
+
+@pytest.mark.django_db
+def test_it_answers_anyone_and_is_not_kept(client: Client) -> None:
+    for kind in (heartbeat.WORKER, heartbeat.BEAT):
+        heartbeat.pulse(kind, f"{kind}@here")
+    reply = client.get("/healthz")
+    assert (reply.status_code, reply.json()) == (200, ALL_OK)
+    assert "no-store" in reply["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_a_process_that_fell_silent_is_gone(client: Client) -> None:
+    heartbeat.pulse(heartbeat.WORKER, "worker:one@here")
+    Heartbeat.objects.update(seen_at=timezone.now() - heartbeat.SILENCE - timedelta(seconds=1))
+    assert heartbeat.silent() == [heartbeat.WORKER, heartbeat.BEAT]
+    heartbeat.pulse(heartbeat.WORKER, "worker:two@here")
+    assert heartbeat.silent() == [heartbeat.BEAT]
+
+
+def test_a_worker_and_a_beat_make_it_well(worker: subprocess.Popen[bytes], beat: None, live_server: LiveServer) -> None:
+    wait_until(lambda: probe.health(f"{live_server.url}/healthz") == ALL_OK)
+    assert probe.main([f"{live_server.url}/healthz"]) == 0
+
+
+def test_the_probe_tells_parts_apart(transactional_db: None, live_server: LiveServer) -> None:
+    url = f"{live_server.url}/healthz"
+    assert probe.main([url, "database", "migrations", "broker"]) == 0
+    assert probe.main([url, "worker"]) == 1
+    assert probe.main([url]) == 1
+    assert probe.main(["http://127.0.0.1:9/healthz"]) == 1
+
+
+@pytest.mark.skipif("not os.environ.get('REDIS_URL')", reason="no Redis to reconnect to")
+def test_a_worker_goes_on_after_its_broker_dropped_it(worker: subprocess.Popen[bytes]) -> None:
+    import redis
+
+    redis.Redis.from_url(os.environ["REDIS_URL"]).client_kill_filter(_type="normal", skipme=True)
+    Heartbeat.objects.all().delete()
+    wait_until(lambda: heartbeat.WORKER not in heartbeat.silent())
+    assert worker.poll() is None
+
+
+def test_what_beat_asks_for_exists() -> None:
+    app.loader.import_default_modules()
+    assert set(SWEEPERS) <= set(app.tasks)
+
+
+def test_a_task_goes_to_the_queue_of_its_app() -> None:
+    queues = {
+        name: app.amqp.router.route({}, name)["queue"].name for name in ("judging.tasks.work", "analytics.tasks.x")
+    }
+    assert queues == {"judging.tasks.work": "judging", "analytics.tasks.x": "analytics"}
+
+
+@pytest.mark.django_db
+def test_the_connection_of_a_request_survives_the_check(client: Client) -> None:
+    client.get("/healthz")
+    assert connection.is_usable()
