@@ -21,6 +21,7 @@ def insert(model: type[models.Model], fields: Sequence[str], rows: Iterable[Sequ
 
     Runs in the caller's transaction and raises its IntegrityError when a row breaks a constraint.
     """
+    rows = list(rows)  # a row that asks the database something would wait for ever while COPY holds the connection
     columns = [model._meta.get_field(field).column for field in fields]  # type: ignore[union-attr]
     names = ", ".join(connection.ops.quote_name(column) for column in columns)
     table = connection.ops.quote_name(model._meta.db_table)

@@ -72,7 +72,7 @@ def work(run_pk: int) -> bool:
         try:
             return asyncio.run(_work(shift))
         finally:
-            database.submit(connection.close).result()
+            database.submit(lambda: connection.close()).result()  # the connection of that thread
 
 
 async def _work(shift: Shift) -> bool:

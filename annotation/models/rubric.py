@@ -153,8 +153,8 @@ class Criterion(models.Model):
     def anchor(self, value: float, language: str) -> dict[str, str]:
         """``{"text", "reason"}`` that fix one point in ``language``; empty texts where there is no anchor."""
         anchors = {float(point): words for point, words in (self.text.get("anchors") or {}).items()}
-        words = spoken(anchors.get(value), language, self.text.get("source_language", "en")) or {}
-        return {"text": words.get("text", ""), "reason": words.get("reason", "")}
+        words = spoken(anchors.get(value), language, self.text.get("source_language", "en")) or ""
+        return {"text": words, "reason": ""} if isinstance(words, str) else {"reason": "", **words}
 
     def label(self, value: float, language: str) -> str:
         """The name of one point, such as "No", where points have names."""
