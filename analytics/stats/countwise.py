@@ -125,7 +125,7 @@ def _percentages(scale: Scale) -> list[Figure]:
 
 def _fleiss(cell: Coded) -> list[Figure]:
     """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
-    identity = np.eye(cell.scale.q)
+    identity = np.eye(min(cell.scale.q, MOST_POINTS))
     influence = partial(linearised.fleiss_influence, w=identity)
     as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
     return [
@@ -154,8 +154,8 @@ def _weighted(scale: Scale) -> list[Figure]:
         ("gwet_ac", kernels.gwet_ac, linearised.gwet_influence),
         ("brennan_prediger", kernels.brennan_prediger, linearised.brennan_prediger_influence),
     ):
-        for name in names if scale.q <= MOST_POINTS else ():
-            w = agreement_weights(scale, name)
+        for name in names:
+            w = agreement_weights(scale, name) if scale.q <= MOST_POINTS else np.eye(1)
             found.append(Figure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
     return found
 

@@ -27,7 +27,7 @@ class ReferenceLabels:
     """``frame``: item_key, item, language, generator, criterion, cluster, score, label, n_ratings, share, tied.
 
     One row per item that has a reference; ``score`` is a number (the rank of a text point), ``label`` the point as text
-    (None when a mean or median lies between points), ``share`` of its raters that gave it. ``excluded`` counts items
+    ("" when a mean or median lies between points), ``share`` of its raters that gave it. ``excluded`` counts items
     without a reference by reason.
     """
 
@@ -187,7 +187,7 @@ def _labelled(
     place = np.clip(np.searchsorted(x, value), 0, len(x) - 1)
     on_point = x[place] == value
     n = counts.sum(axis=1)
-    labels = np.array([*map(cell.scale.label, range(cell.scale.q)), None], dtype=object)
+    labels = np.array([*map(cell.scale.label, range(cell.scale.q)), ""], dtype=object)
     frame = items.assign(
         score=value,
         label=np.where(on_point, labels[place], labels[-1]),

@@ -16,15 +16,11 @@ KRIPPENDORFF = np.array(
 ).T
 """12 units x 4 coders (Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011)."""
 
-FLEISS = np.array(
-    [
-        [int(digit) for digit in row]
-        for row in (
-            "00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 10050 11040 03300 10050 02031 "
-            "00501 30012 51000 02040 10203 00006 01050 02013 20040 10041 05010 40002 02040 10500 00006"
-        ).split()
-    ]
-)
+_FLEISS_ROWS = """
+00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 10050 11040 03300 10050 02031
+00501 30012 51000 02040 10203 00006 01050 02013 20040 10041 05010 40002 02040 10500 00006
+"""
+FLEISS = np.array([[int(digit) for digit in row] for row in _FLEISS_ROWS.split()])
 """30 patients x 5 diagnoses, 6 psychiatrists each (Fleiss 1971, Table 1): kappa .430."""
 
 TEXTBOOK = np.array(

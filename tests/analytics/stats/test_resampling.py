@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval
 from analytics.stats.resampling import Units, bootstrap, jackknife, left_out, resampled
+
+Array = NDArray[Any]
 
 X = np.array([1.0, 2.0, 4.0, 8.0])
 """The value an item of each pattern has."""
 
 
-def mean(weights):
+def mean(weights: Array) -> Array:
     with np.errstate(invalid="ignore"):
         return weights @ X / weights.sum(axis=1)
 
 
-def test_units_of_items_that_stand_alone():
+def test_units_of_items_that_stand_alone() -> None:
     units = Units.of(np.array([0, 0, 2, 3, 3, 3]))
     assert units.multiplicity.tolist() == [2, 0, 1, 3]
     assert units.pattern_totals.tolist() == [2, 0, 1, 3]
 
 
-def test_clusters_that_hold_the_same_are_of_one_kind():
+def test_clusters_that_hold_the_same_are_of_one_kind() -> None:
     units = Units.of(np.array([0, 1, 1, 0, 2]), np.array([5, 5, 7, 7, 9]))
     assert units.n == 3
     assert sorted(units.multiplicity.tolist()) == [1, 2]
@@ -37,7 +42,7 @@ def test_clusters_that_hold_the_same_are_of_one_kind():
     pattern=st.lists(st.integers(0, 3), min_size=2, max_size=30),
     cluster_seed=st.integers(0, 2**16),
 )
-def test_left_out_is_what_a_loop_over_clusters_finds(pattern, cluster_seed):
+def test_left_out_is_what_a_loop_over_clusters_finds(pattern: list[int], cluster_seed: int) -> None:
     pattern = np.array(pattern)
     cluster = np.random.default_rng(cluster_seed).integers(0, 5, len(pattern))
     names = np.unique(cluster)
@@ -50,7 +55,7 @@ def test_left_out_is_what_a_loop_over_clusters_finds(pattern, cluster_seed):
 
 
 @pytest.mark.parametrize("n_items", [12, 4000])
-def test_resamples_spread_as_the_mean_does(n_items):
+def test_resamples_spread_as_the_mean_does(n_items: int) -> None:
     """Few and many units take different roads to the same multinomial; se of a mean is sd / sqrt(n)."""
     pattern = np.arange(n_items) % 4
     units = Units.of(pattern)
@@ -59,7 +64,7 @@ def test_resamples_spread_as_the_mean_does(n_items):
     assert values.std() == pytest.approx(X.std() / np.sqrt(n_items), rel=0.03)
 
 
-def test_clusters_widen_the_interval():
+def test_clusters_widen_the_interval() -> None:
     pattern = np.repeat(np.arange(4), 50)
     together = np.repeat(np.arange(40), 5)
     rng = np.random.default_rng
@@ -68,19 +73,19 @@ def test_clusters_widen_the_interval():
     assert clustered.high - clustered.low > 1.8 * (alone.high - alone.low)
 
 
-def test_the_same_seed_gives_the_same_bytes():
+def test_the_same_seed_gives_the_same_bytes() -> None:
     units = Units.of(np.arange(40) % 4)
     first, again = (bootstrap(mean, units, rng=np.random.default_rng(3)) for _ in range(2))
     assert first == again
 
 
-def test_jackknife_of_a_mean_is_its_textbook_error():
+def test_jackknife_of_a_mean_is_its_textbook_error() -> None:
     pattern = np.array([0, 1, 1, 2, 3, 3, 0])
     found = jackknife(mean, Units.of(pattern))
     assert found.se == pytest.approx(X[pattern].std(ddof=1) / np.sqrt(7))
 
 
-def test_too_many_undefined_resamples_give_no_interval():
+def test_too_many_undefined_resamples_give_no_interval() -> None:
     values = np.concatenate([np.full(6, np.nan), np.zeros(94)])
     found = percentile(values)
     assert found.low is None
@@ -88,17 +93,17 @@ def test_too_many_undefined_resamples_give_no_interval():
     assert "6.0%" in found.interval_reason
 
 
-def test_a_few_undefined_resamples_are_told_and_left_out():
+def test_a_few_undefined_resamples_are_told_and_left_out() -> None:
     found = percentile(np.concatenate([[np.nan], np.arange(99.0)]))
     assert (found.low, found.high) == pytest.approx((98 * 0.025, 98 * 0.975))
     assert found.undefined_share == 0.01
 
 
-def test_one_unit_cannot_be_resampled():
+def test_one_unit_cannot_be_resampled() -> None:
     assert bootstrap(mean, Units.of(np.array([0])), rng=np.random.default_rng(0)).interval_reason
 
 
-def test_bca_of_a_symmetric_sample_is_the_percentile_interval():
+def test_bca_of_a_symmetric_sample_is_the_percentile_interval() -> None:
     rng = np.random.default_rng(0)
     values = np.sort(rng.normal(size=9999))
     symmetric = np.concatenate([values, -values])
@@ -106,7 +111,7 @@ def test_bca_of_a_symmetric_sample_is_the_percentile_interval():
     assert (found.low, found.high) == pytest.approx((percentile(symmetric).low, percentile(symmetric).high))
 
 
-def test_bca_moves_with_a_skewed_statistic():
+def test_bca_moves_with_a_skewed_statistic() -> None:
     """Against scipy's own BCa on the same sample (its resamples differ, so only to Monte Carlo error)."""
     from scipy import stats
 
@@ -117,11 +122,11 @@ def test_bca_moves_with_a_skewed_statistic():
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.04)
 
 
-def test_bca_without_an_acceleration_says_so():
+def test_bca_without_an_acceleration_says_so() -> None:
     assert bca(1.0, np.arange(9.0), np.array([np.nan, 1.0]), np.ones(2)).interval_reason
 
 
-def test_closed_form_intervals():
+def test_closed_form_intervals() -> None:
     assert t_interval(1.0, 0.5, 10, method="t").high == pytest.approx(1 + 2.228139 * 0.5, abs=1e-6)
     assert normal_interval(1.0, 0.5, method="z").low == pytest.approx(1 - 1.959964 * 0.5, abs=1e-6)
     assert t_interval(1.0, float("nan"), 10, method="t").interval_reason
