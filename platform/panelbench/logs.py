@@ -1,5 +1,6 @@
 """Where log lines go: readable on a terminal, JSON elsewhere."""
 
+import logging
 from typing import Any
 
 import structlog
@@ -10,6 +11,12 @@ _SHARED = [
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not a 503 of /healthz: whoever asked has that answer, and asks every few seconds."""
+    path = getattr(getattr(record, "request", None), "path", "")
+    return path != "/healthz" or getattr(record, "status_code", None) != 503
 
 
 def configuration(format_name: str, level: str) -> dict[str, Any]:
@@ -29,7 +36,10 @@ def configuration(format_name: str, level: str) -> dict[str, Any]:
                 ],
             }
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "filters": {"news": {"()": lambda: _is_news}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "lines", "filters": ["news"]},
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {"django.server": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}},
     }

@@ -242,7 +242,7 @@ SPECTACULAR_SETTINGS = {
 PROVIDERS = secrets.providers(os.environ)
 
 # --- queue ----------------------------------------------------------------------------------------------------------
-CELERY_BROKER_URL = REDIS_URL or "filesystem://"
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
 CELERY_BROKER_DIR = DATA_DIR / "queue"
 
 # --- logs -----------------------------------------------------------------------------------------------------------
