@@ -1,0 +1,64 @@
+"""``panelbench stats surface FILE``: surface metrics of dialogues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.dialogues import Dialogue
+    from analytics.stats.embeddings import Embed
+    from analytics.stats.estimate import CellEstimate
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    texts = parser.add_argument_group("texts")
+    texts.add_argument("--text", metavar="NAME", help="the column of the text (default: text, or turns)")
+    texts.add_argument(
+        "--lemmas", choices=("simplemma", "estnltk", "stanza", "none"), default="simplemma", help="the lemmatiser"
+    )
+    texts.add_argument("--window", type=int, default=100, metavar="N", help="words in a window of MATTR")
+    texts.add_argument("--embeddings", metavar="URL", help="an OpenAI-compatible address, or 'local'")
+    texts.add_argument("--embedding-model", default="intfloat/multilingual-e5-large-instruct", metavar="NAME")
+    texts.add_argument("--key-variable", default="", metavar="NAME", help="environment variable that holds the key")
+    texts.add_argument("--cache", default=".panelbench/embeddings", metavar="DIRECTORY", help="where vectors are kept")
+
+
+def read(arguments: argparse.Namespace) -> list[Dialogue]:
+    """The dialogues of FILE."""
+    from analytics.stats.dialogues import dialogues
+    from analytics.stats.reading import Source, renamed
+
+    frame, _ = Source(arguments.file).frame()
+    own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator")}
+    given = {name: column for name, column in (own | {"text": arguments.text}).items() if column}
+    return dialogues(renamed(frame, given))
+
+
+def run(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[CellEstimate]:
+    """Every surface metric of every cell."""
+    from analytics.stats.lemmas import MissingEngineError
+    from analytics.stats.surface import BY, report
+    from analytics.stats.tables import Problem, TableError
+
+    by = arguments.by or tuple(column for column in BY if any(text.value(column) for text in texts))
+    try:
+        return report(texts, by=by, engine=arguments.lemmas, window=arguments.window, embed=_embed(arguments))
+    except (MissingEngineError, OSError, ValueError) as error:
+        raise TableError([Problem(None, str(error))]) from error
+
+
+def _embed(arguments: argparse.Namespace) -> Embed | None:
+    from pathlib import Path
+
+    from analytics.stats.embeddings import Endpoint, cached, local
+
+    if not arguments.embeddings:
+        return None
+    model = arguments.embedding_model
+    if arguments.embeddings == "local":
+        return cached(local(model), model=model, directory=Path(arguments.cache))
+    endpoint = Endpoint(arguments.embeddings, model, arguments.key_variable)
+    return cached(endpoint, model=model, directory=Path(arguments.cache))
