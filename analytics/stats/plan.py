@@ -1,0 +1,146 @@
+"""What a pilot says about the labels still needed: what ``panelbench stats plan`` prints (METHODS 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analytics.stats import agreement, association, planning
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.meeting import Meeting, key_of, meet
+from analytics.stats.reliability import variance_components
+from analytics.stats.tables import Cell, RatingsTable, cells
+
+_NO_SPREAD = "no item has a human score, or they do not vary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goals:
+    """What the study should reach, and what it may cost."""
+
+    half_width: float = 0.1
+    reliability: float = 0.8
+    epsilon: float = 0.15
+    budget: float | None = None
+    price: Mapping[str, float] = field(default_factory=dict)
+    minimax: bool = False
+
+
+def report(
+    table: RatingsTable,
+    goals: Goals,
+    *,
+    judge: str | None = None,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Per cell ``labels_needed`` (variants humans, judge), ``items_needed`` for alpha, ``raters_needed``,
+    ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language.
+    """
+    found: list[CellEstimate] = []
+    spread: dict[str, list[float]] = {}
+    for cell in cells(table, by=by):
+        meeting = meet(cell, judge or "", raters=raters)
+        sd = _sd(meeting)
+        made = [*_labels(meeting, sd, goals, judge), _items(cell, goals, bootstrap, seed), _raters(meeting, goals)]
+        made += _power(meeting, goals, seed) if judge else []
+        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in made]
+        if sd is not None and (language := cell.key.get("language")):
+            spread.setdefault(language, []).append(sd)
+    return found + list(_budget(spread, goals))
+
+
+def _sd(meeting: Meeting) -> float | None:
+    """Standard deviation over items of the panel's mean score."""
+    rated = meeting.n_human > 0
+    if rated.sum() < 2 or not meeting.scale.has_order:
+        return None
+    return float(np.nanmean(meeting.humans[rated], axis=1).std(ddof=1)) or None
+
+
+def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
+    n = int((meeting.n_human > 0).sum())
+    if sd is None:
+        yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=_NO_SPREAD)
+        return
+    wanted = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
+    value = float(planning.labels_for_mean(sd, goals.half_width))
+    yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=wanted)
+    if judge is not None:
+        both = (meeting.n_human > 0) & ~np.isnan(meeting.judge)
+        label = np.nanmean(meeting.humans[both], axis=1)
+        rho = association.pearson(meeting.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
+        known = not np.isnan(rho)
+        yield Estimate(
+            statistic="labels_needed", variant="judge", n_items=int(both.sum()),
+            value=float(planning.labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
+            reason=None if known else "the judge or the labels do not vary",
+            note=f"correlation with the labels {rho:.3f}" if known else None,
+        )  # fmt: skip
+
+
+def _items(cell: Cell, goals: Goals, bootstrap: int, seed: int) -> Estimate:
+    """Items for an alpha known to the half width, by scaling the pilot's interval."""
+    alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
+    rows = agreement.report(alone, by=[], statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed, pool=True)
+    alpha = next((r.estimate for r in rows if r.estimate.variant in (None, cell.scale.level)), None)
+    if alpha is None or alpha.low is None or alpha.high is None:
+        reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
+        return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
+    needed = planning.items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
+    return Estimate(
+        statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
+        note=f"the pilot's alpha is {alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]",
+    )  # fmt: skip
+
+
+def _raters(meeting: Meeting, goals: Goals) -> Estimate:
+    """Raters whose mean reaches the reliability asked for."""
+    components = variance_components(meeting.humans) if meeting.scale.has_order else None
+    if components is None:
+        reason = "variance components need an ordered scale, two raters and items with two ratings"
+        return Estimate(statistic="raters_needed", value=None, reason=reason)
+    needed = planning.raters_per_item(components.item, components.rater, components.residual, target=goals.reliability)
+    curve = ", ".join(
+        f"{n}: {planning.reliability_of(n, components.item, components.rater, components.residual):.2f}"
+        for n in (1, 2, 3, 5)
+    )
+    return Estimate(
+        statistic="raters_needed", value=None if needed is None else float(needed), n_items=len(meeting.humans),
+        n_raters=len(meeting.annotators), reason=None if needed else f"not even {planning.MOST_RATERS} raters suffice",
+        note=f"reliability of the mean by raters {curve}",
+    )  # fmt: skip
+
+
+def _power(meeting: Meeting, goals: Goals, seed: int) -> list[Estimate]:
+    usable = ~np.isnan(meeting.judge) & (meeting.n_human >= 2)
+    judge, humans = meeting.judge[usable], meeting.humans[usable]
+    found = []
+    for n in sorted({len(judge), 100}):
+        name = f"{n} items"
+        if len(judge) < 2:
+            reason = "the pilot has no items with the judge and two annotators"
+            found.append(Estimate(statistic="alt_test_power", variant=name, value=None, reason=reason))
+            continue
+        rng = np.random.default_rng(seed)
+        power = planning.alt_test_power(judge, humans, n, rng=rng, epsilon=goals.epsilon)
+        note = f"epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
+        found.append(Estimate(statistic="alt_test_power", variant=name, value=power, n_items=len(judge), note=note))
+    return found
+
+
+def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[CellEstimate]:
+    """The budget's share of each language, by its widest-spread criterion."""
+    if goals.budget is None or not spread:
+        return
+    sd = {language: max(values) for language, values in spread.items()}
+    price = {language: goals.price.get(language, 1.0) for language in sd}
+    rule = "minimax" if goals.minimax else "neyman"
+    for language, n in planning.allocate(goals.budget, sd, price, minimax=goals.minimax).items():
+        note = f"price {price[language]:g}, sd {sd[language]:.3f}"
+        estimate = Estimate(statistic="labels_affordable", variant=rule, value=float(n), note=note)
+        yield CellEstimate(estimate=estimate, language=language)

@@ -1,0 +1,109 @@
+"""Audits: statsmodels as the oracle, effects put in and found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analytics.stats import audits
+
+NAN = np.nan
+
+
+def test_repeats_worked_by_hand() -> None:
+    # Items 1, 1 | 1, 3 | a single repeat: SDs 0 and sqrt 2, one flip in two.
+    sd, flips = audits.repeat_consistency(np.array([[1, 1], [1, 3], [2, NAN]]), np.arange(3))
+    assert sd.value == pytest.approx(np.sqrt(2) / 2)
+    assert (flips.value, flips.n_items, flips.n_missing) == (0.5, 2, 1)
+
+
+def test_single_repeats_are_undefined() -> None:
+    assert all(e.reason == "no item has two repeats" for e in audits.repeat_consistency(np.ones((3, 1)), np.arange(3)))
+
+
+def test_perturbation_shares_worked_by_hand() -> None:
+    before, after = np.array([3.0, 3.0, 2.0, NAN]), np.array([1.0, 3.0, 3.0, 1.0])
+    found = {e.variant: e.value for e in audits.perturbation(before, after, np.arange(4))}
+    assert found == pytest.approx({"fall": 1 / 3, "stay": 1 / 3, "rise": 1 / 3, "shift": -1 / 3})
+
+
+def test_verbosity_matches_statsmodels_with_language_dummies_and_hc3() -> None:
+    import statsmodels.api as sm
+
+    rng = np.random.default_rng(20)
+    language = rng.integers(0, 3, 120)
+    length = np.exp(rng.normal(5 + language, 0.5))
+    error = 0.3 * np.log2(length) + language + rng.normal(size=120) * np.log(length)
+    design = np.column_stack([np.log2(length), *(language == k for k in range(3))]).astype(float)
+    oracle = sm.OLS(error, design).fit(cov_type="HC3")
+    found = audits.verbosity(error, length, language)
+    assert found.value == pytest.approx(oracle.params[0])
+    assert found.se == pytest.approx(oracle.bse[0])
+
+
+def test_verbosity_without_differences_in_length_is_undefined() -> None:
+    assert audits.verbosity(np.arange(5.0), np.full(5, 100.0), np.zeros(5)).value is None
+
+
+def preferring(effect: float, seed: int = 21) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    own = np.zeros((300, 3), dtype=bool)
+    own[np.arange(300), rng.integers(0, 3, 300)] = True
+    quality, lenience = rng.normal(size=(300, 1)), np.array([0.0, 1.0, -1.0])
+    return quality + lenience + effect * own + rng.normal(0, 0.3, (300, 3)), own
+
+
+def test_self_preference_is_found_beside_lenience_and_quality() -> None:
+    found = audits.self_preference(*preferring(0.5), np.arange(300))
+    assert found.low < 0.5 < found.high
+    none = audits.self_preference(*preferring(0.0), np.arange(300))
+    assert none.low < 0 < none.high
+
+
+def test_self_preference_matches_statsmodels_two_way_dummies_with_missing_scores() -> None:
+    import statsmodels.api as sm
+
+    scores, own = preferring(0.5)
+    scores, own = scores[:40], own[:40]
+    scores[::5, 1] = NAN
+    item, judge = np.nonzero(~np.isnan(scores))
+    design = np.column_stack([own[item, judge], *(item == i for i in range(40)), judge == 1, judge == 2]).astype(float)
+    oracle = sm.OLS(scores[item, judge], design).fit()
+    assert audits.self_preference(scores, own, np.arange(40)).value == pytest.approx(oracle.params[0], abs=1e-9)
+
+
+def test_one_judge_has_no_self_preference() -> None:
+    assert audits.self_preference(np.ones((5, 1)), np.ones((5, 1), bool), np.arange(5)).reason
+
+
+def test_scale_use_worked_by_hand() -> None:
+    scores = np.array([3.0, 3.0, 0.0, 1.0, 9.0, NAN])
+    found = {e.variant: e.value for e in audits.scale_use(scores, np.arange(4.0), np.array([3.0, 1.0]))}
+    assert found["top"] == 0.5
+    assert found["middle"] == 0.25
+    assert found["out_of_range"] == 0.2
+    assert found["panel_top"] == 0.5
+
+
+def test_wilson_interval_matches_statsmodels() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    found = audits.unreadable(3, 80)
+    assert (found.low, found.high) == pytest.approx(proportion_confint(3, 80, method="wilson"))
+    assert audits.unreadable(0, 0).value is None
+
+
+def test_conditions_compare_with_the_first() -> None:
+    scores = np.array([[1.0, 2.0], [2.0, 2.0], [NAN, 1.0]])
+    found = {(e.statistic, e.variant): e.value for e in audits.conditions(scores, ["a", "b"], np.ones(3), np.arange(3))}
+    assert found == {
+        ("condition_mae", "a"): 0.5,
+        ("condition_mae", "b"): pytest.approx(2 / 3),
+        ("condition_shift", "b"): 0.5,
+    }
+
+
+def test_few_shot_examples_are_at_most_two_a_class() -> None:
+    labels = np.array([0, 0, 0, 1, NAN, 2, 2])
+    chosen = audits.few_shot_examples(labels, np.random.default_rng(0))
+    assert sorted(labels[chosen]) == [0, 0, 1, 2, 2]
