@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.formats.mapping import Mapping
@@ -68,6 +68,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 said = st.dictionaries(words, words, max_size=3)
 
 
+@settings(deadline=None)
 @given(
     st.builds(
         Mapping,

@@ -4,7 +4,7 @@ import json
 from textwrap import dedent
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.formats.problems import FormatError
@@ -216,6 +216,7 @@ def test_what_is_no_document_is_refused(text: str, line: int | None) -> None:
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1).filter(str.strip)
 
 
+@settings(deadline=None)
 @given(words, words, st.lists(words, min_size=1, max_size=2), st.sampled_from([0, 1, 0.5]))
 def test_any_words_survive(name: str, anchor: str, lines: list[str], value: float) -> None:
     document = RubricDocument(
