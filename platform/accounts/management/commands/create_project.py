@@ -1,0 +1,29 @@
+"""`panelbench create_project`: a project with its lead, from the command line."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts import people
+from accounts.models import User
+from accounts.refusals import Refused
+
+
+class Command(BaseCommand):
+    help = "Start a project led by an existing account."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--lead", required=True, metavar="EMAIL")
+        parser.add_argument("--slug", default="", help="the project's address; made from its name by default")
+
+    def handle(self, *, name: str, lead: str, slug: str, **options: Any) -> None:
+        founder = User.objects.filter(email=lead.lower()).first()
+        if founder is None:
+            raise CommandError(f"There is no account for {lead}. Make one: panelbench create_user {lead}")
+        try:
+            project = people.found_project(name=name, slug=slug, founder=founder)
+        except Refused as refused:
+            raise CommandError(refused.sentence) from None
+        self.stdout.write(f"Started the project {project.slug}.")

@@ -1,0 +1,192 @@
+"""The demo project: made once by the product's own verbs, as its people would have made it."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.conf import settings
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+
+from accounts import people
+from accounts.models import Membership, Project, Role, User
+from annotation import allocation, campaigns, desk, intake, panels, rubrics
+from annotation.answers import Answer
+from annotation.formats.guessing import guess
+from annotation.formats.items import ItemRow, parse_items
+from annotation.formats.reading import peek
+from annotation.formats.rubric import parse_rubric
+from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
+from judging import judges, runs, tasks
+from judging.models import JudgeRun
+
+CONTENT = Path(__file__).parent / "content"
+SLUG = "demo"
+PASSWORD = "panelbench demo"  # noqa: S105 (printed to whoever starts the demo; the instance listens on this machine)
+DEFAULT_MODEL = "gpt-5-mini"
+Answers = dict[str, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Somebody to try the demo as."""
+
+    role: str
+    email: str
+
+
+def load() -> list[Login]:
+    """Make what of the demo is not there yet; returns whom to sign in as."""
+    cast = _document("panel.yaml")
+    project = Project.objects.filter(slug=SLUG).first()
+    if project is None:
+        with transaction.atomic():
+            project = _found(cast)
+    _judge(project)
+    return _logins(cast)
+
+
+def _document(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((CONTENT / name).read_text("utf-8")))
+
+
+def _found(cast: dict[str, Any]) -> Project:
+    lead, researcher = _person(cast["lead"]), _person(cast["researcher"])
+    project = people.found_project(
+        name="Customer support in five languages",
+        slug=SLUG,
+        founder=lead,
+        description="Demo: 45 short dialogues, three per scenario and language, rated by panels of three and two judges.",
+    )
+    Membership.objects.create(project=project, user=researcher, role=Role.RESEARCHER)
+    campaign = _campaign(project, researcher)
+    given = _ratings()
+    for panel in cast["panels"]:
+        _rate(_duty(campaign, panel, lead), given)
+    return project
+
+
+def _person(entry: dict[str, Any]) -> User:
+    told = {key: entry[key] for key in ("email", "name", "languages", "ui_language")}
+    return User.objects.create(password=_hashed(), **told)
+
+
+@cache
+def _hashed() -> str:
+    """One hash for the whole cast: hashing is slow on purpose, and the password is no secret."""
+    return make_password(PASSWORD)
+
+
+def _campaign(project: Project, researcher: User) -> Campaign:
+    dataset = intake.store(
+        project=project, name="Support dialogues", items=_items(), actor=researcher, licence="Apache-2.0"
+    )
+    return campaigns.open_campaign(
+        project=project, name="Round 1", dataset=dataset, rubric_version=_rubric(project, researcher), actor=researcher
+    )
+
+
+def _items() -> Iterator[ItemRow]:
+    files = [(path.name, path.read_bytes()) for path in sorted(CONTENT.glob("dialogues.*.jsonl"))]
+    parsed = parse_items(files, guess("dataset", peek(*files[0]).columns))
+    if parsed.problems:
+        raise intake.FileRefused(parsed.problems)
+    yield from parsed.items
+
+
+def _rubric(project: Project, researcher: User) -> RubricVersion:
+    parsed = parse_rubric("rubric.yaml", (CONTENT / "rubric.yaml").read_bytes())
+    if parsed.document is None:
+        raise intake.FileRefused(parsed.problems)
+    draft = rubrics.draft(project=project, document=parsed.document, actor=researcher)
+    return rubrics.publish(version=draft, actor=researcher)
+
+
+def _duty(campaign: Campaign, entry: dict[str, Any], lead: User) -> Duty:
+    panel = panels.create(project=campaign.project, name=entry["name"], language=entry["language"], actor=lead)
+    for seat in entry["seats"]:
+        _seat(panel, seat, lead)
+    return allocation.allocate(campaign=campaign, panel=panel, overlap=len(entry["seats"]), seed=1, actor=lead)
+
+
+def _seat(panel: Panel, entry: dict[str, Any], lead: User) -> None:
+    user = _person(entry)
+    Membership.objects.create(project=panel.project, user=user, role=Role.ANNOTATOR)
+    annotator = Annotator.objects.create(project=panel.project, user=user, pseudonym=entry["pseudonym"])
+    panels.seat(panel=panel, annotator=annotator, actor=lead)
+
+
+def _ratings() -> dict[tuple[str, str], Answers]:
+    """The panel's answers by annotator and item."""
+    given: dict[tuple[str, str], Answers] = defaultdict(dict)
+    with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            given[row["rater"], row["item"]][row["criterion"]] = _answer(row)
+    return given
+
+
+def _answer(row: dict[str, str]) -> Answer:
+    if row["score"] == "N/A":
+        return Answer(status="na", rationale=row["rationale"])
+    return Answer(score=float(row["score"]), rationale=row["rationale"])
+
+
+def _rate(duty: Duty, given: dict[tuple[str, str], Answers]) -> None:
+    """Each annotator works at the desk until only what the demo leaves to its reader is open."""
+    for annotator in duty.panel.annotators.order_by("pseudonym"):
+        while (assignment := desk.take(duty=duty, annotator=annotator)) is not None:
+            seen = Skip.objects.filter(duty=duty, annotator=annotator, item=assignment.item).exists()
+            answers = given.get((annotator.pseudonym, assignment.item.external_id))
+            if answers is None or assignment.key is None:
+                desk.skip(assignment=assignment, reason=Skip.Reason.OTHER)
+            else:
+                desk.submit(assignment=assignment, key=assignment.key, answers=answers, seconds=60)
+            if seen:
+                break
+        Skip.objects.filter(duty=duty, annotator=annotator).delete()
+
+
+# --- judges ---------------------------------------------------------------------------------------------------------
+def _judge(project: Project) -> None:
+    """Declare the demo's judges on the provider there is and start what was not run yet."""
+    campaign = Campaign.objects.filter(project=project).order_by("pk").first()
+    if campaign is None:
+        return
+    for entry in _judges():
+        judge = judges.declare(project=project, **entry)
+        if not JudgeRun.objects.filter(judge=judge, dataset=campaign.dataset).exists():
+            run = runs.start(judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version)
+            tasks.enqueue(run.pk)
+
+
+def _judges() -> list[dict[str, Any]]:
+    """The two simulated judges, or the same two prompts put to the first real provider that is declared."""
+    entries = _document("judges.yaml")["judges"]
+    real = next((each for each in settings.PROVIDERS.values() if not each.simulated), None)
+    if real is None:
+        return entries if "simulated" in settings.PROVIDERS else []
+    model = real.models[0] if real.models else DEFAULT_MODEL
+    return [
+        {
+            "name": f"{model}, {entry['variant']['grouping']} prompt",
+            "provider": real.name,
+            "model": model,
+            "parameters": {},
+            "variant": entry["variant"],
+        }
+        for entry in entries
+    ]
+
+
+def _logins(cast: dict[str, Any]) -> list[Login]:
+    annotators = [
+        Login(f"annotator, {panel['name']}, 3 dialogues to score", panel["seats"][0]["email"]) for panel in cast["panels"]
+    ]
+    return [Login("lead", cast["lead"]["email"]), Login("researcher", cast["researcher"]["email"]), *annotators]

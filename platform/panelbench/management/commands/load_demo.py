@@ -1,0 +1,17 @@
+"""`panelbench load_demo`: the demo project, once; says whom to sign in as."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from panelbench.demo import loading
+
+
+class Command(BaseCommand):
+    help = "Load the demo project (once) and start its judges on the provider that is declared."
+
+    def handle(self, **options: Any) -> None:
+        logins = loading.load()
+        self.stdout.write(f"Sign in with the password: {loading.PASSWORD}")
+        for login in logins:
+            self.stdout.write(f"  {login.email:<32} {login.role}")
