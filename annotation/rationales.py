@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Scripts that put no spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. About two letters make a word there.
 _UNSPACED_LETTER = re.compile(
@@ -15,8 +16,13 @@ _SPACED_WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
 def count_words(text: str) -> int:
     """Words between spaces or punctuation; in scripts without spaces, half the letters, rounded up."""
     unspaced = len(_UNSPACED_LETTER.findall(text))
-    spaced = _SPACED_WORD.findall(_UNSPACED_LETTER.sub(" ", text))
+    spaced = _SPACED_WORD.findall(_UNSPACED_LETTER.sub(" ", _bare(text)))
     return len(spaced) + -(-unspaced // 2)
+
+
+def _bare(text: str) -> str:
+    """Without vowel signs, accents and joiners: they are part of the word they stand in, and no letters to `re`."""
+    return "".join(char for char in text if unicodedata.category(char) not in ("Mn", "Mc", "Me", "Cf"))
 
 
 def words_needed(*, rule: str, minimum: int, score: float | None, best: float | None) -> int:

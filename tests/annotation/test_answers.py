@@ -119,6 +119,8 @@ def test_a_rationale_has_an_end() -> None:
         ("とても良い 5", 4),  # five letters make three words, and one number
         ("ภาษาไทย", 4),  # seven letters
         ("好 well done", 3),
+        ("हिन्दी शब्द", 2),  # vowel signs belong to their word
+        ("می\u200cخواهم بروم", 2),  # and so does the joiner inside one
     ],
 )
 def test_words_are_counted_in_scripts_with_and_without_spaces(text: str, words: int) -> None:
