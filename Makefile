@@ -14,7 +14,7 @@ help:
 	@echo "make check   style, types, layers, templates, migrations"
 	@echo "make format  put the code into its style"
 	@echo "make lock    pin every package anew"
-	@echo "make bench   the measurements of bench/"
+	@echo "make bench   one measurement of bench/, by NAME"
 	@echo "make clean   remove the environment and the caches (the data in .panelbench stays)"
 
 demo: $(VENV)/base.stamp
@@ -48,7 +48,8 @@ lock: $(VENV)/dev.stamp
 	$(LOCK) -c requirements/base.txt pyproject.toml --group build --group dev -o requirements/dev.txt
 
 bench: $(VENV)/dev.stamp
-	$(BIN)/python -m bench $(ARGS)
+	@test -n "$(NAME)" || { echo "make bench NAME=submit, or another of:"; grep -l __main__ bench/*.py; exit 1; }
+	$(BIN)/python -m bench.$(NAME) $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -84,7 +84,7 @@ def _demo_programs() -> list[Program]:
     port = _free_port()
     declared = {"name": "simulated", "base_url": f"http://127.0.0.1:{port}/v1", "simulated": True}
     os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
-    return [Program(name="provider", function=programs.provider, arguments=("--port", str(port))), loading]
+    return [Program(name="provider", function=programs.quiet_provider, arguments=(port,)), loading]
 
 
 def _prepare(data_dir: Path) -> None:

@@ -67,6 +67,12 @@ def provider(*arguments: str) -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])  # noqa: S606
 
 
+def quiet_provider(port: int) -> NoReturn:
+    """The same, for the demo: nobody there needs the address that it prints."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    provider("--port", str(port))
+
+
 def _celery(*arguments: str) -> None:
     from panelbench.celery import app
 
