@@ -1,0 +1,181 @@
+"""Every address of the product, who may reach it, and a project full of things that must not be seen by others.
+
+A new route needs nothing here as long as it lies under a project and is for leads and researchers. Any other is named
+in ALLOWED below, or the matrix fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from accounts import invitations, tokens
+from analytics.models import Snapshot
+from accounts.models import Membership, Role, Scope
+from annotation import desk
+from annotation.answers import Answer
+from annotation.models import Intake, Skip
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+
+from tests.annotation import scene
+from tests.cast import Cast, person
+
+SIGHTED = {"aino", "boris"}
+LEAD = {"aino"}
+MEMBERS = {"aino", "boris", "maarika", "layla"}
+PEOPLE = {"aino", "boris", "maarika", "layla", "zoltan"}
+EVERYONE = PEOPLE | {"nobody"}
+HOLDER = {"maarika"}
+
+# Routes that are not simply "below a project, for its leads and researchers".
+ALLOWED: dict[str, set[str]] = {
+    **dict.fromkeys(("healthz", "join", "set_language", "schema", "api_docs"), EVERYONE),
+    **dict.fromkeys(("home", "project_new", "me", "profile", "tokens", "desk", "desk_leave"), PEOPLE),
+    **dict.fromkeys(("api_me", "api_projects"), PEOPLE),
+    **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
+    **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
+    **dict.fromkeys(("panel_seat", "panel_unseat", "api_seat"), LEAD),
+    "token_revoke": HOLDER,
+    **dict.fromkeys(("desk_duty", "api_desk_take"), HOLDER),
+    **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
+    "api_desk_submit": HOLDER,
+}
+# Django's and allauth's own account pages show their reader's own account and nothing else.
+OTHERS_ROUTES = ("account/",)
+
+GENERATOR = "generator-nobody-may-see"
+JUDGE = "Judge Nobody May See"
+REMARK = "what another annotator wrote"
+HIDDEN = (GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One address with the names of its parts."""
+
+    pattern: str
+    name: str
+    parts: tuple[str, ...]
+
+    @property
+    def allowed(self) -> set[str]:
+        """Who may reach it."""
+        if self.name not in ALLOWED:
+            assert "<slug:project>" in self.pattern, f"say in tests/access.py who may reach {self.pattern}"
+        return ALLOWED.get(self.name, SIGHTED)
+
+
+def routes() -> list[Route]:
+    """Every route of our own."""
+    found = [Route(pattern, str(each.name), tuple(each.pattern.converters)) for pattern, each in _walk(get_resolver())]
+    return [route for route in found if not route.pattern.startswith(OTHERS_ROUTES)]
+
+
+def _walk(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for each in resolver.url_patterns:
+        pattern = prefix + str(each.pattern)
+        if isinstance(each, URLResolver):
+            yield from _walk(each, pattern)
+        else:
+            yield pattern, each
+
+
+def furnish(cast: Cast) -> dict[str, Any]:
+    """Fill Kassa with one of everything; returns what stands for each part of an address."""
+    items = [
+        scene.make.item(
+            number, generator=GENERATOR, scenario="scenario-nobody-may-see", attributes={"x": "attribute-nobody-may-see"},
+            external_id=f"{GENERATOR}/{number}",
+        )
+        for number in (1, 2)
+    ]
+    other = person("Other")
+    Membership.objects.create(project=cast.kassa, user=other, role=Role.ANNOTATOR)
+    duty = scene.duty(cast, items=items, overlap=2, seated=[other])
+    theirs = scene.taken(cast, duty, other)
+    answers = {"fluency": Answer(score=1, rationale=REMARK), "coherence": Answer(score=0, rationale=REMARK)}
+    desk.submit(assignment=theirs, key=theirs.key, answers=answers, seconds=5)
+    mine = scene.taken(cast, duty)
+    Skip.objects.create(duty=duty, item=theirs.item, annotator=theirs.annotator, reason=Skip.Reason.OTHER, note=REMARK)
+    invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
+    token, _secret = tokens.issue(user=cast.maarika, name="mine", scope=Scope.READ)
+    campaign = duty.campaign
+    version = campaign.rubric_version
+    return {
+        "project": cast.kassa.slug,
+        "secret": secret,
+        "member": Membership.objects.get(project=cast.kassa, user=cast.layla).pk,
+        "invitation": invitation.pk,
+        "token": token.pk,
+        "duty": duty.pk,
+        "key": mine.key,
+        "campaign": campaign.pk,
+        "panel": duty.panel_id,
+        "seat": duty.panel.seats.order_by("pk").first().pk,
+        "dataset": campaign.dataset_id,
+        "item": theirs.item_id,
+        "intake": Intake.objects.create(project=cast.kassa, kind="dataset").pk,
+        "rubric": version.rubric_id,
+        "version": version.pk,
+        "snapshot": _snapshot(campaign).pk,
+        **_judged(cast, campaign),
+    }
+
+
+def _snapshot(campaign: Any) -> Snapshot:
+    return Snapshot.objects.create(
+        campaign=campaign, revision="1", settings_digest="s", inputs_digest="i", seed=0, content={}, seconds=0
+    )
+
+
+def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
+    judge = Judge.objects.create(
+        project=cast.kassa, name=JUDGE, provider="gone", model="m", digest="d", variant={"grouping": "compound"}
+    )
+    run = JudgeRun.objects.create(
+        project=cast.kassa, judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version
+    )
+    item, criterion = campaign.dataset.items.first(), campaign.rubric_version.criteria.first()
+    call = Call.objects.create(run=run, item=item, state=Call.State.SETTLED)
+    attempt = Attempt.objects.create(call=call, number=1, outcome="replied", request={"messages": []}, reply={})
+    verdict = Verdict.objects.create(run=run, item=item, criterion=criterion, status="ok", score=1, attempt=attempt)
+    return {"judge": judge.pk, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a request came to, and all of its text."""
+
+    method: str
+    status: int
+    text: str
+    location: str
+
+    @property
+    def is_denied(self) -> bool:
+        """Refused, not there, or sent to sign in."""
+        return self.status in (401, 403, 404, 405) or self.location.startswith("/account/login/")
+
+
+def asked(client: Client, address: str) -> list[Answered]:
+    """The address by every method, each in a transaction that is rolled back."""
+    return [_ask(client, method, address) for method in ("get", "post", "put", "patch", "delete")]
+
+
+def _ask(client: Client, method: str, address: str) -> Answered:
+    with transaction.atomic():
+        is_form = method == "get" or (method == "post" and not address.startswith("/api/"))
+        options = {} if is_form else {"content_type": "application/json", "data": "{}"}
+        answer = getattr(client, method)(address, **options)
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        transaction.set_rollback(True)
+    return Answered(method, answer.status_code, content.decode("utf-8", "replace"), answer.headers.get("Location", ""))
+
+
+def anonymous() -> Client:
+    """A browser in which nobody is signed in."""
+    return Client()

@@ -1,0 +1,77 @@
+"""Every route x every role x another project: reached, or refused; and what an annotator must never be able to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests import access
+from tests.access import Route, asked
+from tests.cast import Cast
+
+ROUTES = access.routes()
+
+
+@pytest.fixture
+def parts(cast: Cast) -> dict[str, Any]:
+    return access.furnish(cast)
+
+
+def address(route: Route, parts: dict[str, Any]) -> str:
+    unknown = set(route.parts) - set(parts)
+    assert not unknown, f"tests/access.py:furnish does not know what {unknown} in {route.pattern} stands for"
+    return reverse(route.name, kwargs={part: parts[part] for part in route.parts})
+
+
+def client(cast: Cast, who: str) -> Client:
+    return access.anonymous() if who == "nobody" else cast.client(who)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_a_route_is_reached_by_those_who_may_and_refused_to_all_others(
+    cast: Cast, parts: dict[str, Any], route: Route
+) -> None:
+    there = address(route, parts)
+    for who in sorted(access.EVERYONE):
+        answers = asked(client(cast, who), there)
+        broken = [answer for answer in answers if answer.status >= 500 and answer.status != 503]
+        assert not broken, f"{who}: {broken}"
+        reached = [answer.method for answer in answers if not answer.is_denied]
+        assert bool(reached) == (who in route.allowed), f"{who} at {there}: {[(a.method, a.status) for a in answers]}"
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if set(route.parts) - {"project"}], ids=lambda route: route.name
+)
+def test_no_route_reaches_into_another_project(cast: Cast, parts: dict[str, Any], route: Route) -> None:
+    if route.name == "join":
+        pytest.skip("an invitation is for whoever holds its link")
+    there = address(route, {**parts, "project": cast.teine.slug})
+    answers = asked(cast.client("zoltan"), there)
+    assert all(answer.is_denied for answer in answers), [(answer.method, answer.status) for answer in answers]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_an_annotator_reads_no_generator_no_judge_and_nobody_elses_ratings(
+    cast: Cast, parts: dict[str, Any], route: Route
+) -> None:
+    there = address(route, parts)
+    for who in ("maarika", "layla"):
+        for answer in asked(cast.client(who), there):
+            seen = [secret for secret in access.HIDDEN if secret in answer.text]
+            assert not seen, f"{who} reads {seen} at {answer.method} {there}"
+
+
+def test_the_desk_shows_the_dialogue_it_must_not_say_who_wrote(cast: Cast, parts: dict[str, Any]) -> None:
+    page = cast.client("maarika").get(f"/desk/at/{parts['key']}/")
+    assert "Minu pakk number" in page.content.decode()
+
+
+def test_a_removed_member_reaches_nothing(cast: Cast, parts: dict[str, Any]) -> None:
+    browser = cast.client("maarika")
+    cast.maarika.memberships.all().delete()
+    assert browser.get(f"/desk/at/{parts['key']}/").status_code == 404
+    assert browser.post(f"/desk/at/{parts['key']}/submit/", {"key": parts["key"]}).status_code in (403, 404)
