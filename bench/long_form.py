@@ -50,17 +50,10 @@ def hanna_flags(path: Path) -> pd.DataFrame:
 
 
 def hanna_stories(path: Path) -> pd.DataFrame:
-    """11 systems x 96 prompts; each cell is a list over prompts. Humans are slots, judges carry their prompt's number."""
+    """11 systems x 96 prompts, a list in each cell. Humans are slots, judges carry their prompt's number."""
     study = pd.read_csv(path)
     systems = study.columns[0]
-    names = {
-        "RE": "Relevance",
-        "CH": "Coherence",
-        "EM": "Empathy",
-        "SU": "Surprise",
-        "EG": "Engagement",
-        "CX": "Complexity",
-    }
+    criteria = ("RE", "CH", "EM", "SU", "EG", "CX")
     rows = []
     for column in study.columns:
         *who, last = column.split()

@@ -107,9 +107,9 @@ def _reason_without_contrast(scale: Scale, patterns: Patterns, figure: Figure) -
     if (rows.sum(axis=0) > 0).sum() > 1:
         return None
     if figure.statistic in ("gwet_ac", "brennan_prediger"):
-        if scale.q < 2:
-            return "the scale has a single point"
-        return None if scale.declared else "only one category is used and no scale is declared"
+        if not scale.declared:
+            return "only one category is used and no scale is declared"
+        return None if scale.q > 1 else "the scale has a single point"
     return "only one category is used: chance alone would agree always"
 
 
