@@ -21,6 +21,7 @@ from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import Figure, figures, inapplicable, values
 from analytics.stats.intervals import Interval, percentile
 from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
 from analytics.stats.scales import Scale
 from analytics.stats.tables import RatingsTable, cells
@@ -187,23 +188,20 @@ def panel_labels(meeting: Meeting, rule: str) -> Floats:
     rated = meeting.n_human > 0
     labels = np.full(len(rated), np.nan)
     if rule == "mode":
-        counts = _point_counts(meeting)
-        top = counts.max(axis=1, initial=0)
-        settled = rated & ((counts == top[:, None]).sum(axis=1) == 1)
-        labels[settled] = meeting.scale.values[counts[settled].argmax(axis=1)]
+        labels[rated] = settled(_point_counts(meeting)[rated], meeting.scale.values, "exclude")[0]
     else:
         summary = np.nanmedian if rule == "median" else np.nanmean
         labels[rated] = summary(meeting.humans[rated], axis=1)
     return labels
 
 
-def _point_counts(meeting: Meeting) -> Codes:
+def _point_counts(meeting: Meeting) -> NDArray[np.int64]:
     """(N, q) how many annotators gave each point."""
     item, rater = np.nonzero(~np.isnan(meeting.humans))
     q = meeting.scale.q
     flat = item * q + meeting.human_codes()[item, rater]
     counts = np.bincount(flat, minlength=len(meeting.humans) * q)
-    return counts.reshape(len(meeting.humans), q)
+    return counts.reshape(len(meeting.humans), q).astype(np.int64)
 
 
 def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 MOST_LABELS = 11
 """Scales with more points (0-100) get no figures label by label."""
+MOST_POINTS = 1001
+"""Beyond this many points scores are continuous: nothing is said about labels."""
 
 _NO_ORDER = "a nominal scale has no distances: only labels can be compared"
 _NO_LABELS = "an interval scale without declared points has no labels to compare"
@@ -110,13 +112,17 @@ def inapplicable(figure: Figure, scale: Scale) -> str | None:
     """Why a figure makes no sense on a scale, if so."""
     if not scale.has_order and figure in (*DISTANCES, *STEPS):
         return _NO_ORDER
-    has_labels = scale.declared or scale.level in ("nominal", "ordinal")
-    return _NO_LABELS if not has_labels and figure not in DISTANCES else None
+    if figure in DISTANCES:
+        return None
+    if scale.q > MOST_POINTS:
+        return f"the scores take {scale.q} values: figures on labels need a scale"
+    return None if scale.declared or scale.level in ("nominal", "ordinal") else _NO_LABELS
 
 
 def values(chosen: Sequence[Figure], x: Floats, y: Floats, w: Floats, scale: Scale) -> Floats:
     """All chosen figures of pairs (m,), (m,) under weights (b, m) -> (F, b), NaN where undefined."""
-    blocks = [_block(chosen, Pairs(x, y, rows, scale)) for rows in _blocks(w, scale.q**2)]
+    has_matrix = any(not inapplicable(figure, scale) for figure in chosen if figure not in DISTANCES)
+    blocks = [_block(chosen, Pairs(x, y, rows, scale)) for rows in _blocks(w, scale.q**2 if has_matrix else 1)]
     return np.concatenate(blocks, axis=1)
 
 

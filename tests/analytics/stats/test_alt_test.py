@@ -1,5 +1,9 @@
 """The alternative annotator test: worked by hand, and against the definition written out with loops."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,7 +13,7 @@ from analytics.stats import alt_test
 NAN = np.nan
 
 
-def written_out(judge, humans, score):
+def written_out(judge: Any, humans: Any, score: str) -> list[tuple[int, int, bool, bool]]:
     """The paper's indicators, one item, one annotator and one other rater at a time."""
     wins = []
     for j in range(humans.shape[1]):
@@ -26,7 +30,7 @@ def written_out(judge, humans, score):
 
 
 @pytest.mark.parametrize("score", ["accuracy", "rmse"])
-def test_indicators_follow_the_definition_with_missing_scores(score):
+def test_indicators_follow_the_definition_with_missing_scores(score: str) -> None:
     rng = np.random.default_rng(4)
     humans = rng.integers(0, 4, (80, 5)).astype(float)
     humans[rng.random(humans.shape) < 0.5] = NAN
@@ -38,7 +42,7 @@ def test_indicators_follow_the_definition_with_missing_scores(score):
     assert np.isfinite(w_f).sum() == len(expected)
 
 
-def test_three_items_worked_by_hand():
+def test_three_items_worked_by_hand() -> None:
     # Item 1: judge 2 = the others of annotator A (2, 2), A says 1: the judge wins. Item 2: both match: a tie counts
     # for both. Item 3: A matches one of two others, the judge none: A wins.
     judge = np.array([2.0, 3.0, 0.0])
@@ -48,7 +52,7 @@ def test_three_items_worked_by_hand():
     assert w_h[:, 0].tolist() == [0, 1, 1]
 
 
-def test_p_is_the_one_sided_t_test_and_wilcoxon_for_few_items():
+def test_p_is_the_one_sided_t_test_and_wilcoxon_for_few_items() -> None:
     rng = np.random.default_rng(5)
     many, few = rng.choice([-1.0, 0.0, 1.0], 60), rng.choice([-1.0, 0.0, 1.0], 20)
     t = (many.mean() - 0.15) / (many.std(ddof=1) / np.sqrt(60))
@@ -57,11 +61,11 @@ def test_p_is_the_one_sided_t_test_and_wilcoxon_for_few_items():
 
 
 @pytest.mark.parametrize(("constant", "p"), [(0.0, 0.0), (-1.0, 0.0), (1.0, 1.0)])
-def test_a_constant_difference_is_decided_without_a_variance(constant, p):
+def test_a_constant_difference_is_decided_without_a_variance(constant: float, p: float) -> None:
     assert alt_test.p_value(np.full(40, constant), 0.1) == p
 
 
-def test_a_judge_that_copies_the_consensus_passes_and_a_random_one_does_not():
+def test_a_judge_that_copies_the_consensus_passes_and_a_random_one_does_not() -> None:
     rng = np.random.default_rng(6)
     truth = rng.integers(0, 5, 200).astype(float)
     humans = np.where(rng.random((200, 3)) < 0.7, truth[:, None], rng.integers(0, 5, (200, 3)))
@@ -73,7 +77,7 @@ def test_a_judge_that_copies_the_consensus_passes_and_a_random_one_does_not():
     assert good.rho > 0.8 > bad.rho
 
 
-def test_an_annotator_with_few_items_is_listed_but_stays_outside():
+def test_an_annotator_with_few_items_is_listed_but_stays_outside() -> None:
     rng = np.random.default_rng(7)
     humans = rng.integers(0, 3, (100, 3)).astype(float)
     humans[10:, 2] = NAN
@@ -84,7 +88,7 @@ def test_an_annotator_with_few_items_is_listed_but_stays_outside():
     assert result.rho == pytest.approx(np.mean([c.judge_wins for c in result.comparisons[:2]]))
 
 
-def test_nobody_with_enough_items_is_undefined_and_min_items_can_be_lowered():
+def test_nobody_with_enough_items_is_undefined_and_min_items_can_be_lowered() -> None:
     judge, humans = np.array([1.0, 2.0, 2.0]), np.array([[1.0, 1.0], [2.0, 1.0], [2.0, NAN]])
     assert alt_test.run(judge, humans, ["a", "b"]).omega is None
     assert "30 items" in alt_test.run(judge, humans, ["a", "b"]).reason

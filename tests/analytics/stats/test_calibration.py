@@ -1,32 +1,38 @@
 """The judge against the panel: worked by hand, against scikit-learn and scipy, and the edge rulings."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn import metrics
 
 from analytics.stats import calibration, tables
+from analytics.stats.estimate import Estimate
 from analytics.stats.meeting import meet
 from analytics.stats.scales import scale_of
+from analytics.stats.tables import RatingsTable
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
 NAN = np.nan
 
 
-def figures_of(table, **options):
+def figures_of(table: RatingsTable, **options: Any) -> dict[tuple[str, str | None], Estimate]:
     """{(statistic, variant): estimate} of a table with one cell."""
     cells = calibration.report(table, judge="gpt", **({"bootstrap": 0} | options))
     return {(c.estimate.statistic, c.estimate.variant): c.estimate for c in cells}
 
 
-def noisy(n=150, seed=8):
+def noisy(n: int = 150, seed: int = 8) -> tuple[calibration.Floats, calibration.Floats]:
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 4, n)
     humans = np.where(rng.random((n, 3)) < 0.7, truth[:, None], rng.integers(0, 4, (n, 3))).astype(float)
     return humans, np.where(rng.random(n) < 0.6, truth, rng.integers(0, 4, n)).astype(float)
 
 
-def test_four_items_worked_by_hand():
+def test_four_items_worked_by_hand() -> None:
     # Modes 2, 0, tie, 3; judge 1.5, 0, 2, 5 (beyond the scale). Two items stay: errors -.5 and 0.
     table = panel_table([[2, 2, 1], [0, 0, 3], [0, 1, NAN], [3, 3, 3]], [1.5, 0, 2, 5])
     found = figures_of(table)
@@ -39,7 +45,7 @@ def test_four_items_worked_by_hand():
     assert (found["mae", None].n_items, found["mae", None].n_ratings, found["mae", None].n_missing) == (2, 6, 2)
 
 
-def test_figures_match_scikit_learn_and_scipy():
+def test_figures_match_scikit_learn_and_scipy() -> None:
     humans, judge = noisy()
     table = panel_table(humans, judge)
     meeting = meet(next(tables.cells(table)), "gpt")
@@ -57,20 +63,20 @@ def test_figures_match_scikit_learn_and_scipy():
     assert found["pearson", None].value == pytest.approx(stats.pearsonr(x, y).statistic)
 
 
-def test_the_mean_is_the_default_reference_of_an_interval_scale():
+def test_the_mean_is_the_default_reference_of_an_interval_scale() -> None:
     table = panel_table([[10, 20], [30, 50], [0, 100]], [15, 30, 60], scale=scale_of([0, 100], "interval"))
     (first, *_) = calibration.report(table, judge="gpt", bootstrap=0)
     assert first.reference == "mean"
     assert first.estimate.value == pytest.approx((0 + 10 + 10) / 3)
 
 
-def test_each_averages_over_annotators():
+def test_each_averages_over_annotators() -> None:
     # Against h1 (0, 1): errors 0, 1; against h2 (2, NaN): error 2. MAE (.5 + 2) / 2.
     table = panel_table([[0, 2], [1, NAN]], [0, 2])
     assert figures_of(table, reference="each")["mae", None].value == 1.25
 
 
-def test_intervals_hold_the_value_and_repeat_with_the_seed():
+def test_intervals_hold_the_value_and_repeat_with_the_seed() -> None:
     table = panel_table(*noisy())
     first, second = (figures_of(table, bootstrap=300) for _ in range(2))
     assert first == second
@@ -80,7 +86,7 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed():
             assert (estimate.confidence, estimate.method) == (0.95, "bootstrap percentile")
 
 
-def test_clusters_are_resampled_whole():
+def test_clusters_are_resampled_whole() -> None:
     # Every item copied ten times into one cluster: the interval must be that of the 40 originals, not of 400 items.
     humans, judge = noisy(40)
     alone = figures_of(panel_table(humans, judge), bootstrap=2000)["mae", None]
@@ -92,7 +98,7 @@ def test_clusters_are_resampled_whole():
     assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.15)
 
 
-def test_a_constant_judge_has_errors_but_no_correlation():
+def test_a_constant_judge_has_errors_but_no_correlation() -> None:
     found = figures_of(panel_table([[0, 0], [1, 1], [3, 3]], [1, 1, 1]))
     assert found["mae", None].value == 1
     for name in ("pearson", "spearman", "kendall_tau_b"):
@@ -101,13 +107,13 @@ def test_a_constant_judge_has_errors_but_no_correlation():
     assert found["precision", "0"].reason == "the judge never gives this label"
 
 
-def test_one_label_only_leaves_kappa_undefined():
+def test_one_label_only_leaves_kappa_undefined() -> None:
     found = figures_of(panel_table([[2, 2], [2, 2]], [2, 2]))
     assert found["cohen_kappa", "linear"].reason == "only one label is used"
     assert found["accuracy", None].value == 1
 
 
-def test_text_labels_have_figures_of_labels_only():
+def test_text_labels_have_figures_of_labels_only() -> None:
     table = panel_table([["yes", "yes"], ["no", "no"], ["no", "no"]], ["yes", "no", "yes"], scale=None)
     found = figures_of(table)
     assert found["accuracy", None].value == pytest.approx(2 / 3)
@@ -116,7 +122,7 @@ def test_text_labels_have_figures_of_labels_only():
     assert "nominal" in found["cohen_kappa", "linear"].reason
 
 
-def test_a_judge_that_scored_nothing_in_a_cell_is_said():
+def test_a_judge_that_scored_nothing_in_a_cell_is_said() -> None:
     table = panel_table([[1, 1], [2, 2]], [1, None], language=["et", "fi"])
     reasons = {
         c.cell["language"]: c.estimate.reason for c in calibration.report(table, judge="gpt", statistics=["mae"])
@@ -124,7 +130,7 @@ def test_a_judge_that_scored_nothing_in_a_cell_is_said():
     assert reasons == {"et": None, "fi": "the judge scored no item here"}
 
 
-def test_repeats_of_the_judge_count_once():
+def test_repeats_of_the_judge_count_once() -> None:
     table = panel_table([[1, 1]], [1])
     import pandas as pd
 
@@ -134,7 +140,7 @@ def test_repeats_of_the_judge_count_once():
     assert figures_of(both)["mae", None].value == 0
 
 
-def test_confusion_matrix_counts_reference_in_rows():
+def test_confusion_matrix_counts_reference_in_rows() -> None:
     table = panel_table([[0, 0], [0, 0], [3, 3]], [0, 1, 3])
     matrix = calibration.confusion_matrix(meet(next(tables.cells(table)), "gpt"), rule="mode")
     assert matrix.tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]

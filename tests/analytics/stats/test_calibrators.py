@@ -1,5 +1,7 @@
 """Calibrators: worked by hand, scikit-learn and statsmodels as oracles, useless ones found out."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -7,35 +9,35 @@ from sklearn.isotonic import IsotonicRegression
 from analytics.stats import calibrators
 
 
-def graded(n=200, seed=10):
+def graded(n: int = 200, seed: int = 10) -> tuple[calibrators.Floats, calibrators.Floats]:
     rng = np.random.default_rng(seed)
     f = rng.integers(0, 4, n).astype(float)
     return f, np.clip(f - 1 + rng.integers(0, 2, n), 0, 3).astype(float)
 
 
-def test_offset_removes_the_bias():
+def test_offset_removes_the_bias() -> None:
     assert calibrators.offset(np.array([1.0, 2.0]), np.array([2.0, 4.0]))(np.array([0.0])) == pytest.approx([1.5])
 
 
-def test_ridge_affine_worked_by_hand():
+def test_ridge_affine_worked_by_hand() -> None:
     # f = 0, 2 and y = 0, 2: S_fy = S_ff = 2, var f = 1: slope 2/3 around (1, 1).
     predict = calibrators.ridge_affine(np.array([0.0, 2.0]), np.array([0.0, 2.0]))
     assert predict(np.array([1.0, 4.0])) == pytest.approx([1, 3])
 
 
-def test_isotonic_matches_scikit_learn():
+def test_isotonic_matches_scikit_learn() -> None:
     f, y = graded()
     oracle = IsotonicRegression().fit(f, y).predict(np.arange(4.0))
     assert calibrators.isotonic(f, y)(np.arange(4.0)) == pytest.approx(oracle)
 
 
-def test_cell_means_shrink_and_fall_back():
+def test_cell_means_shrink_and_fall_back() -> None:
     # Overall mean 1; the cell f = 3 holds one label 3: (3 + 5) / 6; 2 was never seen.
     predict = calibrators.cell_means(np.array([0.0, 0.0, 3.0]), np.array([0.0, 0.0, 3.0]))
     assert predict(np.array([3.0, 2.0])) == pytest.approx([8 / 6, 1])
 
 
-def test_ordinal_logit_matches_statsmodels_up_to_its_weak_prior():
+def test_ordinal_logit_matches_statsmodels_up_to_its_weak_prior() -> None:
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
     rng = np.random.default_rng(11)
@@ -48,13 +50,13 @@ def test_ordinal_logit_matches_statsmodels_up_to_its_weak_prior():
 
 
 @pytest.mark.parametrize("name", calibrators.CALIBRATORS)
-def test_every_calibrator_survives_constant_scores_and_single_labels(name):
+def test_every_calibrator_survives_constant_scores_and_single_labels(name: str) -> None:
     fit = calibrators.CALIBRATORS[name]
     assert np.isfinite(fit(np.ones(5), np.array([0.0, 1.0, 2.0, 1.0, 1.0]))(np.array([1.0, 2.0]))).all()
     assert fit(np.arange(3.0), np.full(3, 2.0))(np.array([1.0])) == pytest.approx([2.0], abs=1.1)
 
 
-def test_cross_validation_finds_a_good_judge_useful_and_a_random_one_useless():
+def test_cross_validation_finds_a_good_judge_useful_and_a_random_one_useless() -> None:
     f, y = graded()
     rng = np.random.default_rng(12)
     good = calibrators.cross_validate("ridge_affine", f, y, np.arange(200), rng=rng)
@@ -64,7 +66,7 @@ def test_cross_validation_finds_a_good_judge_useful_and_a_random_one_useless():
     assert not noise.is_useful
 
 
-def test_folds_keep_clusters_whole_and_even():
+def test_folds_keep_clusters_whole_and_even() -> None:
     cluster = np.repeat(np.arange(23), 4)
     fold = calibrators.folds_by_cluster(cluster, folds=5, rng=np.random.default_rng(0))
     assert all(len(set(fold[cluster == c])) == 1 for c in range(23))
@@ -73,7 +75,7 @@ def test_folds_keep_clusters_whole_and_even():
         calibrators.folds_by_cluster(np.zeros(4), folds=5, rng=np.random.default_rng(0))
 
 
-def test_partial_pooling_trusts_a_language_as_its_labels_grow():
+def test_partial_pooling_trusts_a_language_as_its_labels_grow() -> None:
     # Language 0: 20 labels, judge right; language 1: 60 labels, judge one too high. A share of 20/40 and of 60/80.
     f = np.ones(80)
     language = np.repeat([0, 1], [20, 60])
@@ -84,5 +86,5 @@ def test_partial_pooling_trusts_a_language_as_its_labels_grow():
     assert predict(np.ones(3), np.array([0, 1, 2])) == pytest.approx(expected)
 
 
-def test_share_of_scores_outside_what_the_labels_saw():
+def test_share_of_scores_outside_what_the_labels_saw() -> None:
     assert calibrators.share_outside(np.array([1.0, 3.0]), np.array([0.0, 1.0, 2.0, 4.0])) == 0.5

@@ -1,5 +1,9 @@
 """A judge across languages: the same kappas as on the same numbers laid out by hand; juries; S1's printed table."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,14 +11,15 @@ from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as oracle
 
 from analytics.stats import consistency
+from analytics.stats.estimate import Estimate
 from analytics.stats.juries import verdicts
-from analytics.stats.tables import ratings_table
+from analytics.stats.tables import RatingsTable, ratings_table
 
 NAN = np.nan
 LANGUAGES = ("en", "et", "hi")
 
 
-def parallel(scores, judge="gpt", cluster=False):
+def parallel(scores: Any, judge: Any = "gpt", cluster: bool = False) -> RatingsTable:
     """A table of (N, 3) scores of one judge in three languages."""
     rows = [
         {"item": f"{k}-{i}" if cluster else f"s{i}", "cluster": f"s{i}", "language": language, "rater": judge,
@@ -28,37 +33,37 @@ SCORES = np.random.default_rng(17).integers(1, 4, (60, 3)).astype(float)
 SCORES[:, 1] = np.where(np.random.default_rng(18).random(60) < 0.7, SCORES[:, 0], SCORES[:, 1])
 
 
-def found(table, **options):
+def found(table: RatingsTable, **options: Any) -> dict[Any, Estimate]:
     rows = consistency.report(table, judge="gpt", **({"bootstrap": 0} | options))
     return {(r.estimate.statistic, r.estimate.variant, r.languages or r.language): r.estimate for r in rows}
 
 
 @pytest.mark.parametrize("cluster", [False, True])
-def test_languages_are_the_raters_whether_items_share_a_name_or_a_cluster(cluster):
+def test_languages_are_the_raters_whether_items_share_a_name_or_a_cluster(cluster: bool) -> None:
     kappa = found(parallel(SCORES, cluster=cluster))["fleiss_kappa", "unequal", None]
     assert kappa.value == pytest.approx(oracle(aggregate_raters(SCORES)[0]))
     assert (kappa.n_items, kappa.n_raters) == (60, 3)
 
 
-def test_each_language_meets_the_pivot_only():
+def test_each_language_meets_the_pivot_only() -> None:
     pairs = {key[2] for key in found(parallel(SCORES)) if key[0] == "cohen_kappa" and key[2]}
     assert pairs == {("en", "et"), ("en", "hi")}
 
 
-def test_shift_is_the_paired_difference_from_the_pivot():
+def test_shift_is_the_paired_difference_from_the_pivot() -> None:
     shift = found(parallel(SCORES))["language_shift", None, ("en", "hi")]
     assert shift.value == pytest.approx((SCORES[:, 2] - SCORES[:, 0]).mean())
     assert shift.low < shift.value < shift.high
 
 
-def test_every_judge_is_taken_in_turn_when_none_is_named():
+def test_every_judge_is_taken_in_turn_when_none_is_named() -> None:
     both = pd.concat([parallel(SCORES).frame, parallel(SCORES[::-1], "llama").frame])
     table = ratings_table(both[["item", "cluster", "language", "rater", "rater_kind", "score"]])
     rows = consistency.report(table, bootstrap=0, statistics=["fleiss_kappa"])
     assert {r.judge for r in rows} == {"gpt", "llama"}
 
 
-def test_a_majority_that_is_tied_gives_no_label():
+def test_a_majority_that_is_tied_gives_no_label() -> None:
     scores = np.array([[1, 1, 2], [1, 2, NAN], [NAN, NAN, NAN], [3, NAN, NAN]])
     assert verdicts(scores, "majority").tolist()[0::3] == [1, 3]
     assert np.isnan(verdicts(scores, "majority")[1:3]).all()
@@ -66,7 +71,7 @@ def test_a_majority_that_is_tied_gives_no_label():
     assert np.isnan(verdicts(scores, "mean")[2])
 
 
-def test_ensemble_gives_the_jury_the_least_consistent_judge_and_the_gain():
+def test_ensemble_gives_the_jury_the_least_consistent_judge_and_the_gain() -> None:
     rng = np.random.default_rng(19)
     truth = rng.integers(1, 4, (80, 1)).repeat(3, axis=1).astype(float)
     frames = [
@@ -87,6 +92,8 @@ def test_ensemble_gives_the_jury_the_least_consistent_judge_and_the_gain():
         ([92.64, 53.57, 92.42, 94.17, 85.88], [0.1307, 0.1463, 0.0775, 0.1327, 0.1691], -0.5),
     ],
 )
-def test_published_correlations_of_consistency_and_level(accuracy, kappa, printed):
+def test_published_correlations_of_consistency_and_level(
+    accuracy: list[float], kappa: list[float], printed: float
+) -> None:
     # S1, Tables 2 and 3, Yes/No on XQuAD, MGSM and WMT23: five judges.
     assert consistency.kappa_against_level(kappa, accuracy).value == pytest.approx(printed, abs=1e-9)

@@ -1,5 +1,7 @@
 """Prediction-powered means: worked by hand, the identities they reduce to, cluster effects, refusals."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -10,14 +12,14 @@ NAN = np.nan
 PPI_PY = (2.017675099639888, 1.8919614334449502, 2.143388765834826)
 
 
-def sample(n=100, rest=900, rho=0.8, seed=9):
+def sample(n: int = 100, rest: int = 900, rho: float = 0.8, seed: int = 9) -> Labelled:
     rng = np.random.default_rng(seed)
     f, noise = rng.normal(3, 1, n + rest), rng.normal(0, 1, n + rest)
     y = 2 + rho * (f - 3) + np.sqrt(1 - rho**2) * noise
     return Labelled.of(y[:n], f[:n], f[n:])
 
 
-def test_plain_ppi_worked_by_hand():
+def test_plain_ppi_worked_by_hand() -> None:
     # mean f_rest = 4; rectifier mean(y - f) = mean(1, -1, 1.5) = .5: theta = 4.5.
     s = Labelled.of(np.array([3.0, 1.0, 4.5]), np.array([2.0, 2.0, 3.0]), np.array([3.0, 5.0]))
     estimate = correction.ppi_mean(s)
@@ -25,19 +27,19 @@ def test_plain_ppi_worked_by_hand():
     assert estimate.se == pytest.approx(np.sqrt(np.var([1, -1, 1.5]) / 3 + np.var([3, 5]) / 2))
 
 
-def test_lambda_worked_by_hand():
+def test_lambda_worked_by_hand() -> None:
     # cov(y, f) / n = 2/3, var of (1, 2, 3, 2, 2, 2) with ddof 1 = .4, n/N = 1: 2/3 / (2 * .4) = .8333.
     y, f, rest = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]), np.full(3, 2.0)
     assert correction.optimal_lambda(y, f, rest) == pytest.approx(2 / 3 / 0.8)
 
 
-def test_ppi_plus_matches_the_authors_code():
+def test_ppi_plus_matches_the_authors_code() -> None:
     # Printed by ppi_py 0.2.3 for sample(): ppi_mean_pointestimate, ppi_mean_ci(alpha=.05).
     estimate = correction.ppi_plus_mean(sample())
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx(PPI_PY, abs=1e-9)
 
 
-def test_a_perfect_judge_and_a_useless_one():
+def test_a_perfect_judge_and_a_useless_one() -> None:
     s = sample()
     perfect = Labelled.of(s.f, s.f, s.f_rest)
     assert correction.ppi_mean(perfect).value == pytest.approx(s.f_rest.mean())
@@ -47,13 +49,13 @@ def test_a_perfect_judge_and_a_useless_one():
     assert "lambda 0.0000" in plus.note
 
 
-def test_nothing_unlabelled_leaves_ppi_undefined_and_ppi_plus_the_classical_mean():
+def test_nothing_unlabelled_leaves_ppi_undefined_and_ppi_plus_the_classical_mean() -> None:
     s = sample(rest=0)
     assert correction.ppi_mean(s).value is None
     assert correction.ppi_plus_mean(s).value == pytest.approx(s.y.mean())
 
 
-def test_shifting_the_judge_changes_nothing():
+def test_shifting_the_judge_changes_nothing() -> None:
     s = sample()
     moved = Labelled.of(s.y, s.f + 7, s.f_rest + 7)
     rng = np.random.default_rng
@@ -64,7 +66,7 @@ def test_shifting_the_judge_changes_nothing():
     )
 
 
-def test_crossfit_gains_from_a_good_judge_and_says_how_much():
+def test_crossfit_gains_from_a_good_judge_and_says_how_much() -> None:
     # With N >> n and correlation rho the gain tends to 1 / (1 - rho^2 / (1 + n/N)) = 2.4 at rho = .8, n/N = .1.
     found = correction.crossfit_mean(sample(n=1000, rest=9000), rng=np.random.default_rng(1))
     assert found.gain == pytest.approx(2.4, rel=0.2)
@@ -72,7 +74,7 @@ def test_crossfit_gains_from_a_good_judge_and_says_how_much():
     assert found.estimate.method == "cross-fitted t"
 
 
-def test_crossfit_refuses_below_20_labels_and_marks_fewer_than_50_approximate():
+def test_crossfit_refuses_below_20_labels_and_marks_fewer_than_50_approximate() -> None:
     rng = np.random.default_rng(2)
     few, some = (correction.crossfit_mean(sample(n=n), rng=rng).estimate for n in (19, 30))
     assert few.value is None
@@ -80,7 +82,7 @@ def test_crossfit_refuses_below_20_labels_and_marks_fewer_than_50_approximate():
     assert "approximate" in some.method
 
 
-def test_crossfit_intervals_widen_when_labels_come_in_clusters():
+def test_crossfit_intervals_widen_when_labels_come_in_clusters() -> None:
     rng = np.random.default_rng(3)
     s = sample(n=60, rest=600)
     copies = Labelled(np.repeat(s.y, 5), np.repeat(s.f, 5), s.f_rest, np.repeat(np.arange(60), 5), np.arange(60, 660))
@@ -93,7 +95,7 @@ def test_crossfit_intervals_widen_when_labels_come_in_clusters():
     assert ignoring.estimate.se < 0.75 * robust.estimate.se
 
 
-def test_classical_mean_is_the_t_interval_and_with_clusters_the_one_of_cluster_means():
+def test_classical_mean_is_the_t_interval_and_with_clusters_the_one_of_cluster_means() -> None:
     y = np.array([1.0, 2.0, 4.0, 5.0])
     alone = correction.classical_mean(y, np.arange(4))
     assert alone.se == pytest.approx(y.std(ddof=1) / 2)
@@ -104,18 +106,18 @@ def test_classical_mean_is_the_t_interval_and_with_clusters_the_one_of_cluster_m
     assert correction.classical_mean(np.ones(1), np.zeros(1, int)).interval_reason
 
 
-def test_stratified_with_one_stratum_is_ppi_plus():
+def test_stratified_with_one_stratum_is_ppi_plus() -> None:
     s = sample()
     assert correction.stratified_mean([s]).value == pytest.approx(correction.ppi_plus_mean(s).value)
     assert correction.stratified_mean([s]).se == pytest.approx(correction.ppi_plus_mean(s).se)
 
 
-def test_stratified_weights_strata_by_their_items():
+def test_stratified_weights_strata_by_their_items() -> None:
     low, high = Labelled.of(np.zeros(5), np.zeros(5), np.zeros(25)), Labelled.of(np.ones(5), np.ones(5), np.ones(5))
     assert correction.stratified_mean([low, high]).value == pytest.approx(10 / 40)
 
 
-def test_active_mean_worked_by_hand():
+def test_active_mean_worked_by_hand() -> None:
     # Four items, f = 1; items 1 and 3 drawn with probabilities .5 and .25, labels 2 and 1:
     # (1 + (2 - 1)/.5) + 1 + (1 + 0) + 1 = 6, over 4.
     y = np.array([2.0, NAN, 1.0, NAN])
@@ -123,7 +125,7 @@ def test_active_mean_worked_by_hand():
     assert correction.active_mean(y, np.ones(4), probability, np.arange(4)).value == pytest.approx(1.5)
 
 
-def test_active_mean_is_unbiased_under_unequal_probabilities():
+def test_active_mean_is_unbiased_under_unequal_probabilities() -> None:
     rng = np.random.default_rng(4)
     y, f = rng.normal(2, 1, 400), rng.normal(0, 1, 400)
     probability = np.where(y > 2, 0.6, 0.2)
@@ -134,7 +136,7 @@ def test_active_mean_is_unbiased_under_unequal_probabilities():
     assert np.mean(draws) == pytest.approx(y.mean(), abs=4 * np.std(draws) / np.sqrt(800))
 
 
-def test_paired_difference_removes_what_the_pair_shares():
+def test_paired_difference_removes_what_the_pair_shares() -> None:
     rng = np.random.default_rng(5)
     shared = rng.normal(0, 5, 200)
     first, second = shared + rng.normal(1, 0.5, 200), shared + rng.normal(0, 0.5, 200)

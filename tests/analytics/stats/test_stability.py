@@ -1,14 +1,19 @@
 """The stability report on a small parallel file."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from analytics.stats import stability
-from analytics.stats.tables import ratings_table
+from analytics.stats.estimate import Estimate
+from analytics.stats.tables import RatingsTable, ratings_table
 
 
-def parallel(effect, n=40, seed=14):
+def parallel(effect: Any, n: int = 40, seed: int = 14) -> RatingsTable:
     rng = np.random.default_rng(seed)
     rows = [
         {"item": f"s{i}", "generator": g, "language": language, "rater": "gpt", "rater_kind": "judge",
@@ -21,12 +26,12 @@ def parallel(effect, n=40, seed=14):
 TABLE = parallel({"a": (1, 1, 4), "b": (2, 2, 3), "c": (3, 3, 2), "d": (4, 4, 1)})
 
 
-def figures(**options):
+def figures(**options: Any) -> dict[Any, Estimate]:
     found = stability.report(TABLE, judge="gpt", **({"bootstrap": 300} | options))
     return {(c.estimate.statistic, c.estimate.variant, c.languages): c.estimate for c in found if c.languages}
 
 
-def test_the_reversed_language_is_found_and_the_faithful_one_is_not():
+def test_the_reversed_language_is_found_and_the_faithful_one_is_not() -> None:
     found = figures()
     assert found["kendall_tau_b", None, ("et", "fi")].value == 1
     assert found["kendall_tau_b", None, ("et", "hu")].value == -1
@@ -38,7 +43,7 @@ def test_the_reversed_language_is_found_and_the_faithful_one_is_not():
     assert "jointly" in found["kendall_tau_b", None, ("et", "fi")].method
 
 
-def test_paper_compat_stands_beside_the_sound_figures():
+def test_paper_compat_stands_beside_the_sound_figures() -> None:
     found = figures()
     printed = found["kendall_tau_b", "paper_compat", ("et", "hu")]
     assert -1 <= printed.value <= -0.9
@@ -46,14 +51,14 @@ def test_paper_compat_stands_beside_the_sound_figures():
     assert not any(variant for _, variant, _ in figures(paper_compat=False))
 
 
-def test_without_resampling_there_are_values_only():
+def test_without_resampling_there_are_values_only() -> None:
     found = figures(bootstrap=0)
     assert found["spearman", None, ("et", "hu")].value == -1
     assert found["spearman", None, ("et", "hu")].low is None
     assert found["inversions", None, ("et", "hu")].p is None
 
 
-def test_means_carry_their_generator_language_and_count():
+def test_means_carry_their_generator_language_and_count() -> None:
     means = [c for c in stability.report(TABLE, judge="gpt", bootstrap=0) if c.estimate.statistic == "mean"]
     assert len(means) == 12
     frame = TABLE.frame
@@ -63,5 +68,5 @@ def test_means_carry_their_generator_language_and_count():
         assert mean.estimate.n_items == 40
 
 
-def test_the_same_seed_gives_the_same_figures():
+def test_the_same_seed_gives_the_same_figures() -> None:
     assert figures(seed=5) == figures(seed=5)
