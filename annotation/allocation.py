@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 from django.db import IntegrityError, transaction
@@ -82,6 +83,7 @@ def allocate(
     with transaction.atomic():
         duty = _open_duty(campaign, panel, name or panel.name, overlap, seed)
         duty.criteria.set(asked)
+        criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
         _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", seed, "all")
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=["overlap", "seed"])
     return duty
@@ -138,6 +140,12 @@ def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: 
     except IntegrityError:
         taken = _("This campaign has a duty called “%(name)s” already. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
+
+
+@lru_cache(maxsize=512)
+def criteria_of(duty: int) -> tuple[Criterion, ...]:
+    """A duty's criteria in the rubric's order. They never change, so each server process reads them once."""
+    return tuple(Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion")))
 
 
 def draw(

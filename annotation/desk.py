@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +23,7 @@ from uuid_utils.compat import uuid7
 from accounts import languages
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import queue
+from annotation import allocation, leases, queue
 from annotation.answers import Answer, complete
 from annotation.models import (
     Annotation,
@@ -167,10 +166,12 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
     After an undo the assignment has moved on to another `key`. Raises ``LeaseLost`` when somebody else took the slot,
     and ``Assignment.DoesNotExist`` when the key never was theirs.
     """
-    loaded = Assignment.objects.select_related("duty__campaign", *related)
-    found = loaded.visible_to(user).filter(key=key).first() or loaded.filter(pk__in=_submitted(user, key)).first()
-    if found is not None:
+    if not related and (found := leases.find(user=user, key=key)):
         return found
+    loaded = Assignment.objects.select_related("duty__campaign", *related)
+    for mine in (loaded.visible_to(user).filter(key=key), loaded.filter(pk__in=_submitted(user, key))):
+        if found := mine.first():
+            return found
     if _own(Draft.objects.filter(key=key), user, "duty__campaign").exists():
         raise LeaseLost
     raise Assignment.DoesNotExist
@@ -186,13 +187,7 @@ def _own(rows: QuerySet[Any], user: User, campaign: str) -> QuerySet[Any]:
 
 def criteria_of(duty: Duty) -> tuple[Criterion, ...]:
     """The duty's criteria in the rubric's order. They never change, so each server process reads them once."""
-    # A primary key can come back after a rolled-back creation; together with the moment of creation it can't.
-    return _criteria(duty.pk, duty.campaign.created_at)
-
-
-@lru_cache(maxsize=512)
-def _criteria(duty: int, created_at: datetime) -> tuple[Criterion, ...]:
-    return tuple(Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion")))
+    return allocation.criteria_of(duty.pk)
 
 
 def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
@@ -286,7 +281,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         seconds=_clock(seconds),
     )
     Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
-    _drafts(assignment).delete()
+    leases.drop_draft(assignment)
     return annotation
 
 
@@ -324,7 +319,7 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
             annotator_id=assignment.annotator_id,
             defaults={"reason": reason, "note": note, "at": timezone.now()},
         )
-        _drafts(assignment).delete()
+        leases.drop_draft(assignment)
 
 
 def last_submitted(*, duty: Duty, annotator: Annotator) -> Assignment | None:

