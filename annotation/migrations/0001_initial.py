@@ -324,6 +324,12 @@ class Migration(migrations.Migration):
                 ("mapping", models.JSONField(default=dict)),
                 ("report", models.JSONField(default=dict)),
                 (
+                    "state_since",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False
+                    ),
+                ),
+                (
                     "created_at",
                     models.DateTimeField(
                         default=django.utils.timezone.now, editable=False

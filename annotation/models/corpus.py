@@ -37,6 +37,7 @@ class Intake(models.Model):
     target = models.JSONField(default=dict)
     mapping = models.JSONField(default=dict)
     report = models.JSONField(default=dict)
+    state_since = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
