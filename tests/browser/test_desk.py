@@ -1,0 +1,174 @@
+"""The desk in Chromium, by keyboard alone: left to right, right to left, and through a cut of the network."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import BrowserContext, Page, expect
+
+from accounts.models import User
+from annotation import allocation, campaigns, panels
+from annotation.models import Annotation, Campaign, Draft, Duty, Rating
+from tests import make
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ARABIC = [
+    {"speaker": "customer", "text": "السلام عليكم، لم تصل الشحنة رقم 5013 بعد."},
+    {"speaker": "agent", "text": "وعليكم السلام، سأتحقق من ذلك الآن."},
+]
+
+
+@pytest.fixture
+def page(context: BrowserContext, live_server: Any) -> Page:
+    """A page whose addresses begin at the live server."""
+    opened = context.new_page()
+    opened.set_default_timeout(10_000)
+    return opened
+
+
+def signed_in(context: BrowserContext, cast: Cast, name: str, address: str) -> None:
+    cookie = cast.client(name).cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": address}])
+
+
+def campaign(cast: Cast, language: str, user: User, *, items: int = 2) -> Duty:
+    """A duty of one annotator: fluency 0-3 with N/A, coherence 0-1 with a reason below its best."""
+    turns: dict[str, Any] = {"turns": ARABIC} if language == "ar" else {}
+    anchors = {
+        str(point): {"en": {"text": f"fluency at {point}"}, "ar": {"text": f"الطلاقة {point}"}} for point in range(4)
+    }
+    fluency = make.criterion("fluency", name={"en": "Fluency", "ar": "الطلاقة"}, anchors=anchors, not_applicable=True)
+    coherence = make.criterion("coherence", (0, 1), rationale={"rule": "required_except_best", "min_words": 2})
+    opened = campaigns.open_campaign(
+        project=cast.kassa,
+        name="Round 1",
+        dataset=make.dataset(cast.kassa, [make.item(n, language, **turns) for n in range(1, items + 1)]),
+        rubric_version=make.rubric(cast.kassa, fluency, coherence),
+    )
+    panel = panels.create(project=cast.kassa, name=language, language=language)
+    panels.seat(panel=panel, user=user)
+    return allocation.allocate(campaign=opened, panel=panel, overlap=1)
+
+
+def test_two_dialogues_are_scored_by_keyboard_alone(
+    page: Page, context: BrowserContext, live_server: Any, cast: Cast
+) -> None:
+    campaign(cast, "et", cast.maarika)
+    signed_in(context, cast, "maarika", live_server.url)
+    page.goto(f"{live_server.url}/desk/")
+    start = page.get_by_role("link", name="Start")
+    start.focus()
+    page.keyboard.press("Enter")
+
+    # First item: digits move on by J, the reason is asked for and written, Ctrl+Enter submits from the text.
+    page.wait_for_url(re.compile("/desk/at/"))
+    first = page.url
+    page.keyboard.press("3")
+    expect(page.locator("#criterion-fluency [data-given]")).to_have_text("3")
+    page.keyboard.press("j")
+    page.keyboard.press("0")
+    page.keyboard.press("r")
+    page.keyboard.type("Jutt hüppab 3 korda")
+    expect(page.locator("#criterion-fluency [data-given]")).to_have_text("3")
+    page.keyboard.press("Control+Enter")
+
+    # Second item: N/A, and the best point, which needs no reason.
+    page.wait_for_url(lambda address: "/desk/at/" in address and address != first)
+    page.keyboard.press("n")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="All scored")).to_be_visible()
+
+    ratings = Rating.objects.order_by("annotation", "criterion__position").values_list("status", "score", "rationale")
+    assert list(ratings) == [
+        ("scored", 3, ""),
+        ("scored", 0, "Jutt hüppab 3 korda"),
+        ("na", None, ""),
+        ("scored", 1, ""),
+    ]
+
+
+def test_a_right_to_left_dialogue_is_scored_by_keyboard_alone(
+    page: Page, context: BrowserContext, live_server: Any, cast: Cast
+) -> None:
+    duty = campaign(cast, "ar", cast.layla, items=1)
+    signed_in(context, cast, "layla", live_server.url)
+    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+
+    bubble = page.locator(".bubble").first
+    assert bubble.get_attribute("lang") == "ar"
+    assert bubble.evaluate("node => getComputedStyle(node).direction") == "rtl"
+    expect(page.locator("#criterion-fluency .criterion-name")).to_have_text("الطلاقة")
+    page.keyboard.press("2")
+    page.keyboard.press("j")
+    page.keyboard.press("0")
+    page.keyboard.press("r")
+    page.keyboard.type("الحوار غير مترابط")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="All scored")).to_be_visible()
+
+    assert Rating.objects.get(criterion__key="coherence").rationale == "الحوار غير مترابط"
+
+
+def test_the_server_says_what_the_page_let_through(
+    page: Page, context: BrowserContext, live_server: Any, cast: Cast
+) -> None:
+    duty = campaign(cast, "et", cast.maarika, items=1)
+    signed_in(context, cast, "maarika", live_server.url)
+    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+
+    expect(page.locator("#criterion-coherence [data-error]")).to_be_visible()
+    assert not Annotation.objects.exists()
+
+
+def test_a_cut_of_the_network_loses_nothing(page: Page, context: BrowserContext, live_server: Any, cast: Cast) -> None:
+    duty = campaign(cast, "et", cast.maarika, items=1)
+    signed_in(context, cast, "maarika", live_server.url)
+    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page.keyboard.press("1")
+    expect(page.locator("[data-save-state=saved]")).to_be_attached()
+
+    context.set_offline(True)
+    page.keyboard.press("j")
+    page.keyboard.press("0")
+    page.keyboard.press("r")
+    page.keyboard.type("Ilma võrguta kirjutatud")
+    expect(page.locator("[data-save-state=offline]")).to_be_attached()
+    assert "coherence" not in _entered()
+
+    context.set_offline(False)
+    expect(page.locator("[data-save-state=saved]")).to_be_attached()
+    assert _entered()["coherence"] == {"score": 0.0, "status": "scored", "rationale": "Ilma võrguta kirjutatud"}
+
+    page.reload()
+    expect(page.locator("#rationale-coherence")).to_have_value("Ilma võrguta kirjutatud")
+
+
+def _entered() -> dict[str, Any]:
+    return {key: entered for key, entered in Draft.objects.get().answers.items() if entered["score"] is not None}
+
+
+def test_a_paused_campaign_is_said_on_the_page_and_the_text_stays(
+    page: Page, context: BrowserContext, live_server: Any, cast: Cast
+) -> None:
+    duty = campaign(cast, "et", cast.maarika, items=1)
+    signed_in(context, cast, "maarika", live_server.url)
+    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page.keyboard.press("1")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    campaigns.move(campaign=duty.campaign, to=Campaign.State.PAUSED)
+
+    page.keyboard.press("Control+Enter")
+
+    expect(page.get_by_text("This campaign is paused")).to_be_visible()
+    expect(page.locator("#criterion-fluency [data-given]")).to_have_text("1")
