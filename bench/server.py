@@ -81,3 +81,9 @@ def _wait(port: int) -> None:
             return
         time.sleep(0.1)
     raise RuntimeError("the server did not start")
+
+
+def alone(module: str, kind: str) -> str:
+    """What a measurement prints in a process of its own: Django knows one database in its life."""
+    command = [sys.executable, "-m", module, "--database", kind]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -119,15 +117,9 @@ def main() -> None:
     if chosen:
         print("\n".join(measure(chosen)))
         return
-    rows = [_alone(kind) for kind in server.DATABASES]  # Django knows one database in its life
-    table = "\n".join([HEAD, *rows])
+    table = "\n".join([HEAD, *(server.alone("bench.submit", kind) for kind in server.DATABASES)])
     RESULTS.write_text(f"# Submissions a second\n\n{table}\n", encoding="utf-8")
     print(table)
-
-
-def _alone(kind: str) -> str:
-    command = [sys.executable, "-m", "bench.submit", "--database", kind]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":
