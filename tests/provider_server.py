@@ -49,7 +49,11 @@ def running_provider(*arguments: str, latency: float = 0.0) -> Iterator[RunningP
             yield provider
         finally:
             process.terminate()
-            _, complaints = process.communicate(timeout=10)
+            try:
+                _, complaints = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()  # or the end of the `with` would wait for it for ever
+                raise
             assert "Traceback" not in complaints, complaints
 
 
