@@ -105,6 +105,8 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
 
 
 class DeskDuties(APIView):
+    roles = ANYONE
+
     @extend_schema(responses=DeskDutySerializer(many=True))
     def get(self, request: Request, project: str) -> Response:
         """What I can work on in this project."""
@@ -114,6 +116,8 @@ class DeskDuties(APIView):
 
 
 class Take(APIView):
+    roles = ANYONE
+
     @extend_schema(request=None, responses={200: AssignmentSerializer, 204: None})
     def post(self, request: Request, project: str, duty: int) -> Response:
         """The item on my desk, else the next one; 204 when nothing is left for me."""
@@ -126,13 +130,15 @@ class Take(APIView):
 
 
 class Submit(APIView):
+    roles = ANYONE
+
     @extend_schema(request=SubmissionSerializer, responses=AnnotationSerializer)
     def post(self, request: Request, project: str, key: UUID) -> Response:
         """Hand an item in. The same key again returns what was stored, whatever came in between."""
         room = access.require(user=request.user, slug=project, roles=ANYONE)
+        assignment = _on_desk(request.user, key, room.pk)
         posted = SubmissionSerializer(data=request.data)
         posted.is_valid(raise_exception=True)
-        assignment = _on_desk(request.user, key, room.pk)
         annotation = desk.submit(
             assignment=assignment,
             key=key,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -50,25 +50,29 @@ class Panels(generics.ListCreateAPIView[Panel]):
 class Seats(generics.ListCreateAPIView[PanelSeat]):
     """Who sits on a panel, by pseudonym; a lead puts a member on it by their user id (see the members)."""
 
+    roles: ClassVar = {"POST": LEAD}
     serializer_class = SeatSerializer
     queryset = PanelSeat.objects.none()
 
-    def get_queryset(self) -> QuerySet[PanelSeat]:
-        return PanelSeat.objects.filter(panel=self._panel()).select_related("annotator")
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """The panel has to be there before a body is read."""
+        super().initial(request, *args, **kwargs)
+        mine = Panel.objects.visible_to(request.user).filter(project__slug=kwargs["project"])
+        self.panel = get_object_or_404(mine, pk=kwargs["panel"])
 
-    def _panel(self, **required: Any) -> Panel:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"], **required)
-        mine = Panel.objects.visible_to(self.request.user).filter(project=room)
-        return get_object_or_404(mine, pk=self.kwargs["panel"])
+    def get_queryset(self) -> QuerySet[PanelSeat]:
+        return PanelSeat.objects.filter(panel=self.panel).select_related("annotator")
 
     def perform_create(self, serializer: Any) -> None:
-        panel = self._panel(roles=LEAD)
+        panel = self.panel
         members = Membership.objects.visible_to(self.request.user).filter(project=panel.project_id)
         member = get_object_or_404(members, user=serializer.validated_data["user"])
         serializer.instance = panels.seat(panel=panel, user=member.user, actor=self.request.user)
 
 
 class Seat(APIView):
+    roles = LEAD
+
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, panel: int, seat: int) -> Response:
         """Take somebody off the panel; their ratings stay."""

@@ -70,6 +70,8 @@ class Projects(generics.ListCreateAPIView[Project]):
 
 
 class ProjectDetail(APIView):
+    roles = tuple(Role)
+
     @extend_schema(responses=ProjectSerializer)
     def get(self, request: Request, project: str) -> Response:
         """One project."""
@@ -79,6 +81,7 @@ class ProjectDetail(APIView):
 class Members(generics.ListAPIView[Membership]):
     """Who is in the project; for its leads."""
 
+    roles = (Role.LEAD,)
     serializer_class = MembershipSerializer
     queryset = Membership.objects.none()
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 
-from accounts.models import Scope, Token
+from accounts import access
+from accounts.models import SIGHTED, Scope, Token
 
 if TYPE_CHECKING:  # rest_framework.views imports this module, by name, while it is being imported itself
     from rest_framework.request import Request
@@ -26,3 +27,19 @@ class HasScope(BasePermission):
         if token.project_id and slug is not None and slug != token.project.slug:  # type: ignore[union-attr]
             return False
         return request.method in SAFE_METHODS or token.scope == Scope.WRITE
+
+
+class InProject(BasePermission):
+    """Below a project only its leads and researchers, unless the view's `roles` says otherwise: for all methods, or by
+    method (``{"POST": (Role.LEAD,)}``, SIGHTED for those not named). Held before a body is read.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        slug = view.kwargs.get("project")
+        if slug is None:
+            return True
+        roles = getattr(view, "roles", SIGHTED)
+        if isinstance(roles, dict):
+            roles = roles.get(request.method, SIGHTED)
+        access.require(user=request.user, slug=slug, roles=roles)
+        return True

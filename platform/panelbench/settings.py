@@ -211,7 +211,11 @@ REST_FRAMEWORK = {
         "accounts.authentication.TokenAuthentication",
         "accounts.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated", "accounts.permissions.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "accounts.permissions.HasScope",
+        "accounts.permissions.InProject",
+    ],
     "DEFAULT_PAGINATION_CLASS": "accounts.pagination.CursorPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
