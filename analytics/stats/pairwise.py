@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from analytics.stats.countwise import MOST_POINTS, Resampling
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
-from analytics.stats.resampling import Statistic, jackknife, left_out, resampled
+from analytics.stats.resampling import Statistic, Units, jackknife, left_out, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
 
 if TYPE_CHECKING:
@@ -91,6 +92,22 @@ def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) ->
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Resamples:
+    """Kappas of all pairs: (pairs, B) over resamples, and for BCa (pairs, U) with a unit of each kind left out."""
+
+    draws: Floats
+    without: Floats | None
+    multiplicity: Floats
+
+    def interval(self, value: float, pairs: Any, how: Resampling) -> Interval:
+        """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
+        draws = self.draws[pairs].mean(axis=0)
+        if self.without is None:
+            return percentile(draws, confidence=how.confidence)
+        return bca(value, draws, self.without[pairs].mean(axis=0), self.multiplicity, confidence=how.confidence)
+
+
 def _cohen_rows(
     cell: Coded, patterns: OrderedPatterns, variant: str, w: Floats, rng: np.random.Generator, how: Resampling
 ) -> Iterator[Row]:
@@ -98,16 +115,24 @@ def _cohen_rows(
     listed = _listed_pairs(cell)
     several = _several(patterns, listed, w)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
-    draws = None
-    if how.resamples and len(listed) <= MOST_RESAMPLED_PAIRS and patterns.units.n > 1 and listed:
-        draws = resampled(several, patterns.units, resamples=how.resamples, rng=rng)
+    resamples = _resamples(several, patterns.units, rng, how) if 0 < len(listed) <= MOST_RESAMPLED_PAIRS else None
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
-        names = (cell.raters[pair[0]], cell.raters[pair[1]])
-        yield (
-            _pair_estimate(cell, patterns, variant, w, pair, value, None if draws is None else draws[index], how),
-            names,
-        )
-    yield _mean_estimate(cell, patterns, variant, listed, values, draws, several, how), None
+        found = _pair_estimate(cell, patterns, variant, w, pair, float(value))
+        if found.is_defined:
+            interval = (
+                resamples.interval(float(value), [index], how) if resamples else _closed(patterns, found, pair, w, how)
+            )
+            found = found.with_(**interval.as_changes())
+        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+    yield _mean_estimate(cell, patterns, variant, values, several, resamples, how), None
+
+
+def _resamples(several: Statistic, units: Units, rng: np.random.Generator, how: Resampling) -> _Resamples | None:
+    if not how.resamples or units.n < 2:
+        return None
+    draws = resampled(several, units, resamples=how.resamples, rng=rng)
+    without = left_out(several, units) if how.method == "bca" else None
+    return _Resamples(draws, without, units.multiplicity.astype(np.float64))
 
 
 def _listed_pairs(cell: Coded) -> list[Pair]:
@@ -138,37 +163,33 @@ def _several(patterns: OrderedPatterns, listed: Sequence[Pair], w: Floats) -> St
 
 
 def _pair_estimate(
-    cell: Coded,
-    patterns: OrderedPatterns,
-    variant: str,
-    w: Floats,
-    pair: Pair,
-    value: float,
-    draws: Floats | None,
-    how: Resampling,
+    cell: Coded, patterns: OrderedPatterns, variant: str, w: Floats, pair: Pair, value: float
 ) -> Estimate:
+    """Kappa of one pair and its large-sample standard error; the interval comes after."""
     a, b = patterns.codes[:, pair[0]], patterns.codes[:, pair[1]]
     totals = patterns.weights[0]
     n = int(totals @ ((a >= 0) & (b >= 0)))
-    base = Estimate(
-        statistic="cohen_kappa", variant=variant, level=cell.scale.level, value=None, reason="not computed",
-        n_items=n, n_raters=2, n_ratings=2 * n, n_missing=cell.n_missing,
-    )  # fmt: skip
-    if np.isnan(value):
-        return base.with_(reason=_reason_for_pair(n, a, b))
-    se = kernels.cohen_kappa_se(a, b, totals, w)
-    if draws is not None:
-        interval = percentile(draws, confidence=how.confidence)
-    elif patterns.units.composition is not None:
-        interval = _clustered(patterns, pair, w, how)
-    else:
-        interval = normal_interval(value, se, method="Fleiss-Cohen-Everitt", confidence=how.confidence)
-    found = base.with_(value=float(value), reason=None, se=se if np.isfinite(se) else None)
-    return found.with_(**interval.as_changes())
+    undefined = np.isnan(value)
+    se = np.nan if undefined else kernels.cohen_kappa_se(a, b, totals, w)
+    return Estimate(
+        statistic="cohen_kappa",
+        variant=variant,
+        level=cell.scale.level,
+        value=None if undefined else value,
+        reason=_reason_for_pair(n, a, b) if undefined else None,
+        se=se if np.isfinite(se) else None,
+        n_items=n,
+        n_raters=2,
+        n_ratings=2 * n,
+        n_missing=cell.n_missing,
+    )
 
 
-def _clustered(patterns: OrderedPatterns, pair: Pair, w: Floats, how: Resampling) -> Interval:
-    """The large-sample error takes items for independent; clusters are left out whole instead."""
+def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, w: Floats, how: Resampling) -> Interval:
+    """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
+    if patterns.units.composition is None:
+        se = np.nan if found.se is None else found.se
+        return normal_interval(found.value or 0.0, se, method="Fleiss-Cohen-Everitt", confidence=how.confidence)
     one = _several(patterns, [pair], w)
     return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
 
@@ -185,10 +206,9 @@ def _mean_estimate(
     cell: Coded,
     patterns: OrderedPatterns,
     variant: str,
-    listed: Sequence[Pair],
     values: Floats,
-    draws: Floats | None,
     several: Statistic,
+    resamples: _Resamples | None,
     how: Resampling,
 ) -> Estimate:
     """Unweighted mean of the pairs' kappas."""
@@ -197,20 +217,17 @@ def _mean_estimate(
     if not defined.any():
         return base
     note = None if defined.all() else f"mean of the {int(defined.sum())} of {len(values)} pairs that have a kappa"
-    found = base.with_(value=float(values[defined].mean()), reason=None, note=note)
-    if len(listed) > MOST_RESAMPLED_PAIRS:
+    value = float(values[defined].mean())
+    found = base.with_(value=value, reason=None, note=note)
+    if len(values) > MOST_RESAMPLED_PAIRS:
         return found.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
-    if draws is None:
-        interval = jackknife(lambda weights: _mean_over_pairs(several(weights)[defined]), patterns.units,
-                             confidence=how.confidence)  # fmt: skip
-    else:
-        interval = percentile(_mean_over_pairs(draws[defined]), confidence=how.confidence)
-    return found.with_(**interval.as_changes())
+    if resamples:
+        return found.with_(**resamples.interval(value, defined, how).as_changes())
 
+    def mean(weights: Floats) -> Floats:
+        return np.asarray(several(weights)[defined].mean(axis=0))
 
-def _mean_over_pairs(values: Floats) -> Floats:
-    """(B,) mean of (pairs, B); undefined where a pair is."""
-    return np.asarray(values.mean(axis=0))
+    return found.with_(**jackknife(mean, patterns.units, confidence=how.confidence).as_changes())
 
 
 def _conger_estimate(
