@@ -110,8 +110,9 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
         for n in (1, 2, 3, 5)
     )
     return Estimate(
-        statistic="raters_needed", value=None if needed is None else float(needed), n_items=int((meeting.n_human > 0).sum()),
-        n_raters=len(meeting.annotators), reason=None if needed else f"not even {planning.MOST_RATERS} raters suffice",
+        statistic="raters_needed", value=None if needed is None else float(needed),
+        n_items=int((meeting.n_human > 0).sum()), n_raters=len(meeting.annotators),
+        reason=None if needed else f"not even {planning.MOST_RATERS} raters suffice",
         note=f"reliability of the mean by raters {curve}",
     )  # fmt: skip
 

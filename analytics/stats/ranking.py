@@ -14,6 +14,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.resampling import Units
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
@@ -135,9 +137,7 @@ def resampled_boards(s: Scores, *, resamples: int, rng: np.random.Generator, par
     """
     totals, counts = (_by_scenario(s, values) for values in (s.score, np.ones(len(s.score))))
     if parallel:
-        n = len(totals)
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
-        total, count = weights @ totals, weights @ counts
+        total, count = np.hsplit(_drawn(np.hstack([totals, counts]), resamples, rng), 2)
     else:
         total, count = _independent(totals, counts, resamples, rng)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -201,10 +201,16 @@ def _independent(totals: Floats, counts: Floats, resamples: int, rng: np.random.
     total, count = np.zeros((2, resamples, totals.shape[1]))
     for cell in range(totals.shape[1]):
         here = counts[:, cell] > 0
-        if n := int(here.sum()):
-            weights = rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
-            total[:, cell], count[:, cell] = weights @ totals[here, cell], weights @ counts[here, cell]
+        if here.any():
+            own = np.column_stack([totals[here, cell], counts[here, cell]])
+            total[:, cell], count[:, cell] = _drawn(own, resamples, rng).T
     return total, count
+
+
+def _drawn(sums: Floats, resamples: int, rng: np.random.Generator) -> Floats:
+    """(B, k) sums (C, k) of C scenarios drawn with replacement: one matrix product."""
+    units = Units(np.ones(len(sums), dtype=np.intp), sums)
+    return np.concatenate(list(units.draw(rng, resamples)))
 
 
 def _shuffled_means(own: Floats, size: int, resamples: int, rng: np.random.Generator) -> Floats:
