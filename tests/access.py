@@ -128,7 +128,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
 
 def _snapshot(campaign: Any) -> Snapshot:
     return Snapshot.objects.create(
-        campaign=campaign, revision="1", settings_digest="s", inputs_digest="i", seed=0, content={}, seconds=0
+        campaign=campaign, revision="1", settings_digest="s", inputs_digest="i", seed=0, content={"estimates": []}, seconds=0
     )
 
 

@@ -163,8 +163,9 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Per panel: overlap, criteria, and how many assignments that makes; `preview` counts without allocating."""
     room, found = _campaigns(request, project)
     opened = get_object_or_404(found, pk=campaign)
+    posted = request.POST if request.method == "POST" else None
     shares = [
-        ShareForm(request.POST or None, campaign=opened, panel=panel)
+        ShareForm(posted, campaign=opened, panel=panel)
         for panel in Panel.objects.visible_to(request.user).filter(project=room)
     ]
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)

@@ -68,7 +68,7 @@ class ProjectForm(forms.ModelForm):
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         help_texts = {"slug": _("The project's address: letters, digits and hyphens.")}
 
-    def validate_unique(self) -> None:
+    def validate_constraints(self) -> None:
         """Left to the verb, whose refusal is the same for pages, API and command line."""
 
 
