@@ -68,8 +68,10 @@ class ProjectForm(forms.ModelForm):
         widgets = {"description": forms.Textarea(attrs={"rows": 3})}
         help_texts = {"slug": _("The project's address: letters, digits and hyphens.")}
 
-    def validate_constraints(self) -> None:
+    def validate_unique(self) -> None:
         """Left to the verb, whose refusal is the same for pages, API and command line."""
+
+    validate_constraints = validate_unique
 
 
 class InvitationForm(forms.Form):
