@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Q
@@ -99,7 +100,8 @@ def progress(campaign: Campaign) -> list[DutyProgress]:
     duties = list(Duty.objects.filter(campaign=campaign).select_related("panel").order_by("pk"))
     slots = Assignment.objects.filter(duty__campaign=campaign)
     items = Count("item", distinct=True)
-    counts = {row["duty"]: row for row in slots.values("duty").annotate(**_counts(), items=items)}
+    counted: Any = slots.values("duty").annotate(**_counts(), items=items)
+    counts = {row["duty"]: row for row in counted}
     unfinished = dict(slots.exclude(state=Assignment.State.SUBMITTED).values_list("duty").annotate(items=items))
     annotators = _annotators(campaign, duties)
     return [_duty(duty, counts.get(duty.pk, {}), unfinished.get(duty.pk, 0), annotators[duty.pk]) for duty in duties]
@@ -129,7 +131,7 @@ def _duty(duty: Duty, counts: dict[str, int], unfinished: int, annotators: Itera
 
 def _annotators(campaign: Campaign, duties: Iterable[Duty]) -> dict[int, list[AnnotatorProgress]]:
     """By duty, everyone seated or with work in it, by pseudonym."""
-    worked = (
+    worked: Any = (
         Assignment.objects.filter(duty__campaign=campaign, annotator__isnull=False)
         .values("duty", "annotator__pseudonym")
         .annotate(**_counts(), last_at=Max("annotations__submitted_at"))

@@ -177,7 +177,7 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
     raise Assignment.DoesNotExist
 
 
-def _submitted(user: User, key: UUID) -> QuerySet[Annotation]:
+def _submitted(user: User, key: UUID) -> QuerySet[Any]:
     return _own(Annotation.objects.filter(key=key), user, "campaign").values("assignment")
 
 
@@ -204,28 +204,18 @@ def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds
     with transaction.atomic():
         if not _leased(assignment).select_for_update(no_key=True).exists():
             raise LeaseLost
-        _write_draft(assignment, assignment.key, answers, seconds, now)
+        _write_draft(assignment, answers, seconds, now)
     return now
 
 
-def _write_draft(
-    assignment: Assignment, key: UUID | None, answers: Mapping[str, Answer], seconds: float, now: datetime
-) -> None:
+def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds: float, now: datetime) -> None:
     entered = {
         name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
         for name, answer in answers.items()
     }
-    draft = Draft(
-        duty_id=assignment.duty_id,
-        item_id=assignment.item_id,
-        annotator_id=assignment.annotator_id,
-        key=key,
-        answers=entered,
-        seconds=_clock(seconds),
-        saved_at=now,
-    )
+    lease = _whose(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
-        [draft],
+        [Draft(**lease, answers=entered, seconds=_clock(seconds), saved_at=now)],
         update_conflicts=True,
         unique_fields=["duty", "item", "annotator"],
         update_fields=["key", "answers", "seconds", "saved_at"],
@@ -233,7 +223,16 @@ def _write_draft(
 
 
 def _drafts(assignment: Assignment) -> QuerySet[Draft]:
-    return Draft.objects.filter(duty=assignment.duty_id, item=assignment.item_id, annotator=assignment.annotator_id)
+    return Draft.objects.filter(**_whose(assignment))
+
+
+def _whose(assignment: Assignment) -> dict[str, Any]:
+    """What drafts and skips are known by: the duty, the item and the person."""
+    return {
+        "duty_id": assignment.duty_id,
+        "item_id": assignment.item_id,
+        "annotator_id": assignment.annotator_id,
+    }
 
 
 def _leased(assignment: Assignment) -> QuerySet[Assignment]:
@@ -274,7 +273,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
     annotation = Annotation.objects.create(
         campaign_id=assignment.duty.campaign_id,
         item_id=assignment.item_id,
-        annotator_id=assignment.annotator_id,
+        annotator_id=assignment.annotator_id,  # type: ignore[misc]  # the update above found it leased
         assignment=assignment,
         key=assignment.key,
         revision=assignment.revision,
@@ -314,15 +313,13 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
         ):
             raise LeaseLost
         Skip.objects.update_or_create(
-            duty_id=assignment.duty_id,
-            item_id=assignment.item_id,
-            annotator_id=assignment.annotator_id,
+            **_whose(assignment),
             defaults={"reason": reason, "note": note, "at": timezone.now()},
         )
         leases.drop_draft(assignment)
 
 
-def last_submitted(*, duty: Duty, annotator: Annotator) -> Assignment | None:
+def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | None:
     """The annotator's last submission in the duty while it can be taken back: within a lease's time."""
     last = (
         Annotation.objects.filter(annotator=annotator, assignment__duty=duty)
@@ -353,12 +350,15 @@ def _reopen(assignment: Assignment) -> Assignment:
         raise LeaseLost
     annotation = Annotation.objects.get(key=assignment.key)
     Annotation.objects.filter(pk=annotation.pk).update(superseded_at=now)
-    _write_draft(assignment, key, _answers_of(annotation), annotation.seconds or 0.0, now)
     assignment.refresh_from_db()
+    _write_draft(assignment, _answers_of(annotation), annotation.seconds or 0.0, now)
     return assignment
 
 
 def _answers_of(annotation: Annotation) -> dict[str, Answer]:
     """Its ratings as answers; what was stopped is blank again."""
     given = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
-    return {rating.criterion.key: Answer(rating.score, rating.status, rating.rationale) for rating in given}
+    return {
+        rating.criterion.key: Answer(rating.score, "na" if rating.score is None else "scored", rating.rationale)
+        for rating in given
+    }

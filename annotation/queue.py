@@ -27,7 +27,7 @@ def held(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | Non
     """The slot that is the annotator's own already, its lease renewed if it had run out and nobody took it."""
     mine = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
     own = mine.order_by("-leased_at").first()
-    if own and own.leased_until < now:
+    if own and own.leased_until and own.leased_until < now:
         own.leased_until = now + LEASE
         own.save(update_fields=["leased_until"])
     return own

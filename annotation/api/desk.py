@@ -94,7 +94,7 @@ class AnswerSerializer(serializers.Serializer[Answer]):
 
 
 class SubmissionSerializer(serializers.Serializer[Annotation]):
-    answers = AnswerSerializer(many=True, max_length=500)
+    answers = AnswerSerializer(many=True, max_length=500)  # type: ignore[call-arg]
     seconds = serializers.FloatField(default=0.0)
 
 

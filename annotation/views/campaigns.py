@@ -10,8 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access
@@ -43,8 +43,8 @@ class CampaignForm(forms.Form):
 class CriterionChoice(forms.ModelMultipleChoiceField):
     widget = forms.CheckboxSelectMultiple
 
-    def label_from_instance(self, criterion: Criterion) -> str:  # type: ignore[override]
-        return criterion.says("name", "en") or criterion.key
+    def label_from_instance(self, criterion: Criterion) -> str:
+        return criterion.says("name", get_language() or "en") or criterion.key
 
 
 class ShareForm(forms.Form):

@@ -37,7 +37,7 @@ class PanelForm(forms.Form):
 
 
 class MemberChoice(forms.ModelChoiceField):
-    def label_from_instance(self, member: Membership) -> str:  # type: ignore[override]
+    def label_from_instance(self, member: Membership) -> str:
         spoken = ", ".join(member.user.languages)
         return f"{member.user} ({spoken})" if spoken else str(member.user)
 
