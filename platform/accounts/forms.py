@@ -61,17 +61,14 @@ class ProfileForm(forms.Form):
     )
 
 
-class ProjectForm(forms.ModelForm):
-    class Meta:
-        model = Project
-        fields = ("name", "slug", "description")
-        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
-        help_texts = {"slug": _("The project's address: letters, digits and hyphens.")}
-
-    def validate_unique(self) -> None:
-        """Left to the verb, whose refusal is the same for pages, API and command line."""
-
-    validate_constraints = validate_unique
+class ProjectForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=120)
+    slug = forms.SlugField(
+        label=_("Address"), max_length=60, help_text=_("Letters, digits and hyphens; it stands in every link.")
+    )
+    description = forms.CharField(
+        label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
 
 
 class InvitationForm(forms.Form):
