@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -12,7 +12,7 @@ from analytics.stats import countwise, pairwise, reliability
 from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.scales import Scale
-from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
+from analytics.stats.tables import FALSE_WORDS, Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -53,6 +53,7 @@ class _Request:
     how: Resampling
     seed: int
     leave_one_out: bool
+    min_items: int = 0
 
     def wants(self, statistic: str) -> bool:
         return self.statistics is None or statistic in self.statistics
@@ -76,19 +77,21 @@ def report(
     confidence: float = 0.95,
     interval: str = "percentile",
     leave_one_out: bool = False,
+    min_items: int = 0,
 ) -> list[CellEstimate]:
     """Every agreement statistic of every cell, in the order of ``STATISTICS``.
 
     ``raters`` names who is compared; without it the annotators are (judges, juries, adjudicators and references stay
-    out). ``positional`` says that raters are anonymous slots: statistics that need to know who is who are then
-    undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife intervals only. ``interval`` is
-    ``percentile`` or ``bca``. ``leave_one_out`` adds every count-based coefficient with each annotator left out
-    (``annotator`` names the one left out). Each cell draws from its own generators, seeded by ``seed`` and the cell's
-    key, so that a cell's figures don't depend on which other cells are asked for.
+    out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
+    that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
+    intervals only. ``interval`` is ``percentile`` or ``bca``. ``leave_one_out`` adds every count-based coefficient
+    with each annotator left out (``annotator`` names the one left out). Figures on fewer than ``min_items`` items carry
+    a remark. Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures
+    don't depend on which other cells are asked for.
     """
     how = Resampling(bootstrap, interval, confidence)
     wanted = None if statistics is None else frozenset(statistics)
-    request = _Request(wanted, positional, how, seed, leave_one_out)
+    request = _Request(wanted, positional, how, seed, leave_one_out, min_items)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -126,10 +129,12 @@ def measure(
 def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
     """The rows of one cell: its figures, then agreement on applicability, then each annotator left out."""
     scores = coded(cell)
+    if not _identified(cell):
+        request = replace(request, positional=True)
     streams = [request.rng(cell.key, stream) for stream in range(3)]
     figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
     for estimate, raters in figures:
-        yield _row(cell, estimate.with_(seed=_seed(estimate, request)), raters=raters)
+        yield _row(cell, _remarked(estimate, request), raters=raters)
     for estimate in _applicability(cell, request):
         yield _row(cell, estimate)
     if request.leave_one_out:
@@ -170,7 +175,7 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
     figures = countwise.figures_for(scores, wanted)
     for estimate in countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how):
-        yield estimate.with_(statistic=APPLICABILITY[estimate.statistic], seed=_seed(estimate, request))
+        yield _remarked(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
 
 
 def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
@@ -191,5 +196,16 @@ def _row(
     return CellEstimate(estimate=estimate, cell=key, raters=raters, annotator=annotator, weights=weights)
 
 
-def _seed(estimate: Estimate, request: _Request) -> int | None:
-    return request.seed if (estimate.method or "").startswith("bootstrap") else None
+def _remarked(estimate: Estimate, request: _Request) -> Estimate:
+    """The seed where random numbers made the interval, and a remark where there are few items."""
+    seed = request.seed if (estimate.method or "").startswith("bootstrap") else None
+    few = f"fewer than {request.min_items} items" if estimate.n_items < request.min_items else None
+    note = "; ".join(part for part in (few, estimate.note) if part) or None
+    return estimate.with_(seed=seed, note=note)
+
+
+def _identified(cell: Cell) -> bool:
+    """Whether the table says of nobody that the rater is unknown (``rater_identified``)."""
+    if "rater_identified" not in cell.frame:
+        return True
+    return not cell.frame["rater_identified"].astype(str).str.lower().isin(FALSE_WORDS).any()

@@ -110,6 +110,7 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
 
     source, module, lines = Source(arguments.file), _module(arguments.subcommand), None
     try:
+        _refuse_unknown_statistics(arguments, module)
         if hasattr(module, "read"):
             table = module.read(arguments)
         else:
@@ -172,6 +173,15 @@ def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> Non
                for option, name in asked if name not in known]  # fmt: skip
     if unknown:
         raise TableError(unknown)
+
+
+def _refuse_unknown_statistics(arguments: argparse.Namespace, module: Any) -> None:
+    from analytics.stats.tables import Problem, TableError
+
+    known = module.names() if hasattr(module, "names") else ()
+    unknown = [name for name in arguments.statistic or () if known and name not in known]
+    if unknown:
+        raise TableError([Problem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown])
 
 
 def _provenance(arguments: argparse.Namespace, argv: Sequence[str], sha256: str) -> dict[str, Any]:

@@ -29,6 +29,8 @@ MOST_POINTS = 1001
 
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
+"""S2 reads Verdict Confidence by these bounds."""
+PAPER_NOTE = "S0's script: n taken from the first item; biased when items have unequal ratings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,17 @@ def estimates(
     for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
         why = reason or ("chance alone would agree always" if np.isnan(value) else None)
         base = _described(cell, patterns, figure)
-        found.append(base.with_(value=None if why else value, reason=why))
+        found.append(_banded(base.with_(value=None if why else value, reason=why)))
     return _with_intervals(patterns, figures, found, rng, how)
+
+
+def _banded(estimate: Estimate) -> Estimate:
+    """Verdict Confidence with the band it falls into."""
+    if estimate.value is None or (estimate.statistic, estimate.variant) != ("verdict_confidence", "observed"):
+        return estimate
+    bounds = [0.0, *(bound for bound in CONFIDENCE_BANDS if bound <= estimate.value)]
+    above = [bound for bound in (*CONFIDENCE_BANDS, 1.0) if bound > estimate.value] or [1.0]
+    return estimate.with_(note=f"band {bounds[-1]:.2f} to {above[0]:.2f}")
 
 
 def reason_undefined(cell: Coded, patterns: Patterns, figure: Figure) -> str | None:
@@ -204,9 +215,7 @@ def _described(cell: Coded, patterns: Patterns, figure: Figure) -> Estimate:
         n_raters=int(np.unique(cell.rater[enters[cell.item]]).size) if cell.item.size else 0,
         n_ratings=int(totals @ (n * entering)),
         n_missing=cell.n_missing,
-        note="S0's script: n taken from the first item; biased when items have unequal ratings"
-        if figure.paper
-        else None,
+        note=PAPER_NOTE if figure.paper else None,
     )
 
 

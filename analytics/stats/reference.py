@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded
+from analytics.stats.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,7 +208,7 @@ def _flags(frame: pd.DataFrame, column: str | None) -> NDArray[np.bool_]:
     """A boolean column, also when it was read as text."""
     if column is None:
         return np.zeros(len(frame), dtype=bool)
-    return np.asarray(frame[column].astype(str).str.lower().isin(("true", "1", "1.0", "yes")), dtype=bool)
+    return np.asarray(frame[column].astype(str).str.lower().isin(TRUE_WORDS), dtype=bool)
 
 
 def _pair(frame: pd.DataFrame) -> NDArray[np.intp]:

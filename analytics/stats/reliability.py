@@ -49,7 +49,7 @@ def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: boo
     squares = mean_squares(complete)
     value = _value(squares, form)
     if math.isnan(value):
-        return Estimate(statistic="icc", variant=form, value=None, reason="the scores do not differ", **counts)
+        return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
     interval = _interval(squares, form, confidence)
     note = ANONYMOUS if positional and not form.startswith("1") else None
     estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
@@ -81,7 +81,13 @@ def _value(m: MeanSquares, form: Form) -> float:
     above = m.bms - error
     below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
     scale = max(m.bms, m.jms, m.wms, TINY)
-    return above / below if abs(below) > TINY * scale and max(m.bms, m.wms) > TINY else math.nan
+    return above / below if below > TINY * scale and max(m.bms, m.wms) > TINY else math.nan
+
+
+def _why_undefined(m: MeanSquares) -> str:
+    if max(m.bms, m.wms) <= TINY:
+        return "the scores do not differ"
+    return "the items differ so little that their estimated total variance is not positive"
 
 
 def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
@@ -89,12 +95,12 @@ def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
     if single is None:
         return Interval(interval_reason="the raters agree without error: F has no finite value")
-    low, high = (_stepped_up(bound, m.k) if form.endswith("k") else bound for bound in single)
+    if form.endswith("1"):
+        return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
+    if 1 + (m.k - 1) * single[0] <= 0:
+        return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
+    low, high = (m.k * bound / (1 + (m.k - 1) * bound) for bound in single)
     return Interval(low=low, high=high, confidence=confidence, method="F")
-
-
-def _stepped_up(bound: float, k: int) -> float:
-    return k * bound / (1 + (k - 1) * bound) if 1 + (k - 1) * bound > 0 else -math.inf
 
 
 def _one_way(m: MeanSquares, p: float) -> tuple[float, float] | None:

@@ -31,7 +31,7 @@ def _as_csv(rows: Sequence[dict[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _field(value) for name, value in row.items() if name != "cell"} for row in rows)
+    writer.writerows({name: _field(value) for name, value in row.items()} for row in rows)
     return out.getvalue()
 
 

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.intervals import Interval, bca, percentile, t_interval
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -26,6 +30,10 @@ Statistic = Callable[[Floats], Floats]
 
 CHUNK_CELLS = 2_000_000
 """Weights held at once (16 MB); larger resamples go through in chunks, with the same random numbers."""
+DENSE_CELLS = 20_000_000
+"""Clusters by patterns kept as a dense table; beyond this most of it is zeros and it is kept sparse."""
+UNITS_PER_KIND = 8
+"""Above so many units of each kind one multinomial draw is cheaper than drawing the units one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class Units:
     """
 
     multiplicity: Integers
-    composition: Floats | None = None
+    composition: Floats | csr_array | None = None
 
     @classmethod
     def of(cls, pattern: Integers, cluster: Integers | None = None) -> Units:
@@ -60,8 +68,8 @@ class Units:
 
     def draw(self, rng: np.random.Generator, resamples: int) -> Iterator[Floats]:
         """Weights (b, P) of ``resamples`` bootstrap resamples of C units, in chunks of b rows."""
-        width = max(self.multiplicity.size, 1 if self.composition is None else self.composition.shape[1])
-        for size in _chunks(resamples, width):
+        drawn = self.n if self._by_unit else self.multiplicity.size
+        for size in _chunks(resamples, max(drawn, self._n_patterns)):
             yield self._patterns(self._counts(rng, size))
 
     def left_out(self) -> Iterator[Floats]:
@@ -74,10 +82,18 @@ class Units:
             yield totals - self._patterns(kinds)
             start += size
 
+    @property
+    def _by_unit(self) -> bool:
+        return self.n <= UNITS_PER_KIND * self.multiplicity.size
+
+    @property
+    def _n_patterns(self) -> int:
+        return int(self.multiplicity.size if self.composition is None else self.composition.shape[1])
+
     def _counts(self, rng: np.random.Generator, size: int) -> Floats:
         """(size, U) multinomial counts; drawing unit by unit is cheaper when most units are of their own kind."""
         n_units, n_kinds = self.n, self.multiplicity.size
-        if n_units > 8 * n_kinds:
+        if not self._by_unit:
             return rng.multinomial(n_units, self.multiplicity / n_units, size=size).astype(np.float64)
         kind_of_unit = np.repeat(np.arange(n_kinds), self.multiplicity)
         kinds = kind_of_unit[rng.integers(0, n_units, size=(size, n_units))]
@@ -85,7 +101,7 @@ class Units:
         return np.bincount(kinds.ravel(), minlength=size * n_kinds).reshape(size, n_kinds).astype(np.float64)
 
     def _patterns(self, kinds: Floats) -> Floats:
-        return kinds if self.composition is None else kinds @ self.composition
+        return kinds if self.composition is None else np.asarray(kinds @ self.composition)
 
 
 def resampled(statistic: Statistic, units: Units, *, resamples: int, rng: np.random.Generator) -> Floats:
@@ -145,9 +161,17 @@ def _chunks(total: int, width: int) -> Iterator[int]:
         yield min(size, total - start)
 
 
-def _distinct_rows(cluster: Integers, pattern: Integers, n_patterns: int) -> tuple[Floats, Integers]:
-    """Distinct clusters as (U, P) pattern counts, and how many clusters are like each."""
+def _distinct_rows(cluster: Integers, pattern: Integers, n_patterns: int) -> tuple[Floats | csr_array, Integers]:
+    """Distinct clusters as (U, P) pattern counts, and how many clusters are like each.
+
+    Where the table would be too wide almost every cluster is of its own kind, and none is looked for.
+    """
     n_clusters = int(cluster.max()) + 1
+    if n_clusters * n_patterns > DENSE_CELLS:
+        from scipy.sparse import csr_array
+
+        table = csr_array((np.ones(cluster.size), (cluster, pattern)), shape=(n_clusters, n_patterns))
+        return table, np.ones(n_clusters, dtype=np.int64)
     rows = np.bincount(cluster * n_patterns + pattern, minlength=n_clusters * n_patterns)
     kinds, multiplicity = np.unique(rows.reshape(n_clusters, n_patterns), axis=0, return_counts=True)
     return kinds.astype(np.float64), multiplicity

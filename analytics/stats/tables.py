@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 REQUIRED = ("item", "rater", "score")
 RATER_KINDS = ("annotator", "judge", "jury", "adjudicator", "reference")
 HUMAN_KINDS = ("annotator",)
+TRUE_WORDS = ("true", "1", "1.0", "yes")
+FALSE_WORDS = ("false", "0", "0.0", "no")
 
 
 class Problem(NamedTuple):
@@ -228,11 +230,13 @@ def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -
 
 
 def _merged(scales: Sequence[Scale]) -> Scale:
-    """One scale for pooled criteria: undeclared ones of one level are merged, declared ones must be the same."""
+    """One scale for pooled criteria: points that merely occur are merged, declared points must be the same."""
     levels = {scale.level for scale in scales}
-    if len(levels) != 1 or any(scale.declared for scale in scales) or len({s.is_numeric for s in scales}) != 1:
+    fixed = any(scale.declared and scale.level not in ("interval", "ratio") for scale in scales)
+    if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
         raise TableError([Problem(None, "criteria with different scales can't be pooled: name one with --scale")])
-    return scale_of({point for scale in scales for point in scale.points}, levels.pop(), declared=False)
+    points = {point for scale in scales for point in scale.points}
+    return scale_of(points, levels.pop(), declared=all(scale.declared for scale in scales))
 
 
 def _item_identity(rows: pd.DataFrame) -> pd.Series[Any]:

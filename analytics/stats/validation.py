@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analytics.stats.scales import Level, Scale, default_level, scale_of, spelled
-from analytics.stats.tables import HUMAN_KINDS, RATER_KINDS, REQUIRED, Problem, RatingsTable, TableError
+from analytics.stats.tables import (
+    FALSE_WORDS,
+    HUMAN_KINDS,
+    RATER_KINDS,
+    REQUIRED,
+    TRUE_WORDS,
+    Problem,
+    RatingsTable,
+    TableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +26,6 @@ if TYPE_CHECKING:
 
 NOT_APPLICABLE = ("N/A", "n/a")
 MISSING = ("", "NA", "NaN", "nan")
-TRUE_WORDS = ("true", "1", "1.0", "yes")
-FALSE_WORDS = ("false", "0", "0.0", "no")
 JUDGE_KINDS = ("judge", "jury")
 
 
@@ -254,6 +261,9 @@ class _Scores:
             missing_number = scale.is_numeric and bool(np.isnan(number))
             fault = "is not a number" if missing_number else f"is not on the scale {points}"
             yield Problem(int(row), f"{self.name}score {text!r} {fault}")
+        below = (self.numbers < 0) & (scale.level == "ratio")
+        for row, text in zip(self.rows[below], self.texts[below], strict=True):
+            yield Problem(int(row), f"{self.name}score {text!r} is below 0 on a ratio scale")
 
 
 def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, str | None]:
@@ -267,7 +277,8 @@ def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple
         Problem(int(row), f"rater {rater!r} already rated item {item!r} with another score")
         for row, rater, item in rows.loc[again & ~same, ["row", "rater", "item"]].itertuples(index=False)
     ]
-    return rows[~again].copy(), f"{int(same.sum())} rows repeat a rating with the same score; each rating counts once"
+    note = f"rows that repeat a rating with the same score: {int(same.sum())}; each rating counts once"
+    return rows[~again].copy(), note
 
 
 def _contradictions(rows: pd.DataFrame) -> list[Problem]:

@@ -1,6 +1,6 @@
 """The subcommands of ``panelbench stats``: one module each, named like the subcommand with ``_`` for ``-``.
 
-A module holds two functions, and a third when its file is no ratings table:
+A module holds two functions, and up to two more:
 
 ``configure(parser: argparse.ArgumentParser) -> None``
     Adds the subcommand's own options. FILE, the column names (--item ...), --by, --level, --scale, --raters,
@@ -12,6 +12,9 @@ A module holds two functions, and a third when its file is no ratings table:
     filters ``--statistic`` again after ``run``). ``arguments.judge``, where the subcommand adds ``--judge``, may be
     one name or a list of names: those raters are judges in ``table`` even without a ``rater_kind`` column. Raise
     ``tables.TableError([Problem(None, sentence)])`` to refuse: exit status 2, the sentence on standard error.
+
+``names() -> tuple[str, ...]`` (optional)
+    The statistics ``--statistic`` may name; any other name then ends with exit status 2.
 
 ``read(arguments: argparse.Namespace) -> Any`` (optional)
     Reads FILE in another shape; ``run`` then gets what it returns instead of a ratings table.

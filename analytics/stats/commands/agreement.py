@@ -19,6 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--leave-one-out", action="store_true", help="also every coefficient without each annotator")
 
 
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.agreement import APPLICABILITY, STATISTICS
+
+    return (*STATISTICS, *APPLICABILITY.values())
+
+
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
     from analytics.stats.agreement import report
@@ -34,4 +41,5 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         seed=arguments.seed,
         interval=arguments.interval,
         leave_one_out=arguments.leave_one_out,
+        min_items=arguments.min_items,
     )

@@ -242,3 +242,37 @@ def test_measure_takes_an_array() -> None:
         measure([[1, 2]], "gwet_ac", scale=ONE_TO_THREE)
     with pytest.raises(ValueError, match="nominal scale"):
         measure([["a", "b"]], "icc", scale=scale_of(["a", "b"]), bootstrap=0)
+
+
+def test_few_items_and_verdict_bands_are_remarked_on() -> None:
+    found = figures([[1, 2, 1], [2, 2, 2], [3, 3, 1]], ONE_TO_THREE, min_items=30)
+    assert found["krippendorff_alpha", None, None].note == "fewer than 30 items"
+    assert found["verdict_confidence", "observed", None].note == "fewer than 30 items; band 0.75 to 0.85"
+
+
+def test_the_table_may_say_that_raters_are_unknown() -> None:
+    table = table_of([[1, 2], [2, 2], [3, 1]], rater_identified="false")
+    found = by_name(report(table, bootstrap=0))
+    assert "anonymous" in (found["cohen_kappa", "unweighted", None].reason or "")
+
+
+def test_a_scale_nobody_used_at_all() -> None:
+    found = figures([["", ""], ["", ""]])
+    assert {estimate.reason for estimate in found.values()} == {"nothing is rated"}
+
+
+def test_clusters_reach_every_kind_of_interval() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.repeat(rng.integers(1, 4, 40), 5)
+    noise = rng.integers(1, 4, (200, 3))
+    matrix = np.where(rng.random((200, 3)) < 0.6, truth[:, None], noise)
+    rows = [(f"i{i}", f"r{r}", f"c{i // 5}", int(matrix[i, r])) for i in range(200) for r in range(3)]
+    table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "cluster", "score"]))
+    alone = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "cluster", "score"]).drop(columns="cluster"))
+    wanted = ["krippendorff_alpha", "gwet_ac", "cohen_kappa", "conger_kappa", "percent_agreement"]
+    for resamples in (0, 300):
+        clustered = by_name(report(table, statistics=wanted, bootstrap=resamples))
+        single = by_name(report(alone, statistics=wanted, bootstrap=resamples))
+        assert {key: e.value for key, e in clustered.items()} == {key: e.value for key, e in single.items()}
+        assert all(e.low is not None and e.high is not None for e in clustered.values())
+        assert any(e.low != single[key].low for key, e in clustered.items())

@@ -119,6 +119,12 @@ def test_raters_are_chosen_by_name(published_csv: Path, capsys: pytest.CaptureFi
         ("item,rater,score\na,1,2\n", ["--by", "colour"], [":1: the column 'colour'"]),
         ("item,rater,score\na,1,2\n", ["--raters", "nobody"], [":1: no rater is called 'nobody'"]),
         ("item,rater,score\na,1,2\n", ["--item", "unit"], [":1: the column 'unit'"]),
+        ("item,rater,score\na,1,-2\na,2,2\n", ["--level", "ratio"], [":2: score '-2' is below 0 on a ratio scale"]),
+        (
+            "item,rater,score\na,1,2\n",
+            ["--statistic", "kapa"],
+            [":1: --statistic: 'kapa' is none of percent_agreement"],
+        ),
         ("item,rater,score\na,1,2\n", ["--scale", "3,3"], [":1: --scale: a scale names each point once"]),
     ],
 )
@@ -139,7 +145,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_rows_that_stand_twice_are_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, "item,rater,score\na,1,2\na,1,2\na,2,2\nb,1,1\nb,2,1\n")
     assert main(["agreement", path, "--bootstrap", "0"]) == 0
-    assert "1 rows repeat a rating" in capsys.readouterr().err
+    assert "same score: 1;" in capsys.readouterr().err
 
 
 def test_csv_output_is_safe_in_a_spreadsheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

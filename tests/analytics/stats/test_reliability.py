@@ -17,6 +17,7 @@ from tests.analytics.stats.published import SHROUT_FLEISS
 Array = NDArray[Any]
 
 PRINTED = {"1,1": 0.17, "2,1": 0.29, "3,1": 0.71, "1,k": 0.44, "2,k": 0.62, "3,k": 0.91}
+UNBOUNDED = np.array([[1.0, 3, 3], [1, 2, 4], [4, 4, 1], [3, 4, 3]])
 BOUNDS = {"1,1": (-0.133, 0.723), "2,1": (0.019, 0.761), "3,1": (0.342, 0.946)}
 
 
@@ -58,6 +59,18 @@ def test_perfect_agreement_is_one_without_an_interval() -> None:
     assert found.value == 1.0
     assert found.low is None
     assert found.interval_reason
+
+
+def test_no_total_variance_no_correlation() -> None:
+    scores = np.array([[1.0, 4, 2], [0, 3, 3], [4, 0, 0], [4, 0, 2]])
+    assert "not positive" in (icc(scores, "2,k").reason or "")
+
+
+def test_a_bound_without_end_is_no_bound() -> None:
+    found = icc(UNBOUNDED, "2,k")
+    assert found.value is not None
+    assert found.low is None
+    assert "infinity" in (found.interval_reason or "")
 
 
 def test_anonymous_slots_warn_where_persons_matter() -> None:

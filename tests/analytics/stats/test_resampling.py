@@ -131,3 +131,17 @@ def test_closed_form_intervals() -> None:
     assert normal_interval(1.0, 0.5, method="z").low == pytest.approx(1 - 1.959964 * 0.5, abs=1e-6)
     assert t_interval(1.0, float("nan"), 10, method="t").interval_reason
     assert Interval(low=1.0).as_changes() == {"low": 1.0}
+
+
+def test_a_wide_table_of_clusters_is_kept_sparse_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern, cluster = np.array([0, 1, 1, 3, 2, 0]), np.array([0, 0, 1, 1, 2, 3])
+    dense = Units.of(pattern, cluster)
+    monkeypatch.setattr("analytics.stats.resampling.DENSE_CELLS", 1)
+    sparse = Units.of(pattern, cluster)
+    assert not isinstance(sparse.composition, np.ndarray)
+    assert sparse.pattern_totals == pytest.approx(dense.pattern_totals)
+    assert jackknife(mean, sparse).se == pytest.approx(jackknife(mean, dense).se)
+    wide = bootstrap(mean, sparse, rng=np.random.default_rng(0), resamples=20_000)
+    assert wide.low == pytest.approx(
+        bootstrap(mean, dense, rng=np.random.default_rng(1), resamples=20_000).low, abs=0.1
+    )

@@ -88,7 +88,7 @@ def test_missing_columns_are_named() -> None:
 def test_a_rating_given_twice() -> None:
     same = ratings_table(frame(("a", "1", "3"), ("a", "1", "3.0"), ("b", "1", "2")))
     assert len(same.frame) == 2
-    assert "1 rows repeat" in same.notes[0]
+    assert "same score: 1;" in same.notes[0]
     assert problems(frame(("a", "1", "3"), ("a", "1", "2")))[0] == (
         1,
         "rater '1' already rated item 'a' with another score",
