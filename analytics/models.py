@@ -9,7 +9,7 @@ from annotation.models import Campaign
 
 
 class Snapshot(models.Model):
-    """The estimates of one campaign as they stood at `revision` (of annotations and verdicts), with how they were made."""
+    """The estimates of one campaign at a `revision` of its annotations and verdicts, with how they were made."""
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
     revision = models.CharField(max_length=120)

@@ -1,54 +1,78 @@
-"""The only reader of the database for numbers: annotators' ratings and judges' verdicts as one ratings table (METHODS 0).
+"""The only reader of the database for numbers: ratings and verdicts as one ratings table (METHODS 0).
 
 Training and exam never enter it; a superseded annotation does not either. A verdict off the scale keeps its number and
-says so in `missing_reason`: the statistics count it and let it enter no mean.
+says so in `missing_reason`: the statistics count it and let it enter no mean. Rows are read without pandas, so that a
+web process can stream them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, FloatField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
-from analytics.stats.scales import Scale
-from annotation.models import Campaign, Criterion, Item, Rating, Selection
-from judging.models import JudgeRun, Verdict
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Rating, Selection
+from judging.models import Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    "item",
-    "cluster",
-    "criterion",
-    "rater",
-    "rater_kind",
-    "rater_identified",
-    "panel",
-    "language",
-    "generator",
-    "score",
-    "applicable",
-    "missing_reason",
-    "repeat",
-    "inclusion_prob",
-    "weight",
-)
+    from analytics.stats.scales import Scale
+
 LONGEST_SCALE = 1001
+CHUNK = 20_000
 
 
-def load(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None) -> pd.DataFrame:
-    """One row per score, COLUMNS as above, in a stable order; `runs` defaults to each judge's newest run."""
+class Row(NamedTuple):
+    """One score of one rater on one criterion of one item, or the reason there is none."""
+
+    item: str
+    cluster: str
+    criterion: str
+    rater: str
+    rater_kind: str
+    rater_identified: bool
+    panel: str | None
+    language: str
+    generator: str | None
+    score: float | None
+    applicable: bool
+    missing_reason: str | None
+    repeat: int
+    inclusion_prob: float
+    weight: float
+
+
+COLUMNS = Row._fields
+Placed = tuple[tuple[int, int], Row]
+"""A row behind its place: the item's, then the criterion's."""
+
+
+def rows(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None, raters: Collection[str] = ()) -> Iterator[Row]:
+    """Every row of the ratings table in a stable order, read as it is asked for.
+
+    `runs` defaults to each judge's newest run; `raters` names the annotators wanted, none of them meaning all.
+    """
+    chosen = list(newest_runs(campaign) if runs is None else runs)
+    placed = heapq.merge(_of_annotators(campaign, raters), _of_judges(campaign, chosen), key=itemgetter(0))
+    return (row for _place, row in placed)
+
+
+def load(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None, raters: Collection[str] = ()) -> pd.DataFrame:
+    """The rows as a DataFrame with COLUMNS."""
+    return frame(rows(campaign=campaign, runs=runs, raters=raters))
+
+
+def frame(table: Iterable[Row]) -> pd.DataFrame:
+    """Rows as a DataFrame, missing scores as NaN."""
     import pandas as pd
 
-    chosen = list(newest_runs(campaign) if runs is None else runs)
-    humans = _of_annotators(campaign)
-    judges = _of_judges(chosen, taken=set(humans["rater"]))
-    table = pd.concat([frame for frame in (humans, judges) if len(frame)] or [humans], ignore_index=True)
-    table = table.merge(_items(campaign), on="item_pk", how="left", validate="many_to_one")
-    order = ["item_pk", "position", "rater_kind", "rater", "repeat"]
-    return table.sort_values(order, ignore_index=True)[list(COLUMNS)]
+    kinds = {"score": float, "rater_identified": bool, "applicable": bool, "repeat": int, "inclusion_prob": float}
+    return pd.DataFrame.from_records(list(table), columns=list(COLUMNS)).astype({**kinds, "weight": float})
 
 
 def scales(campaign: Campaign) -> dict[str, Scale]:
@@ -58,6 +82,8 @@ def scales(campaign: Campaign) -> dict[str, Scale]:
 
 def scale(criterion: Criterion) -> Scale:
     """A criterion's scale; a long one is spelled out step by step."""
+    from analytics.stats.scales import Scale
+
     return Scale(points=criterion.values or _steps(criterion), level=criterion.level)  # type: ignore[arg-type]
 
 
@@ -68,72 +94,91 @@ def _steps(criterion: Criterion) -> tuple[float, ...]:
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """The newest run of each judge on the campaign's items and rubric version."""
+    """One run of each judge on the campaign's items and rubric version: the newest with nothing left to ask, else the
+    newest. A run under way so replaces no finished one.
+    """
     here = JudgeRun.objects.filter(dataset=campaign.dataset_id, rubric_version=campaign.rubric_version_id).exclude(
         state=JudgeRun.State.CANCELLED, verdicts=None
     )
-    newest = here.filter(judge=OuterRef("judge")).order_by("-pk").values("pk")[:1]
-    return here.filter(pk=Subquery(newest)).select_related("judge").order_by("judge__name")
+    asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
+    of_judge = here.filter(judge=OuterRef("judge")).annotate(asking=Exists(asking)).order_by("asking", "-pk")
+    return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 
 
-def _of_annotators(campaign: Campaign) -> pd.DataFrame:
-    columns = {
-        "annotation__item_id": "item_pk",
-        "criterion__key": "criterion",
-        "criterion__position": "position",
-        "annotation__annotator__pseudonym": "rater",
-        "annotation__annotator__identified": "rater_identified",
-        "annotation__assignment__duty_id": "duty_pk",
-        "annotation__assignment__duty__panel__name": "panel",
-        "score": "score",
-        "status": "status",
-    }
-    rows = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
-    table = _frame(rows.values_list(*columns).iterator(20_000), list(columns.values()))
-    table["rater_kind"], table["repeat"] = "annotator", 1
-    table["applicable"] = table["status"] != Rating.Status.NOT_APPLICABLE
-    table["missing_reason"] = table["status"].where(table["status"] == Rating.Status.STOPPED, None)
-    return _with_probabilities(table, campaign)
+def annotators(campaign: Campaign) -> QuerySet[Annotator]:
+    """Everyone whose ratings are in the table."""
+    here = Annotation.objects.filter(annotator=OuterRef("pk"), campaign=campaign, superseded_at=None)
+    return Annotator.objects.filter(Exists(here), project=campaign.project_id).order_by("pseudonym")
 
 
-def _with_probabilities(table: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
-    """The probability with which the duty drew the item, and its inverse as weight; 1 for imported ratings."""
-    rows = Selection.objects.filter(duty__campaign=campaign).values_list("duty_id", "item_id", "probability")
-    drawn = _frame(rows.iterator(20_000), ["duty_pk", "item_pk", "inclusion_prob"])
-    keys = {"duty_pk": "float64", "item_pk": "int64"}  # imported ratings have no duty
-    table = table.astype(keys).merge(drawn.astype(keys), on=list(keys), how="left")
-    table["inclusion_prob"] = table["inclusion_prob"].astype("float64").fillna(1.0)
-    table["weight"] = 1 / table["inclusion_prob"]
-    return table.drop(columns=["duty_pk", "status"])
+def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
+    """By run, the judge's name as the table has it: marked when an annotator bears the same."""
+    taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
+    return {run.pk: f"{run.judge.name} (judge)" if run.judge.name in taken else run.judge.name for run in runs}
 
 
-def _of_judges(runs: Sequence[JudgeRun], *, taken: set[str]) -> pd.DataFrame:
-    columns = ["item_pk", "criterion", "position", "run_pk", "repeat", "score", "status", "applicable"]
-    rows = Verdict.objects.filter(run__in=runs).values_list(
-        "item_id", "criterion__key", "criterion__position", "run_id", "repeat", "score", "status", "applicable"
+# What places an item and says what it is, read alike from ratings (behind `annotation__`) and from verdicts.
+_ITEM = ("item__ordinal", "item__external_id", "item__scenario", "item__language", "item__generator")
+_CRITERION = ("criterion__position", "criterion__key")
+
+
+def _of_annotators(campaign: Campaign, raters: Collection[str]) -> Iterator[Placed]:
+    found = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
+    if raters:
+        found = found.filter(annotation__annotator__pseudonym__in=raters)
+    drawn = Selection.objects.filter(duty=OuterRef("annotation__assignment__duty"), item=OuterRef("annotation__item"))
+    # Imported ratings have no duty: their items were there for everyone.
+    probability = Coalesce(Subquery(drawn.values("probability")[:1]), Value(1.0), output_field=FloatField())
+    item, annotator = (f"annotation__{column}" for column in ("item", "annotator"))
+    panel = "annotation__assignment__duty__panel__name"
+    ordered = found.order_by(f"{item}__ordinal", "criterion__position", annotator, "pk").values_list(
+        *(f"annotation__{column}" for column in _ITEM), *_CRITERION,
+        f"{annotator}__pseudonym", f"{annotator}__identified", panel, "score", "status", probability,
+    )  # fmt: skip
+    for *place, rater, identified, panel_name, score, status, drawn_with in ordered.iterator(CHUNK):
+        given = {
+            "rater": rater,
+            "rater_kind": "annotator",
+            "rater_identified": identified,
+            "panel": panel_name,
+            "score": score,
+            "applicable": status != Rating.Status.NOT_APPLICABLE,
+            "missing_reason": status if status == Rating.Status.STOPPED else None,
+            "repeat": 1,
+            "inclusion_prob": drawn_with,
+            "weight": 1 / drawn_with,
+        }
+        yield _placed(place, given)
+
+
+def _of_judges(campaign: Campaign, runs: Collection[JudgeRun]) -> Iterator[Placed]:
+    names = rater_names(campaign, runs)
+    ordered = Verdict.objects.filter(run__in=runs).order_by("item__ordinal", "criterion__position", "run", "repeat")
+    columns = (*_ITEM, *_CRITERION, "run", "repeat", "score", "status", "applicable")
+    for *place, run, repeat, score, status, applicable in ordered.values_list(*columns).iterator(CHUNK):
+        given = {
+            "rater": names[run],
+            "rater_kind": "judge",
+            "rater_identified": True,
+            "panel": None,
+            "score": score,
+            "applicable": applicable,
+            "missing_reason": None if status == Verdict.Status.OK else status,
+            "repeat": repeat,
+            "inclusion_prob": 1.0,
+            "weight": 1.0,
+        }
+        yield _placed(place, given)
+
+
+def _placed(place: Sequence[Any], given: Mapping[str, Any]) -> Placed:
+    ordinal, item, scenario, language, generator, position, criterion = place
+    row = Row(
+        item=item,
+        cluster=scenario or item,
+        criterion=criterion,
+        language=language,
+        generator=generator or None,
+        **given,
     )
-    table = _frame(rows.iterator(20_000), columns)
-    table["rater"] = table.pop("run_pk").map({run.pk: rater_name(run, taken) for run in runs})
-    table["rater_kind"], table["rater_identified"], table["panel"] = "judge", True, None
-    table["missing_reason"] = table["status"].where(table["status"] != Verdict.Status.OK, None)
-    table["inclusion_prob"] = table["weight"] = 1.0
-    return table.drop(columns="status")
-
-
-def rater_name(run: JudgeRun, taken: set[str]) -> str:
-    """The judge's name, marked when an annotator bears the same."""
-    return f"{run.judge.name} (judge)" if run.judge.name in taken else run.judge.name
-
-
-def _items(campaign: Campaign) -> pd.DataFrame:
-    rows = Item.objects.filter(dataset=campaign.dataset_id)
-    columns = ["item_pk", "item", "scenario", "language", "generator"]
-    table = _frame(rows.values_list("pk", "external_id", "scenario", "language", "generator").iterator(20_000), columns)
-    table["cluster"] = table["scenario"].where(table["scenario"] != "", table["item"])
-    return table.drop(columns="scenario")
-
-
-def _frame(rows: Iterable[tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame.from_records(list(rows), columns=columns)
+    return (ordinal, position), row

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts import invitations, tokens
+from analytics import dashboards
 from analytics.models import Snapshot
 from accounts.models import Membership, Role, Scope
 from annotation import desk
@@ -128,7 +129,14 @@ def furnish(cast: Cast) -> dict[str, Any]:
 
 def _snapshot(campaign: Any) -> Snapshot:
     return Snapshot.objects.create(
-        campaign=campaign, revision="1", settings_digest="s", inputs_digest="i", seed=0, content={"estimates": []}, seconds=0
+        campaign=campaign,
+        revision="1",
+        settings_digest="s",
+        inputs_digest="i",
+        code_version=dashboards.code_version(),
+        seed=0,
+        content={"languages": [], "judges": [], "counts": [], "estimates": []},
+        seconds=0,
     )
 
 

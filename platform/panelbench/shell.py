@@ -43,17 +43,19 @@ _SILENT = {
 
 
 def shell(request: HttpRequest) -> dict[str, object]:
-    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.notices`, `shell.version`."""
+    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.silent`, `shell.notices`, `shell.version`."""
     return {"shell": SimpleLazyObject(lambda: _shell(request))}
 
 
 def _shell(request: HttpRequest) -> dict[str, object]:
     held = _membership(request)
+    silent = heartbeat.silent() if held and held.role in SIGHTED else []
     return {
         "project": held.project if held else None,
         "role": held.get_role_display() if held else "",
         "nav": _links(request, held),
-        "notices": [_SILENT[kind] for kind in heartbeat.silent()] if held and held.role in SIGHTED else [],
+        "silent": silent,
+        "notices": [_SILENT[kind] for kind in silent],
         "version": settings.VERSION,
     }
 

@@ -1,0 +1,158 @@
+"""The numbers of a campaign and the ratings table behind them, for leads and researchers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.text import slugify
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import User
+from analytics import dashboards, delimited, ratings, tasks
+from analytics.models import Snapshot
+from analytics.views import choices
+from annotation.models import Campaign
+
+RATERS = OpenApiParameter(
+    "raters",
+    {"type": "array", "items": {"type": "string"}},
+    description="Pseudonyms of the annotators that count, all of them by default.",
+)
+NUMBER = {"allow_null": True, "default": None}
+
+
+class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
+    """One figure. `language` is null over all languages, `judge` is null for the panel alone."""
+
+    statistic = serializers.CharField()
+    variant = serializers.CharField(**NUMBER)
+    level = serializers.CharField(**NUMBER)
+    criterion = serializers.CharField()
+    language = serializers.CharField(**NUMBER)
+    judge = serializers.CharField(**NUMBER)
+    reference = serializers.CharField(**NUMBER)
+    value = serializers.FloatField(**NUMBER)
+    se = serializers.FloatField(**NUMBER)
+    low = serializers.FloatField(**NUMBER)
+    high = serializers.FloatField(**NUMBER)
+    confidence = serializers.FloatField(**NUMBER)
+    method = serializers.CharField(**NUMBER)
+    n_items = serializers.IntegerField()
+    n_raters = serializers.IntegerField()
+    n_ratings = serializers.IntegerField()
+    n_missing = serializers.IntegerField()
+    seed = serializers.IntegerField(**NUMBER)
+    undefined_share = serializers.FloatField(**NUMBER)
+    reason = serializers.CharField(**NUMBER)
+    interval_reason = serializers.CharField(**NUMBER)
+
+
+class CountSerializer(serializers.Serializer[dict[str, Any]]):
+    """What one cell holds, of the panel (`judge` is empty) or of one judge; `reasons`: why scores are missing."""
+
+    criterion = serializers.CharField()
+    language = serializers.CharField(**NUMBER)
+    judge = serializers.CharField(allow_blank=True)
+    items = serializers.IntegerField()
+    raters = serializers.IntegerField()
+    ratings = serializers.IntegerField()
+    missing = serializers.IntegerField()
+    not_applicable = serializers.IntegerField()
+    reasons = serializers.DictField(child=serializers.IntegerField())
+
+
+class JudgeSerializer(serializers.Serializer[dict[str, Any]]):
+    name = serializers.CharField()
+    judge = serializers.IntegerField()
+    run = serializers.IntegerField()
+    simulated = serializers.BooleanField()
+
+
+class SettingsSerializer(serializers.Serializer[dict[str, Any]]):
+    raters = serializers.ListField(child=serializers.CharField())
+    bootstrap = serializers.IntegerField()
+    confidence = serializers.FloatField()
+    seed = serializers.IntegerField()
+
+
+class SnapshotSerializer(serializers.Serializer[Snapshot]):
+    """Estimates with what they were computed from. `inputs_digest` is the SHA-256 of the CSV of the ratings table."""
+
+    id = serializers.IntegerField(source="pk")
+    created_at = serializers.DateTimeField()
+    revision = serializers.CharField()
+    inputs_digest = serializers.CharField()
+    code_version = serializers.CharField()
+    seconds = serializers.FloatField()
+    settings = SettingsSerializer(source="content.settings")
+    languages = serializers.ListField(child=serializers.CharField(), source="content.languages")
+    judges = JudgeSerializer(many=True, source="content.judges")
+    counts = CountSerializer(many=True, source="content.counts")
+    estimates = EstimateSerializer(many=True, source="content.estimates")
+
+
+class NumbersSerializer(serializers.Serializer[dict[str, Any]]):
+    """The newest snapshot, null until there is one; a stale one is being computed anew."""
+
+    stale = serializers.BooleanField()
+    snapshot = SnapshotSerializer(allow_null=True)
+
+
+def _campaign(user: User, project: str, campaign: int) -> Campaign:
+    room = access.require(user=user, slug=project)
+    found = Campaign.objects.visible_to(user).filter(project=room).select_related("rubric_version")
+    return get_object_or_404(found, pk=campaign)
+
+
+class Numbers(APIView):
+    @extend_schema(parameters=[RATERS], responses=NumbersSerializer)
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """Agreement and calibration by criterion and language, with provenance."""
+        found = _campaign(request.user, project, campaign)
+        raters = choices.raters(found, request.query_params)
+        snapshot, is_stale = dashboards.current(campaign=found, settings=raters.settings)
+        if is_stale:
+            tasks.ask(found.pk, raters.pks, after=snapshot.pk if snapshot else 0)
+        return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
+
+
+class WhateverIsAccepted(BaseContentNegotiation):
+    """A client that asks for text/csv gets its table, and its errors as JSON like everyone's."""
+
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
+        return next(iter(parsers))
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        first = next(iter(renderers))
+        return first, first.media_type
+
+
+class RatingsTable(APIView):
+    content_negotiation_class = WhateverIsAccepted
+
+    @extend_schema(parameters=[RATERS], responses={(200, "text/csv"): OpenApiTypes.STR})
+    def get(self, request: Request, project: str, campaign: int) -> StreamingHttpResponse:
+        """The ratings table: one row per score of an annotator or a judge."""
+        found = _campaign(request.user, project, campaign)
+        raters = choices.raters(found, request.query_params)
+        table = ratings.rows(campaign=found, raters=raters.settings.raters)
+        response = StreamingHttpResponse(
+            delimited.lines(ratings.COLUMNS, table), content_type="text/csv; charset=utf-8"
+        )
+        name = slugify(found.name) or f"campaign-{found.pk}"
+        response["Content-Disposition"] = f'attachment; filename="{name}-ratings.csv"'
+        return response

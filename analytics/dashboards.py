@@ -1,0 +1,126 @@
+"""Snapshots: what a campaign's numbers were, from what they were computed, and whether they still hold."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any
+
+from django import conf
+from django.db.models import OuterRef, Subquery
+
+from analytics import delimited, ratings
+from analytics.models import Snapshot
+from annotation import campaigns
+from annotation.models import Campaign, Item
+from judging import runs
+from judging.models import JudgeRun
+
+LAYOUT = 1
+"""Goes up whenever the shape of `Snapshot.content` or the choice of statistics changes."""
+KEPT = 50
+"""Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them."""
+
+    raters: tuple[str, ...] = ()
+    bootstrap: int = 2000
+    confidence: float = 0.95
+    seed: int = 20260101
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> Snapshot:
+    """The snapshot of the campaign as it stands: the stored one, or else computed and stored now.
+
+    The revision is read before the rows: what arrives in between makes the snapshot stale, never falsely fresh.
+    """
+    key = {"campaign": campaign, "revision": revision(campaign), **_identity(settings)}
+    stored = Snapshot.objects.filter(**key).first()
+    return stored or _store(key, _computed(campaign, settings))
+
+
+def current(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
+    """The newest snapshot this version of the code has computed, and whether something has changed since."""
+    newest = Snapshot.objects.filter(campaign=campaign, **_identity(settings)).first()
+    return newest, newest is None or newest.revision != revision(campaign)
+
+
+def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
+    """By campaign, its newest snapshot over all raters; one query."""
+    ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(Settings()))
+    found = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
+    return {each.campaign_id: each for each in found}
+
+
+def revision(campaign: Campaign) -> str:
+    """Changes with every annotation and verdict that enters or leaves the ratings table."""
+    found = ratings.newest_runs(campaign)
+    chosen = ",".join(map(str, sorted(run.pk for run in found)))
+    return f"{campaigns.revision(campaign)} {runs.revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
+
+
+def code_version() -> str:
+    """The release and the layout of what it stores."""
+    return f"{conf.settings.VERSION}/{LAYOUT}"
+
+
+def _identity(settings: Settings) -> dict[str, str]:
+    return {"settings_digest": settings.digest, "code_version": code_version()}
+
+
+def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
+    """The fields of a new snapshot. `inputs_digest` is the SHA-256 of the CSV of the ratings table, byte for byte."""
+    from analytics import measuring
+
+    started = perf_counter()
+    chosen = list(ratings.newest_runs(campaign))
+    table = list(ratings.rows(campaign=campaign, runs=chosen, raters=settings.raters))
+    content = measuring.content(
+        ratings.frame(table),
+        scales=ratings.scales(campaign),
+        bootstrap=settings.bootstrap,
+        confidence=settings.confidence,
+        seed=settings.seed,
+    )
+    return {
+        "content": {**content, "settings": asdict(settings), **_described(campaign, chosen)},
+        "inputs_digest": _digest(delimited.lines(ratings.COLUMNS, table)),
+        "seed": settings.seed,
+        "seconds": perf_counter() - started,
+    }
+
+
+def _described(campaign: Campaign, chosen: list[JudgeRun]) -> dict[str, Any]:
+    names = ratings.rater_names(campaign, chosen)
+    return {
+        "items": Item.objects.filter(dataset=campaign.dataset_id).count(),
+        "judges": [
+            {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
+            for run in chosen
+        ],
+    }
+
+
+def _digest(lines: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line.encode())
+    return digest.hexdigest()
+
+
+def _store(key: dict[str, Any], fields: dict[str, Any]) -> Snapshot:
+    """Two workers may have computed the same: one of them is stored."""
+    stored, _is_new = Snapshot.objects.get_or_create(**key, defaults=fields)
+    same = Snapshot.objects.filter(campaign=stored.campaign_id, settings_digest=stored.settings_digest)
+    Snapshot.objects.filter(pk__in=list(same.values_list("pk", flat=True)[KEPT:])).delete()
+    return stored

@@ -1,0 +1,156 @@
+"""A snapshot's estimates as a page reads them: found by what they are about, and spelt out. No numpy here."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+SMALL = 30
+"""Below this many items a figure is shown in muted ink."""
+MINUS = "−"
+
+PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement"})
+SIGNED = frozenset({"bias"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One estimate: a value with its interval and counts, or the reason there is none.
+
+    `language` is None over all languages, `judge` is None for the panel alone.
+    """
+
+    statistic: str
+    criterion: str
+    language: str | None = None
+    judge: str | None = None
+    variant: str | None = None
+    level: str | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n_items: int = 0
+    n_raters: int = 0
+    n_ratings: int = 0
+    n_missing: int = 0
+    reason: str = ""
+    interval_reason: str = ""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Figure:
+        """A figure from its row in `Snapshot.content`."""
+        return cls(**{name: row[name] for name in cls.__slots__ if name in row})
+
+    @property
+    def is_defined(self) -> bool:
+        return self.value is not None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it rests on too few items to lean on."""
+        return self.n_items < SMALL
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the whole interval lies on one side of zero."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def number(self) -> str:
+        """0.71, 71% or +0.12."""
+        return "" if self.value is None else self._spelt(self.value, suffix="%")
+
+    @property
+    def interval(self) -> str:
+        """[0.64, 0.77], or nothing."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"[{self._spelt(self.low)}, {self._spelt(self.high)}]"
+
+    @property
+    def span(self) -> str:
+        """0.64–0.77, where there is little room, or nothing."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{self._spelt(self.low)}–{self._spelt(self.high)}"
+
+    @property
+    def basis(self) -> str:
+        """What it rests on: 120 items × 3 raters where everyone rated everything."""
+        counts = {"items": self.n_items, "raters": self.n_raters, "ratings": self.n_ratings}
+        if self.n_ratings == self.n_items * self.n_raters:
+            return _("%(items)d items × %(raters)d raters") % counts
+        return _("%(items)d items, %(raters)d raters, %(ratings)d ratings") % counts
+
+    @property
+    def why(self) -> str:
+        """Why there is no value, or no interval."""
+        return self.reason or self.interval_reason
+
+    def __str__(self) -> str:
+        """0.71 [0.64, 0.77] · 120 items × 3 raters, or why not."""
+        if not self.is_defined:
+            return f"{_('undefined')}: {self.reason} · {self.basis}"
+        found = f"{self.number} {self.interval}".strip()
+        return " · ".join(part for part in (found, self.basis, self.interval_reason) if part)
+
+    def _spelt(self, value: float, suffix: str = "") -> str:
+        if self.statistic in PERCENTAGES:
+            return f"{100 * value:.0f}{suffix}"
+        text = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}"
+        text = text.lstrip("+-") if float(text) == 0 else text
+        return text.replace("-", MINUS)
+
+
+Key = tuple[str, str, str | None, str | None]
+
+
+class Figures:
+    """The estimates of one snapshot, by statistic, criterion, language and judge."""
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        figures = map(Figure.of, rows)
+        self._found: dict[Key, Figure] = {(f.statistic, f.criterion, f.language, f.judge): f for f in figures}
+
+    def get(
+        self, statistic: str, criterion: str, language: str | None = None, judge: str | None = None
+    ) -> Figure | None:
+        """The figure, or None when nobody rated this cell at all."""
+        return self._found.get((statistic, criterion, language, judge))
+
+    def each(
+        self, statistic: str, criteria: Iterable[str], languages: Iterable[str | None], judge: str | None = None
+    ) -> Iterator[Figure]:
+        """The figures there are of these criteria and languages, criterion by criterion."""
+        spoken = list(languages)
+        for criterion in criteria:
+            for language in spoken:
+                if found := self.get(statistic, criterion, language, judge):
+                    yield found
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several criteria's figures without pooling them: the middle one's value, and the outermost."""
+
+    median: float
+    lowest: Figure
+    highest: Figure
+    count: int
+
+    @property
+    def median_number(self) -> str:
+        """The median in the figures' own spelling."""
+        return replace(self.lowest, value=self.median).number
+
+
+def spread(figures: Iterable[Figure]) -> Spread | None:
+    """How far the defined figures lie apart; None when there is none."""
+    defined = sorted((f for f in figures if f.value is not None), key=lambda f: f.value or 0.0)
+    if not defined:
+        return None
+    return Spread(statistics.median(f.value or 0.0 for f in defined), defined[0], defined[-1], len(defined))

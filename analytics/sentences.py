@@ -1,0 +1,99 @@
+"""What the figures of a panel say, in one plain sentence computed from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from analytics.figures import SMALL, Figure, spread
+from analytics.heatmaps import Heatmap
+
+Names = Callable[[str], str]
+"""From a criterion's key or a language's tag to its name."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Arabic; Arabic and Thai; Arabic, Thai and Hindi."""
+    if len(names) < 2:
+        return "".join(names)
+    return _("%(first)s and %(last)s") % {"first": ", ".join(names[:-1]), "last": names[-1]}
+
+
+def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
+    """Which criterion the panels agree on least, and whether there are enough items to say so."""
+    figures = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
+    if not figures:
+        return _("No cell has a value yet: at least two people must score the same items, and not all alike.")
+    if all(figure.is_small for figure in figures):
+        largest = max(figure.n_items for figure in figures)
+        counts = {"small": SMALL, "largest": largest}
+        return (
+            _("Every cell rests on fewer than %(small)d items (%(largest)d at most): read this as a rehearsal.")
+            % counts
+        )
+    return _weakest(figures, criterion_name)
+
+
+def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
+    by_language: dict[str | None, list[Figure]] = {}
+    for figure in figures:
+        by_language.setdefault(figure.language, []).append(figure)
+    compared = [here for here in by_language.values() if len(here) > 1]
+    if not compared:
+        return _("One criterion has values so far, so there is nothing to compare it with.")
+    last = Counter(min(here, key=lambda figure: figure.value or 0.0).criterion for here in compared)
+    criterion, times = last.most_common(1)[0]
+    if 2 * times <= len(compared):
+        return _("No criterion is the least reliable one in most languages.")
+    sentence = ngettext(
+        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d language. "
+        "Review its anchors before comparing generators on it.",
+        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d languages. "
+        "Review its anchors before comparing generators on it.",
+        len(compared),
+    )
+    return sentence % {"criterion": criterion_name(criterion), "times": times, "languages": len(compared)}
+
+
+def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
+    """In which languages the judge is harsher or more generous than the panel beyond doubt."""
+    bounded = [figure for figure in figures if figure.low is not None and figure.language]
+    if not bounded:
+        return _(
+            "No language has an interval yet: the judge and the panel need to meet on items of two clusters or more."
+        )
+    clear = [figure for figure in bounded if figure.excludes_zero]
+    harsh = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
+    generous = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
+    if harsh and generous:
+        names = {"harsh": listed(harsh), "generous": listed(generous)}
+        return _("The judge is harsher than the panel in %(harsh)s and more generous in %(generous)s.") % names
+    if harsh:
+        return _("The judge is harsher than the panel in %s.") % listed(harsh)
+    if generous:
+        return _("The judge is more generous than the panel in %s.") % listed(generous)
+    return _("In no language does the interval exclude zero: these items show no bias.")
+
+
+def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
+    """On which criterion the judge comes closest to the panel, and on which it stays farthest."""
+    found = spread(kappas)
+    if found is None:
+        return _("Judge and panel share no item with a settled panel score yet.")
+    nearest, farthest = found.highest, found.lowest
+    if nearest is farthest:
+        return _("On %(criterion)s the judge reaches a weighted κ of %(value)s.") % {
+            "criterion": criterion_name(nearest.criterion),
+            "value": nearest.number,
+        }
+    return _(
+        "The judge is closest to the panel on %(nearest)s (%(most)s) and farthest on %(farthest)s (%(least)s)."
+    ) % {
+        "nearest": criterion_name(nearest.criterion),
+        "most": nearest.number,
+        "farthest": criterion_name(farthest.criterion),
+        "least": farthest.number,
+    }
