@@ -156,6 +156,7 @@ def test_what_does_not_end_when_asked_is_killed_with_its_whole_group(supervise: 
     pids = supervisor.pids("deaf") + supervisor.pids("deaf-child")
     assert GRACE <= supervisor.stop() < GRACE + 2
     assert not any(map(alive, pids))
+    assert supervisor.said == "deaf did not end in 1 s and was killed\n"
 
 
 def test_a_killed_supervisor_leaves_no_orphan(supervise: Callable[..., Running]) -> None:

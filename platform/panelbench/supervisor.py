@@ -43,6 +43,7 @@ class Supervisor:
 
     def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]) -> None:
         self.warden = warden
+        self.say = say
         self.stopping = False
         self.children = [Child(program, warden=warden, say=say) for program in programs]
 
@@ -68,8 +69,10 @@ class Supervisor:
         self.stopping = True
 
     def _end(self) -> None:
-        groups = [child.process.pid for child in self.children if child.process and child.process.pid]
-        end_groups(groups, grace=self.warden.grace, reap=multiprocessing.active_children)
+        names = {child.process.pid: child.program.name for child in self.children if child.process}
+        groups = [pid for pid in names if pid]
+        for group in end_groups(groups, grace=self.warden.grace, reap=multiprocessing.active_children):
+            self.say(f"{names[group]} did not end in {self.warden.grace:g} s and was killed")
         for group in groups:
             self.warden.release(group)
 
@@ -178,8 +181,8 @@ def _watch(reading: int, grace: float) -> None:
         os._exit(0)
 
 
-def end_groups(groups: Iterable[int], *, grace: float, reap: Callable[[], object] = lambda: None) -> None:
-    """Ask the leader of each process group to end; after ``grace`` seconds kill what is left of any group.
+def end_groups(groups: Iterable[int], *, grace: float, reap: Callable[[], object] = lambda: None) -> list[int]:
+    """Ask the leader of each process group to end; after ``grace`` seconds kill, and return, what is left of them.
 
     Only leaders are asked: a Celery worker finishes its running tasks, which a signal to its pool would break off.
     ``reap`` collects the caller's own ended children, which would otherwise count as alive.
@@ -192,6 +195,7 @@ def end_groups(groups: Iterable[int], *, grace: float, reap: Callable[[], object
         left = [group for group in left if _reach(group, os.killpg, 0)]
     for group in left:
         _reach(group, os.killpg, signal.SIGKILL)
+    return left
 
 
 def _reach(pid: int, send: Callable[[int, int], None], number: int) -> bool:
