@@ -68,13 +68,12 @@ def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataF
 
 
 def _text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Names as text, whole numbers without .0, nothing where there is none."""
-    if column.dtype.kind in "iub":
-        return column.astype(str).astype(object)
-    if column.dtype.kind == "f":
-        spelt = {value: spelled(float(value)) for value in column.dropna().unique()}
-        return column.map(spelt).astype(object).where(column.notna(), "")
-    return column.astype(object).where(column.notna(), "").map(lambda value: str(value).strip())
+    """Names as text, whole numbers without .0, nothing (code -1) where there is none; each name is spelt once."""
+    import pandas as pd
+
+    codes, names = pd.factorize(column)
+    spelt = [spelled(float(name)) if column.dtype.kind == "f" else str(name).strip() for name in names]
+    return pd.Series(np.array([*spelt, ""], dtype=object)[codes], index=column.index, dtype=object)
 
 
 def _text_or_none(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -96,7 +95,9 @@ def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
 def _rater_kinds(
     frame: pd.DataFrame, rows: pd.DataFrame, judges: Sequence[str]
 ) -> tuple[pd.Series[Any], list[Problem]]:
-    kinds = _text(frame["rater_kind"]) if "rater_kind" in frame else rows["rater"].map(lambda _: "")
+    import pandas as pd
+
+    kinds = _text(frame["rater_kind"] if "rater_kind" in frame else pd.Series("", index=rows.index))
     kinds = kinds.replace({"human": "annotator", "": "annotator"})
     kinds = kinds.where(~rows["rater"].isin(list(judges)) | kinds.isin(JUDGE_KINDS), "judge")
     wrong = ~kinds.isin(RATER_KINDS)
