@@ -21,9 +21,20 @@ from annotation import bulk
 from annotation.formats.items import ItemRow, content_digest
 from annotation.formats.problems import Problem, Problems
 from annotation.formats.ratings import RatingRow
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Intake, Item, Rating
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Campaign,
+    Criterion,
+    Dataset,
+    Intake,
+    Item,
+    Rating,
+    RubricVersion,
+)
 
 STAGE = 1_000
+LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200}
 ITEM_FIELDS = (
     "dataset_id",
     "external_id",
@@ -38,6 +49,7 @@ ITEM_FIELDS = (
     "content_warning",
     "digest",
 )
+LONGEST_RATER = 80
 T = TypeVar("T")
 
 
@@ -70,8 +82,9 @@ def store(
 ) -> Dataset:
     """Store items as the next version of the dataset called ``name``.
 
-    Items are staged a thousand to a transaction while the dataset is `loading`, which nothing shows; one compare-and-set
-    then makes it `ready`. When anything goes wrong the stage is cleared; when the process dies, `sweep` clears it.
+    Items are staged a thousand to a transaction while the dataset is `loading`, which nothing shows; one
+    compare-and-set then makes it `ready`, and its ``intake`` stored. When anything goes wrong the stage is cleared;
+    when the process dies, `sweep` clears it.
     """
     dataset = Dataset.objects.create(
         project=project,
@@ -142,8 +155,19 @@ def _make_ready(dataset: Dataset, actor: User | None) -> None:
         loading = Dataset.objects.filter(pk=dataset.pk, state=Dataset.State.LOADING)
         if not loading.update(state=Dataset.State.READY):
             raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+        settle(dataset.intake)
         audit.record(actor=actor, project=dataset.project, verb="store dataset", subject=dataset, fields=["state"])
     dataset.state = Dataset.State.READY
+
+
+def settle(intake: Intake | None) -> None:
+    """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
+    if intake is None:
+        return
+    open_ones = Intake.objects.filter(pk=intake.pk).exclude(state=Intake.State.STORED)
+    if not open_ones.update(state=Intake.State.STORED, state_since=timezone.now()):
+        raise Refused(_("This import is stored already."), code="already_stored")
+    intake.state = Intake.State.STORED
 
 
 def _clear(dataset: Dataset) -> bool:
@@ -152,7 +176,7 @@ def _clear(dataset: Dataset) -> bool:
         loading = Dataset.objects.select_for_update().filter(pk=dataset.pk, state=Dataset.State.LOADING)
         if not loading.exists():
             return False
-        Item.objects.filter(dataset=dataset)._raw_delete(using="default")  # type: ignore[attr-defined]
+        Item.objects.filter(dataset=dataset)._raw_delete(using="default")
         return bool(loading.delete())
 
 
@@ -162,10 +186,21 @@ def _chunks(rows: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
+def fit_items(items: Iterable[ItemRow]) -> Problems:
+    """What of parsed items the tables have no room for."""
+    problems = Problems()
+    for row in items:
+        for name, longest in LONGEST.items():
+            if len(getattr(row, name) or "") > longest:
+                found = f"{len(getattr(row, name))} characters"
+                problems.refuse(Problem(row.file, row.line, name, found, f"at most {longest} characters", "too_long"))
+    return problems
+
+
 # --- ratings --------------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class RatingsReport:
-    """What became of an import's rows: ``given = stored + not_applicable + collapsed + missing``."""
+    """What became of the rows: ``given = stored + not_applicable + collapsed + missing`` and those refused."""
 
     given: int = 0
     stored: int = 0
@@ -189,47 +224,75 @@ def store_ratings(
     A rater becomes the annotator of that pseudonym. A rating that is already there collapses when it says the same and
     is refused when it says something else. A row without a score is missing: counted, and nothing is stored for it.
     """
-    problems = Problems()
-    report = RatingsReport(given=len(rows))
-    fitting = list(_fitting(campaign, rows, problems, report))
-    if problems:
-        raise FileRefused(problems)
     with transaction.atomic():
-        _write_ratings(campaign, fitting, intake, identified)
+        # Two imports at once would not see each other's ratings.
+        Campaign.objects.select_for_update().get(pk=campaign.pk)
+        fit = fit_ratings(
+            dataset=campaign.dataset, rubric_version=campaign.rubric_version, campaign=campaign, rows=rows
+        )
+        if fit.problems:
+            raise FileRefused(fit.problems)
+        settle(intake)
+        _write_ratings(campaign, fit.rows, intake, identified)
         audit.record(actor=actor, project=campaign.project, verb="import ratings", subject=intake)
-    report.raters = sorted({row.rater for row, _item, _criterion in fitting})
-    report.items = len({item for _row, item, _criterion in fitting})
-    return report
+    return fit.report
 
 
 Fitting = tuple[RatingRow, int, Criterion]
 
 
-def _fitting(
-    campaign: Campaign, rows: Sequence[RatingRow], problems: Problems, report: RatingsReport
-) -> Iterator[Fitting]:
-    """The rows to store, with their item and criterion; every other row is counted in the report or a problem."""
-    items = dict(Item.objects.filter(dataset=campaign.dataset_id).values_list("external_id", "pk"))
-    criteria = {criterion.key: criterion for criterion in campaign.rubric_version.criteria.all()}
-    known = _known(campaign)
+@dataclass(slots=True)
+class Fit:
+    """The ratings that would be stored, with their item and criterion, and what becomes of every other row."""
+
+    rows: list[Fitting] = field(default_factory=list)
+    report: RatingsReport = field(default_factory=RatingsReport)
+    problems: Problems = field(default_factory=Problems)
+
+
+def fit_ratings(
+    *, dataset: Dataset, rubric_version: RubricVersion, campaign: Campaign | None, rows: Sequence[RatingRow]
+) -> Fit:
+    """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
+    fit = Fit(report=RatingsReport(given=len(rows)))
+    items = dict(Item.objects.filter(dataset=dataset).values_list("external_id", "pk"))
+    criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
+    known = _known(campaign) if campaign else {}
     for row in rows:
-        item, criterion = items.get(row.item), criteria.get(row.criterion)
-        problem = _unfit(row, item, criterion, criteria)
-        if problem is not None:
-            problems.refuse(problem)
-        elif row.missing:
-            report.missing += 1
-        elif item is not None and criterion is not None:
-            before = known.get((row.rater, item, criterion.pk))
-            if before is None:
-                report.stored += row.score is not None
-                report.not_applicable += row.score is None
-                yield row, item, criterion
-            elif before == (row.score,):
-                report.collapsed += 1
-            else:
-                found, expected = f"the score {row.score}", f"{before[0]}, which this rater gave before"
-                problems.refuse(_problem(row, "score", found, expected, "conflict"))
+        _fit(fit, row, items.get(row.item), criteria.get(row.criterion), criteria, known)
+    fit.report.raters = sorted({row.rater for row, _item, _criterion in fit.rows})
+    fit.report.items = len({item for _row, item, _criterion in fit.rows})
+    return fit
+
+
+def _fit(
+    fit: Fit,
+    row: RatingRow,
+    item: int | None,
+    criterion: Criterion | None,
+    criteria: Mapping[str, Criterion],
+    known: Mapping[tuple[str, int, int], tuple[float | None]],
+) -> None:
+    problem = _unfit(row, item, criterion, criteria)
+    if problem is not None:
+        fit.problems.refuse(problem)
+    elif row.missing:
+        fit.report.missing += 1
+    elif item is not None and criterion is not None:
+        before = known.get((row.rater, item, criterion.pk))
+        if before is None:
+            fit.report.stored += row.score is not None
+            fit.report.not_applicable += row.score is None
+            fit.rows.append((row, item, criterion))
+        elif before == (row.score,):
+            fit.report.collapsed += 1
+        else:
+            found, expected = f"the score {_said(row.score)}", f"{_said(before[0])}, which this rater gave before"
+            fit.problems.refuse(_problem(row, "score", found, expected, "conflict"))
+
+
+def _said(score: float | None) -> str:
+    return "N/A" if score is None else f"{score:g}"
 
 
 def _unfit(
@@ -240,6 +303,12 @@ def _unfit(
     if criterion is None:
         expected = f"one of the rubric's criteria: {', '.join(criteria)}"
         return _problem(row, "criterion", f"“{row.criterion}”", expected, "unknown_criterion")
+    if len(row.rater) > LONGEST_RATER:
+        expected = f"at most {LONGEST_RATER} characters"
+        return _problem(row, "rater", f"a name of {len(row.rater)} characters", expected, "too_long")
+    if row.scale_max is not None and row.scale_max != criterion.maximum:
+        expected = f"{criterion.maximum:g}, where the rubric's scale of {criterion.key} ends"
+        return _problem(row, "scale_max", f"a scale up to {row.scale_max:g}", expected, "other_scale")
     if not row.applicable and not criterion.not_applicable:
         return _problem(row, "score", "N/A", f"a score: {criterion.key} allows no N/A", "na_not_allowed")
     if row.score is not None and not criterion.is_on_scale(row.score):
@@ -267,6 +336,8 @@ def _known(campaign: Campaign) -> dict[tuple[str, int, int], tuple[float | None]
 
 
 def _write_ratings(campaign: Campaign, fitting: Sequence[Fitting], intake: Intake, identified: bool) -> None:
+    if not fitting:
+        return
     annotators = _annotators(campaign.project, {row.rater for row, _, _ in fitting}, identified)
     pairs = {(item, annotators[row.rater]): row.seconds for row, item, _ in fitting}
     now = timezone.now()

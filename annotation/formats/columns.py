@@ -1,0 +1,82 @@
+"""What stands in the columns of some files: how much is filled, how many values there are, and a few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from annotation.formats.fields import is_blank, written
+from annotation.formats.guessing import opened
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problems
+from annotation.formats.reading import File, read
+
+ROWS_LOOKED_AT = 20_000
+MOST_DISTINCT = 1_000
+EXAMPLES = 3
+_LONGEST_EXAMPLE = 80
+
+
+@dataclass(slots=True)
+class ColumnFacts:
+    """One column: the ``target`` its mapping gives it ("" for none), and what its cells hold in the rows looked at.
+
+    ``distinct`` stops counting at ``MOST_DISTINCT``; lists and objects are not told apart.
+    """
+
+    name: str
+    target: str = ""
+    filled: int = 0
+    blank: int = 0
+    _values: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def distinct(self) -> int:
+        return len(self._values)
+
+    @property
+    def is_many(self) -> bool:
+        """Whether there are more values than were counted."""
+        return self.distinct >= MOST_DISTINCT
+
+    @property
+    def examples(self) -> list[str]:
+        """The first few values, cut."""
+        return [value[:_LONGEST_EXAMPLE] for value in islice(self._values, EXAMPLES)]
+
+    def see(self, value: Any) -> None:
+        """Count one cell."""
+        if is_blank(value):
+            self.blank += 1
+            return
+        self.filled += 1
+        if self.distinct < MOST_DISTINCT:
+            self._values[_shown(value)] = None
+
+
+def column_facts(files: Iterable[File], mapping: Mapping) -> list[ColumnFacts]:
+    """The columns of all files in the order in which they appear; objects are opened one level deep."""
+    columns: dict[str, ColumnFacts] = {}
+    for name, raw in files:
+        for row in islice(read(name, raw, layout=mapping, problems=Problems()), ROWS_LOOKED_AT):
+            for column, value in opened(row.fields).items():
+                if column not in columns:
+                    columns[column] = ColumnFacts(column, _target(column, mapping))
+                columns[column].see(value)
+    return list(columns.values())
+
+
+def _target(column: str, mapping: Mapping) -> str:
+    """The field that a column gives, by its own name or by that of the object it stands in."""
+    outer = column.partition(".")[0]
+    if column in mapping.ignore or outer in mapping.ignore:
+        return "ignore"
+    return mapping.columns.get(column) or mapping.columns.get(outer, "")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{len(value)} entries]"
+    return "{…}" if isinstance(value, dict) else written(value)

@@ -1,0 +1,56 @@
+"""What files seem to be: their kind, and a mapping for all of them together, to be shown and corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from annotation.formats.encoding import opened
+from annotation.formats.guessing import guess
+from annotation.formats.mapping import Mapping
+from annotation.formats.reading import File, peek
+
+FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
+HEAD = 65_536
+
+
+def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
+    """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
+    if any(_is_rubric(*file) for file in files):
+        return "rubric"
+    for name, raw in files:
+        sample = peek(name, raw, layout=said)
+        rows = [row.fields for row in sample.rows]
+        if "judge" in guess("verdicts", sample.columns, rows).columns.values():
+            return "verdicts"
+        given = set(guess("ratings", sample.columns, rows).columns.values())
+        if {"rater", "item"} <= given:
+            return "ratings"
+    return "dataset"
+
+
+def _is_rubric(name: str, raw: Any) -> bool:
+    if name.lower().endswith((".yaml", ".yml")):
+        return True
+    head = opened(raw).read(HEAD)
+    return name.lower().endswith(".json") and b'"criteria"' in head and b'"source_language"' in head
+
+
+def propose(kind: Literal["dataset", "ratings", "verdicts"], files: Iterable[File], said: Mapping) -> Mapping:
+    """The guess for each file, put together, with what was ``said`` over it.
+
+    What is said about a field replaces every guess about that field; what is said to be ignored is not guessed at.
+    """
+    guessed = Mapping()
+    for name, raw in files:
+        sample = peek(name, raw, layout=said)
+        guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows]))
+    settled = {*said.columns.values(), *said.constants}
+    kept = {
+        column: field
+        for column, field in guessed.columns.items()
+        if field not in settled and column not in {*said.columns, *said.ignore}
+    }
+    ignored = tuple(column for column in guessed.ignore if column not in said.columns)
+    return replace(guessed, columns=kept, ignore=ignored).updated(said)

@@ -1,0 +1,24 @@
+"""`panelbench import_dataset`: items from JSON, JSONL, CSV or TSV files become a dataset."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from accounts.models import Project
+from annotation.management.importing import ImportCommand
+from annotation.models import Dataset, Intake
+
+
+class Command(ImportCommand):
+    help = "Store the items of some files as the next version of a dataset."
+    kind = Intake.Kind.DATASET
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--name", default="", help="the dataset's name; by default that of the first file")
+        parser.add_argument("--licence", default="", help="what the data may be used for")
+
+    def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
+        return {"name": options["name"], "licence": options["licence"]}
+
+    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
+        return {"dataset": str(Dataset.objects.get(intake=intake))}

@@ -1,0 +1,141 @@
+"""What the import commands share: read the files, store them or only look, and say what came of it.
+
+Exit status: 0 stored (or could be); 1 refused, with one line per problem; 2 asked for wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import previews, reception, retraction
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import FormatError, Problems
+from annotation.formats.report import Report
+from annotation.intake import FileRefused
+from annotation.models import Intake
+
+REFUSED, USAGE = 1, 2
+
+
+class ImportCommand(BaseCommand):
+    """``kind`` is what the files hold; `target` says where it goes, `outcome` what was made of it."""
+
+    kind: ClassVar[str]
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+        parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print the report as JSON")
+        if self.kind != Intake.Kind.RUBRIC:
+            parser.add_argument("--mapping", type=Path, metavar="FILE.yaml", help="a saved mapping (docs/formats.md)")
+            parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="column=field", dest="pairs")
+
+    def handle(self, *, files: list[Path], project: str, as_json: bool, **options: Any) -> None:
+        room = self._project(project)
+        with ExitStack() as stack:
+            uploads = [(path.name, self._open(stack, path)) for path in files]
+            try:
+                said = self._said(options.get("mapping"), options.get("pairs", []))
+                target = self.target(room, options)
+            except FormatError as error:
+                raise CommandError(str(error.problem), returncode=USAGE) from None
+            except Refused as refused:
+                raise CommandError(refused.sentence, returncode=USAGE) from None
+            if options["dry_run"]:
+                self._look(room, uploads, said, target, as_json)
+            else:
+                self._store(room, uploads, said, target, as_json, options)
+
+    def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
+        """Where the rows go, as an intake keeps it. Raises `Refused`, naming what there is."""
+        return {}
+
+    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
+        """What was made of a stored intake: a word, and its name."""
+        return {}
+
+    def preview(
+        self, project: Project, files: Sequence[reception.Upload], mapping: Mapping, target: dict[str, Any]
+    ) -> previews.Preview:
+        return previews.preview(project=project, kind=self.kind, files=files, mapping=mapping, said=target)
+
+    def carry_out(self, intake: Intake) -> None:
+        reception.carry_out(intake=intake)
+
+    def _look(
+        self, room: Project, files: Sequence[reception.Upload], said: Mapping, target: dict[str, Any], as_json: bool
+    ) -> None:
+        seen = self.preview(room, files, reception.proposal(self.kind, files, said), target)
+        self._tell(seen.report, seen.problems, {}, as_json, stored=False)
+        if seen.problems:
+            sys.exit(REFUSED)
+
+    def _store(
+        self,
+        room: Project,
+        files: Sequence[reception.Upload],
+        said: Mapping,
+        target: dict[str, Any],
+        as_json: bool,
+        options: dict[str, Any],
+    ) -> None:
+        intake = reception.open_intake(project=room, kind=self.kind, files=files, mapping=said, target=target)
+        try:
+            self.carry_out(intake)
+        except FileRefused as refused:
+            report = Report.from_dict(intake.report)
+            report.stored, report.refused = 0, max(report.refused, refused.problems.refused)
+            self._tell(report, refused.problems, {}, as_json, stored=False)
+            retraction.discard(intake=intake)
+            sys.exit(REFUSED)
+        except Refused as refused:
+            retraction.discard(intake=intake)
+            raise CommandError(refused.sentence, returncode=REFUSED) from None
+        made = {"import": f"#{intake.pk}", **self.outcome(intake, options)}
+        self._tell(Report.from_dict(intake.report), Problems(), made, as_json, stored=True)
+
+    def _tell(self, report: Report, problems: Problems, made: dict[str, str], as_json: bool, *, stored: bool) -> None:
+        if as_json:
+            faults = {"problems": [problem.as_dict() for problem in problems], "more_problems": problems.more}
+            told = {"is_stored": stored, **made, "report": report.as_dict(), **faults}
+            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            return
+        for sentence in problems.sentences():
+            self.stderr.write(sentence)
+        for line in report.lines():
+            self.stdout.write(line)
+        for what, name in made.items():
+            self.stdout.write(f"{what}: {name}")
+        if not stored:
+            self.stdout.write("Nothing was stored.")
+
+    def _project(self, slug: str) -> Project:
+        project = Project.objects.filter(slug=slug).first()
+        if project is None:
+            there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+        return project
+
+    def _open(self, stack: ExitStack, path: Path) -> BinaryIO:
+        try:
+            return stack.enter_context(path.open("rb"))
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}", returncode=USAGE) from None
+
+    def _said(self, saved: Path | None, pairs: list[str]) -> Mapping:
+        try:
+            said = Mapping.from_yaml(saved.name, saved.read_bytes()) if saved else Mapping()
+        except OSError as error:
+            raise CommandError(f"{saved}: {error.strerror}", returncode=USAGE) from None
+        return said.updated(Mapping.from_pairs(pairs))

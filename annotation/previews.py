@@ -1,0 +1,183 @@
+"""What an import would store, without storing it: the first rows, the mapping, the report and every problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from accounts.models import Project
+from annotation import intake as storing
+from annotation import targets
+from annotation.formats.columns import ColumnFacts, column_facts
+from annotation.formats.items import ParsedItems, parse_items
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problem, Problems
+from annotation.formats.ratings import ParsedRatings, parse_ratings
+from annotation.formats.reading import File
+from annotation.formats.report import Report, found, named
+from annotation.formats.rubric import RubricDocument, parse_rubric
+from annotation.matching import read_matched
+from annotation.models import Intake
+from annotation.targets import Target
+
+FIRST_ROWS = 20
+
+
+@dataclass(slots=True, kw_only=True)
+class Preview:
+    """``mapping`` is the one that gave the rows; ``rows`` are the first of them, `ItemRow`, `RatingRow` or a verdict's.
+
+    ``criteria`` are the names that the file gives to criteria, with the key that each stands for ("" for none).
+    """
+
+    kind: str
+    mapping: Mapping = field(default_factory=Mapping)
+    columns: Sequence[ColumnFacts] = ()
+    rows: Sequence[Any] = ()
+    report: Report = field(default_factory=Report)
+    problems: Problems = field(default_factory=Problems)
+    documents: Sequence[RubricDocument] = ()
+    criteria: dict[str, str] = field(default_factory=dict)
+
+
+def preview(*, project: Project, kind: str, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+    """Read everything, store nothing. ``said`` is the intake's target. Verdicts are the business of judging."""
+    if kind == Intake.Kind.RUBRIC:
+        return _rubrics(files)
+    if kind == Intake.Kind.DATASET:
+        shown = _dataset(files, mapping)
+    else:
+        shown = _ratings(files, mapping, targets.resolve(project=project, said=said))
+    shown.columns = column_facts(files, shown.mapping)
+    return shown
+
+
+# --- rubrics --------------------------------------------------------------------------------------------------------
+def _rubrics(files: Sequence[File]) -> Preview:
+    documents, problems = read_rubrics(files)
+    report = Report(read=len(files), stored=len(documents), refused=len(files) - len(documents))
+    return Preview(kind=Intake.Kind.RUBRIC, documents=documents, problems=problems, report=report)
+
+
+def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]:
+    """The documents of all files that have one, and what is wrong with the others."""
+    documents, problems = [], Problems()
+    for name, raw in files:
+        parsed = parse_rubric(name, raw)
+        for problem in parsed.problems:
+            problems.add(problem)
+        if parsed.document is not None:
+            documents.append(parsed.document)
+    return documents, problems
+
+
+# --- datasets -------------------------------------------------------------------------------------------------------
+def _dataset(files: Sequence[File], mapping: Mapping) -> Preview:
+    parsed, report = read_dataset(files, mapping)
+    return Preview(
+        kind=Intake.Kind.DATASET,
+        mapping=mapping,
+        rows=parsed.items[:FIRST_ROWS],
+        report=report,
+        problems=parsed.problems,
+    )
+
+
+def read_dataset(files: Sequence[File], mapping: Mapping) -> tuple[ParsedItems, Report]:
+    """The items of some files; everything that speaks against storing them is among their problems."""
+    parsed = parse_items(files, mapping)
+    append(parsed.problems, storing.fit_items(parsed.items))
+    if not parsed.items and not parsed.problems:
+        parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
+    read = parsed.report
+    report = Report(
+        read=read.read,
+        stored=read.taken,
+        collapsed=read.collapsed,
+        refused=parsed.problems.refused,
+        flagged=len(read.empty),
+        notes=_item_notes(parsed),
+        found={"languages": dict(read.languages.most_common()), "generators": found(read.generators.elements())},
+    )
+    return parsed, report
+
+
+def _item_notes(parsed: ParsedItems) -> list[str]:
+    read = parsed.report
+    notes = []
+    if read.derived_ids:
+        notes.append(f"{read.derived_ids:,} items have no id and got one from their content.")
+    if read.empty:
+        notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty)}.")
+    if read.embedded_ratings:
+        notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
+    if read.dropped:
+        notes.append(f"Keys of turns that are not kept: {named(read.dropped)}.")
+    return notes
+
+
+# --- ratings --------------------------------------------------------------------------------------------------------
+def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None) -> Preview:
+    parsed, mapping, report = read_ratings(files, mapping, target)
+    problems = parsed.problems
+    if target is not None:
+        fit = storing.fit_ratings(
+            dataset=target.dataset, rubric_version=target.rubric_version, campaign=target.campaign, rows=parsed.rows
+        )
+        append(problems, fit.problems)
+        add_stored(report, fit.report)
+    report.refused = problems.refused
+    return Preview(
+        kind=Intake.Kind.RATINGS,
+        mapping=mapping,
+        rows=parsed.rows[:FIRST_ROWS],
+        report=report,
+        problems=problems,
+        criteria=named_criteria(parsed.rows, target),
+    )
+
+
+def read_ratings(
+    files: Sequence[File], mapping: Mapping, target: Target | None
+) -> tuple[ParsedRatings, Mapping, Report]:
+    """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
+    version = target.rubric_version if target else None
+    parsed, mapping, notes = read_matched(parse_ratings, files, mapping, version)
+    report = Report(
+        read=parsed.read,
+        stored=sum(not row.missing for row in parsed.rows),
+        not_applicable=sum(not row.applicable for row in parsed.rows),
+        collapsed=parsed.collapsed,
+        collapsed_blank=parsed.collapsed_blank,
+        missing=parsed.missing,
+        refused=parsed.refused,
+        notes=notes,
+        found={
+            "raters": found(row.rater for row in parsed.rows),
+            "criteria": found(row.criterion for row in parsed.rows),
+        },
+    )
+    return parsed, mapping, report
+
+
+def add_stored(report: Report, stored: storing.RatingsReport) -> None:
+    """Complete a report by what holding the rows against the database came to."""
+    report.stored, report.not_applicable = stored.stored + stored.not_applicable, stored.not_applicable
+    report.collapsed += stored.collapsed
+    report.missing = stored.missing
+    if stored.collapsed:
+        report.notes.append(f"{stored.collapsed:,} ratings were there already, saying the same.")
+
+
+def named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
+    """The criteria that rows name, with the rubric's key for each: itself, or "" where the rubric has none such."""
+    keys = {each.key for each in target.rubric_version.criteria.all()} if target else set()
+    return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}
+
+
+def append(problems: Problems, more: Problems) -> None:
+    """Add the problems of a second look to those of the first; a row has at most one of them."""
+    problems.refused += more.refused
+    problems.codes.update(more.codes)
+    problems.shown.extend(more.shown[: max(0, problems.limit - len(problems.shown))])

@@ -1,0 +1,284 @@
+"""Files come in: kept byte for byte, read as their mapping says, then stored whole or not at all, and taken back whole.
+
+An intake goes uploaded -> storing -> stored | failed, each step by compare-and-set. A failed one can be mapped anew and
+stored after all; a stored one that nothing depends on goes back to uploaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import PurePath
+from typing import Any, BinaryIO, cast
+
+from django.conf import settings
+from django.core.files import File as StoredFile
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import intake as storing
+from annotation import previews, rubrics, targets
+from annotation.formats.mapping import Mapping as ColumnMapping
+from annotation.formats.proposing import propose
+from annotation.formats.reading import File
+from annotation.formats.report import Report
+from annotation.intake import FileRefused
+from annotation.models import Intake, IntakeFile, RubricVersion
+from annotation.previews import Preview
+
+Upload = tuple[str, bytes | BinaryIO]
+State = Intake.State
+UNSTORED = (State.UPLOADED, State.FAILED)
+LONGEST_NAME = 255
+MEGABYTE = 2**20
+
+
+# --- coming in ------------------------------------------------------------------------------------------------------
+def open_intake(
+    *,
+    project: Project,
+    kind: str,
+    files: Sequence[Upload],
+    mapping: ColumnMapping | None = None,
+    target: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Intake:
+    """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
+    if not files:
+        raise Refused(_("Choose at least one file."), code="no_file", fields={"files": _("Choose at least one file.")})
+    proposed = proposal(kind, files, mapping or ColumnMapping())
+    with transaction.atomic():
+        opened = Intake.objects.create(
+            project=project, kind=kind, mapping=proposed.as_dict(), target=dict(target or {}), created_by=actor
+        )
+        for name, raw in files:
+            _keep(opened, name, raw)
+        audit.record(actor=actor, project=project, verb="upload files", subject=opened, fields=["kind"])
+    return opened
+
+
+def proposal(kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
+    """The mapping guessed for ``files`` with what was ``said`` over it; a rubric has none."""
+    return said if kind == Intake.Kind.RUBRIC else propose(kind, files, said)  # type: ignore[arg-type]
+
+
+def check_sizes(files: Sequence[Upload]) -> None:
+    """Refuse an upload of more than this instance takes at once; files on its own disk may be larger."""
+    sizes = {name: _size(raw) for name, raw in files}
+    if sum(sizes.values()) > settings.UPLOAD_LIMIT:
+        name = max(sizes, key=lambda each: sizes[each])
+        raise too_large(name, sizes[name])
+
+
+def too_large(name: str, size: int) -> Refused:
+    """The refusal of an upload beyond the limit."""
+    sentence = _(
+        "“%(name)s” has %(size)d MB; one import takes %(limit)d MB here. "
+        "Split it, or ask the operator to raise UPLOAD_LIMIT_MB."
+    ) % {"name": name, "size": -(-size // MEGABYTE), "limit": settings.UPLOAD_LIMIT // MEGABYTE}
+    return Refused(sentence, code="too_large", fields={"files": sentence})
+
+
+def _size(raw: bytes | BinaryIO) -> int:
+    return len(raw) if isinstance(raw, bytes) else raw.seek(0, 2) or raw.tell()
+
+
+def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
+    content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
+    digest, size = hashlib.sha256(), 0
+    for chunk in content.chunks():
+        digest.update(chunk)
+        size += len(chunk)
+    short = PurePath(name.replace("\\", "/")).name[-LONGEST_NAME:] or "file"
+    kept = IntakeFile(intake=intake, name=short, size=size, sha256=digest.hexdigest())
+    kept.content.save(short, content, save=False)
+    kept.save()
+
+
+@contextmanager
+def opened(intake: Intake) -> Iterator[list[File]]:
+    """The kept files, open for reading, in the order in which they came."""
+    with ExitStack() as stack:
+        files = list(intake.files.order_by("pk"))
+        yield [(each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))) for each in files]
+
+
+# --- looking and correcting -----------------------------------------------------------------------------------------
+def preview(*, intake: Intake) -> Preview:
+    """What `carry_out` would store, and what it would refuse; stores nothing."""
+    with opened(intake) as files:
+        return previews.preview(
+            project=intake.project, kind=intake.kind, files=files, mapping=mapping_of(intake), said=intake.target
+        )
+
+
+def mapping_of(intake: Intake) -> ColumnMapping:
+    """The mapping that an intake keeps."""
+    return ColumnMapping.from_dict(intake.mapping)
+
+
+def revise(
+    *,
+    intake: Intake,
+    kind: str | None = None,
+    mapping: ColumnMapping | None = None,
+    target: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> None:
+    """Correct what an unstored intake is, how it is read or where it goes. Another kind is guessed anew."""
+    changes: dict[str, Any] = {}
+    if kind is not None and kind != intake.kind:
+        with opened(intake) as files:
+            changes = {"kind": kind, "mapping": proposal(kind, files, ColumnMapping()).as_dict()}
+    elif mapping is not None:
+        changes = {"mapping": mapping.as_dict()}
+    if target is not None:
+        changes["target"] = dict(target)
+    if changes:
+        _change(intake, changes, actor)
+
+
+def _change(intake: Intake, changes: dict[str, Any], actor: User | None) -> None:
+    with transaction.atomic():
+        _move(intake, UNSTORED, State.UPLOADED, report={}, **changes)
+        audit.record(actor=actor, project=intake.project, verb="map import", subject=intake, fields=sorted(changes))
+    for name, value in changes.items():
+        setattr(intake, name, value)
+
+
+def earlier_mappings(intake: Intake, most: int = 20) -> list[Intake]:
+    """Stored imports of the same kind in the project, newest first: their mappings can be used again."""
+    stored = Intake.objects.filter(project=intake.project_id, kind=intake.kind, state=State.STORED)
+    return list(stored.exclude(pk=intake.pk).prefetch_related("files")[:most])
+
+
+# --- storing --------------------------------------------------------------------------------------------------------
+def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store what `preview` shows, all or nothing; raises `FileRefused` with every problem, and the intake is failed."""
+    start(intake=intake, actor=actor)
+    return finish(intake=intake, actor=actor)
+
+
+def start(*, intake: Intake, actor: User | None = None) -> None:
+    """Say that storing has begun; the edge calls `finish`, or the task that does."""
+    with transaction.atomic():
+        _move(intake, UNSTORED, State.STORING, report={})
+        audit.record(actor=actor, project=intake.project, verb="start import", subject=intake)
+
+
+def finish(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store a started intake. Safe to repeat: what is stored once is not stored again."""
+    with recording(intake), opened(intake) as files:
+        store = {
+            Intake.Kind.DATASET: _store_dataset,
+            Intake.Kind.RUBRIC: _store_rubrics,
+            Intake.Kind.RATINGS: _store_ratings,
+        }[Intake.Kind(intake.kind)]
+        store(intake, files, actor)
+    return intake
+
+
+@contextmanager
+def recording(intake: Intake) -> Iterator[None]:
+    """Whatever keeps an intake from being stored leaves it failed, and says why on it."""
+    try:
+        yield
+    except FileRefused as refused:
+        problems = [problem.as_dict() for problem in refused.problems]
+        _fail(intake, refused.sentence, {"problems": problems, "more": refused.problems.more})
+        raise
+    except Refused as refused:
+        _fail(intake, refused.sentence, {})
+        raise
+    except BaseException:
+        _fail(intake, _("Something went wrong here; nothing was stored. Try again, and tell the operator."), {})
+        raise
+
+
+def _fail(intake: Intake, sentence: str, report: dict[str, Any]) -> None:
+    failed = {"sentence": sentence, **intake.report, **report}
+    changed = Intake.objects.filter(pk=intake.pk, state=State.STORING).update(
+        state=State.FAILED, state_since=timezone.now(), report=failed
+    )
+    if changed:
+        intake.state, intake.report = State.FAILED, failed
+
+
+def tell(intake: Intake, report: Report, **rows: int) -> None:
+    """Keep the report of an intake, and the keys of ``rows`` it is about, for its page and for later."""
+    intake.report = {**report.as_dict(), **rows}
+    Intake.objects.filter(pk=intake.pk).update(report=intake.report)
+
+
+def _store_dataset(intake: Intake, files: list[File], actor: User | None) -> None:
+    parsed, report = previews.read_dataset(files, mapping_of(intake))
+    tell(intake, report)
+    if parsed.problems:
+        raise FileRefused(parsed.problems)
+    storing.store(
+        project=intake.project,
+        name=intake.target.get("name") or default_name(intake),
+        licence=intake.target.get("licence", ""),
+        items=parsed.items,
+        intake=intake,
+        actor=actor,
+    )
+
+
+def default_name(intake: Intake) -> str:
+    """A dataset is called after its first file unless somebody says otherwise."""
+    first = intake.files.order_by("pk").first()
+    return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
+
+
+def _store_rubrics(intake: Intake, files: list[File], actor: User | None) -> None:
+    documents, problems = previews.read_rubrics(files)
+    if problems:
+        raise FileRefused(problems)
+    with transaction.atomic():
+        before = set(RubricVersion.objects.filter(rubric__project=intake.project).values_list("pk", flat=True))
+        drafts = [rubrics.draft(project=intake.project, document=document, actor=actor) for document in documents]
+        storing.settle(intake)
+        made = [draft.pk for draft in drafts if draft.pk not in before]
+        report = Report(read=len(files), stored=len(made), collapsed=len(files) - len(made)).as_dict()
+        intake.report = {**report, "versions": [draft.pk for draft in drafts], "made": made}
+        Intake.objects.filter(pk=intake.pk).update(report=intake.report)
+
+
+def _store_ratings(intake: Intake, files: list[File], actor: User | None) -> None:
+    target = targets.resolve(project=intake.project, said=intake.target)
+    if target is None:
+        raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")
+    parsed, _mapping, report = previews.read_ratings(files, mapping_of(intake), target)
+    tell(intake, report)
+    if parsed.problems:
+        raise FileRefused(parsed.problems)
+    with transaction.atomic():
+        campaign = targets.campaign_of(target=target, actor=actor)
+        stored = storing.store_ratings(campaign=campaign, rows=parsed.rows, intake=intake, actor=actor)
+        previews.add_stored(report, stored)
+        opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
+        tell(intake, report, campaign=campaign.pk, **opened_here)
+
+
+def _move(intake: Intake, before: Sequence[str], after: str, **changes: Any) -> None:
+    """Compare-and-set; refuses when somebody was faster."""
+    found = Intake.objects.filter(pk=intake.pk, state__in=before)
+    if not found.update(state=after, state_since=timezone.now(), **changes):
+        raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+    intake.state = after
+    intake.report = changes.get("report", intake.report)
+
+
+def sweep(*, older_than: timedelta = timedelta(hours=1)) -> int:
+    """Give up imports whose worker died while storing; returns how many. They can be started again."""
+    stuck = Intake.objects.filter(state=State.STORING, state_since__lt=timezone.now() - older_than)
+    sentence = _("Storing was interrupted, and nothing was stored. Start it again.")
+    return stuck.update(state=State.FAILED, state_since=timezone.now(), report={"sentence": sentence})

@@ -1,0 +1,101 @@
+"""Taking an import back: all of it, while nothing depends on it. Its files stay, so that it can be stored again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Intake, Item, Rating, RubricVersion
+
+State = Intake.State
+
+
+def undo(*, intake: Intake, actor: User | None = None) -> None:
+    """Delete what a stored intake stored; refused, with what stands in the way, as soon as something depends on it."""
+    take_back = {
+        Intake.Kind.DATASET: _take_back_dataset,
+        Intake.Kind.RUBRIC: _take_back_rubrics,
+        Intake.Kind.RATINGS: _take_back_ratings,
+    }[Intake.Kind(intake.kind)]
+    try:
+        with transaction.atomic():
+            unsettle(intake=intake, actor=actor)
+            take_back(intake)
+    except IntegrityError:  # something came to depend on it just now
+        raise Refused(_("Something uses this import by now. Reload the page."), code="in_use") from None
+
+
+def unsettle(*, intake: Intake, actor: User | None = None) -> None:
+    """Let a stored intake be merely uploaded again, in the transaction that takes its rows back."""
+    stored = Intake.objects.filter(pk=intake.pk, state=State.STORED)
+    if not stored.update(state=State.UPLOADED, state_since=timezone.now(), report={}):
+        raise Refused(_("Only an import that is stored can be undone."), code="not_stored")
+    audit.record(actor=actor, project=intake.project, verb="undo import", subject=intake)
+    intake.state = State.UPLOADED
+
+
+def discard(*, intake: Intake, actor: User | None = None) -> None:
+    """Delete an intake that stored nothing, and its files."""
+    contents = [each.content for each in intake.files.all()]
+    with transaction.atomic():
+        audit.record(actor=actor, project=intake.project, verb="discard import", subject=intake)
+        gone, _each = Intake.objects.filter(pk=intake.pk, state__in=[State.UPLOADED, State.FAILED]).delete()
+        if not gone:
+            raise Refused(_("This import is stored. Undo it first."), code="stored")
+        for content in contents:
+            transaction.on_commit(lambda content=content: content.storage.delete(content.name))  # type: ignore[misc]
+
+
+def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model], ...] = ()) -> None:
+    """Refuse when a row of any app points at one of ``rows``; rows of the models in ``but`` go with them."""
+    for row in rows:
+        if users := _users(row, but):
+            sentence = _("“%(row)s” is in use by %(users)s. Undo those first.")
+            raise Refused(sentence % {"row": row, "users": ", ".join(users)}, code="in_use")
+
+
+def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
+    """The rows that point at ``row``, by kind: ``2 campaigns``."""
+    found = []
+    for relation in row._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, models.ManyToOneRel) or issubclass(relation.related_model, but):
+            continue
+        model = relation.related_model
+        if count := model._base_manager.filter(**{relation.field.name: row}).count():
+            names = model._meta
+            found.append(f"{count} {names.verbose_name if count == 1 else names.verbose_name_plural}")
+    return found
+
+
+def _take_back_dataset(intake: Intake) -> None:
+    datasets = list(Dataset.objects.filter(intake=intake))
+    require_unused(datasets, but=(Item,))
+    # Raw, because the ORM would load every item to look for rows that the check above has ruled out.
+    Item.objects.filter(dataset__in=datasets)._raw_delete(using="default")
+    Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])._raw_delete(using="default")
+
+
+def _take_back_rubrics(intake: Intake) -> None:
+    made = RubricVersion.objects.filter(pk__in=intake.report.get("made", []))
+    if published := made.published().first():
+        raise Refused(_("“%s” is published, and stays for ever.") % published, code="in_use")
+    made.delete()
+
+
+def _take_back_ratings(intake: Intake) -> None:
+    annotations = Annotation.objects.filter(intake=intake)
+    raters = set(annotations.values_list("annotator", flat=True))
+    Rating.objects.filter(annotation__intake=intake).delete()
+    annotations._raw_delete(using="default")
+    for annotator in Annotator.objects.filter(pk__in=raters, user=None):
+        if not _users(annotator, ()):
+            annotator.delete()
+    opened = Campaign.objects.filter(pk=intake.report.get("opened_campaign")).first()
+    if opened is not None and not _users(opened, ()):
+        opened.delete()
