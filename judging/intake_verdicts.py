@@ -1,0 +1,197 @@
+"""Other people's verdicts come in: each judge of the files gets one run, and every row is stored or accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import intake as storing
+from annotation import previews, reception, retraction, targets
+from annotation.formats.columns import column_facts
+from annotation.formats.mapping import Mapping
+from annotation.formats.reading import File
+from annotation.formats.report import Report, found
+from annotation.formats.verdicts import ParsedVerdicts, VerdictRow, parse_verdicts
+from annotation.intake import FileRefused
+from annotation.matching import read_matched
+from annotation.models import Dataset, Intake, RubricVersion
+from annotation.previews import FIRST_ROWS, Preview
+from annotation.targets import Target
+from judging import judges, verdict_rows
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.verdict_fitting import Fitting, VerdictsReport, fit_verdicts
+
+
+def store_verdicts(
+    *,
+    project: Project,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    rows: Sequence[VerdictRow],
+    intake: Intake,
+    actor: User | None = None,
+) -> VerdictsReport:
+    """Store verdicts, all or none; raises `FileRefused` naming every bad row.
+
+    Each judge becomes an imported one with one run on this dataset and rubric. Verdicts that such a run has already
+    collapse when they say the same. A second run is refused, because numbers look at one run of each judge.
+    """
+    fit = fit_verdicts(project=project, dataset=dataset, rubric_version=rubric_version, rows=rows)
+    if fit.problems:
+        raise FileRefused(fit.problems)
+    try:
+        with transaction.atomic():
+            storing.settle(intake)
+            for name in fit.report.judges:
+                judge = _imported(project, name)
+                own = [each for each in fit.rows if each.row.judge == name]
+                verdict_rows.write(_run(judge, dataset, rubric_version, own, intake, actor), own)
+            audit.record(actor=actor, project=project, verb="import verdicts", subject=intake)
+    except IntegrityError:
+        raise Refused(_("Another import of these judges was faster. Reload the page."), code="in_use") from None
+    return fit.report
+
+
+def _imported(project: Project, name: str) -> Judge:
+    """The imported judge of that name, locked until the end of the transaction, so that it gets one run."""
+    if Judge.objects.filter(project=project, name=name).exclude(provider="").exists():
+        sentence = _(
+            "A judge that is run here is called “%(name)s”. Give the imported one another name in the mapping."
+        )
+        raise Refused(sentence % {"name": name}, code="name_taken")
+    judge = judges.imported(project=project, name=name)
+    return Judge.objects.select_for_update().get(pk=judge.pk)
+
+
+def _run(
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    rows: Sequence[Fitting],
+    intake: Intake,
+    actor: User | None,
+) -> JudgeRun:
+    earlier = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version).first()
+    if earlier is not None:
+        sentence = _(
+            "“%(judge)s” has imported verdicts on this dataset and rubric already (import %(number)s). "
+            "Undo that import, and store all its files together."
+        )
+        raise Refused(sentence % {"judge": judge, "number": earlier.intake_id}, code="judge_has_run")
+    return JudgeRun.objects.create(
+        project=judge.project,
+        judge=judge,
+        dataset=dataset,
+        rubric_version=rubric_version,
+        repeats=max(each.row.repeat for each in rows) + 1,
+        intake=intake,
+        created_by=actor,
+    )
+
+
+# --- intakes --------------------------------------------------------------------------------------------------------
+def preview(*, project: Project, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+    """What storing these files would come to, ``said`` being the intake's target; stores nothing."""
+    target = targets.resolve(project=project, said=said)
+    parsed, mapping, report = _read(files, mapping, target)
+    problems = parsed.problems
+    if target is not None:
+        fit = fit_verdicts(
+            project=project, dataset=target.dataset, rubric_version=target.rubric_version, rows=parsed.rows
+        )
+        previews.append(problems, fit.problems)
+        _complete(report, fit.report)
+    report.refused = problems.refused
+    return Preview(
+        kind=Intake.Kind.VERDICTS,
+        mapping=mapping,
+        columns=column_facts(files, mapping),
+        rows=parsed.rows[:FIRST_ROWS],
+        report=report,
+        problems=problems,
+        criteria=previews.named_criteria(parsed.rows, target),
+    )
+
+
+def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store an intake of verdicts, all or nothing; raises `FileRefused` with every problem."""
+    reception.start(intake=intake, actor=actor)
+    return finish(intake=intake, actor=actor)
+
+
+def finish(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store a started intake. Safe to repeat: what is stored once is not stored again."""
+    with reception.recording(intake), reception.opened(intake) as files:
+        target = targets.resolve(project=intake.project, said=intake.target)
+        if target is None:
+            raise Refused(_("Say which dataset and rubric these verdicts are about."), code="no_target")
+        parsed, _mapping, report = _read(files, reception.mapping_of(intake), target)
+        reception.tell(intake, report)
+        if parsed.problems:
+            raise FileRefused(parsed.problems)
+        with transaction.atomic():
+            stored = store_verdicts(
+                project=intake.project,
+                dataset=target.dataset,
+                rubric_version=target.rubric_version,
+                rows=parsed.rows,
+                intake=intake,
+                actor=actor,
+            )
+            _complete(report, stored)
+            reception.tell(intake, report)
+    return intake
+
+
+def undo(*, intake: Intake, actor: User | None = None) -> None:
+    """Delete the runs of a stored intake, and the judges that have no other."""
+    runs = list(JudgeRun.objects.filter(intake=intake).select_related("judge"))
+    with transaction.atomic():
+        retraction.unsettle(intake=intake, actor=actor)
+        retraction.require_unused(runs, but=(Verdict, Call))
+        Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
+        Attempt.objects.filter(call__in=Call.objects.filter(run__in=runs))._raw_delete(using="default")
+        Call.objects.filter(run__in=runs)._raw_delete(using="default")
+        JudgeRun.objects.filter(intake=intake).delete()
+        Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
+
+
+def _read(files: Sequence[File], mapping: Mapping, target: Target | None) -> tuple[ParsedVerdicts, Mapping, Report]:
+    version = target.rubric_version if target else None
+    parsed, mapping, notes = read_matched(parse_verdicts, files, mapping, version)
+    report = Report(
+        read=parsed.read,
+        stored=sum(not row.missing for row in parsed.rows),
+        not_applicable=sum(not row.applicable for row in parsed.rows),
+        collapsed=parsed.collapsed,
+        collapsed_blank=parsed.collapsed_blank,
+        missing=parsed.missing,
+        refused=parsed.refused,
+        notes=notes,
+        found={
+            "judges": found(row.judge for row in parsed.rows),
+            "criteria": found(row.criterion for row in parsed.rows),
+        },
+    )
+    return parsed, mapping, report
+
+
+def _complete(report: Report, stored: VerdictsReport) -> None:
+    report.stored, report.not_applicable = stored.stored, stored.not_applicable
+    report.collapsed += stored.collapsed
+    report.missing = stored.missing
+    flags = {
+        "beyond the scale's ends: kept, and entering no mean": stored.out_of_range,
+        "between two points of a scale: kept as they are": stored.fractional,
+        "N/A where the rubric allows none: kept as unreadable": stored.unparsed,
+    }
+    report.flagged = sum(flags.values())
+    report.notes += [f"{count:,} verdicts are {words}." for words, count in flags.items() if count]
+    if stored.collapsed:
+        report.notes.append(f"{stored.collapsed:,} verdicts were there already, saying the same.")

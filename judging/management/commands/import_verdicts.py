@@ -1,0 +1,40 @@
+"""`panelbench import_verdicts`: verdicts that judges gave elsewhere join the numbers."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from accounts.models import Project
+from annotation import reception, targets
+from annotation.formats.mapping import Mapping
+from annotation.management.importing import ImportCommand
+from annotation.models import Intake
+from annotation.previews import Preview
+from judging import intake_verdicts
+from judging.models import JudgeRun
+
+
+class Command(ImportCommand):
+    help = "Store judges' verdicts on a dataset and a rubric; all files of one judge in one call."
+    kind = Intake.Kind.VERDICTS
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--dataset", default="", help="its name, or one version: “Dialogues v2”")
+        parser.add_argument("--rubric", default="", help="its key, or one version: “support v2”")
+
+    def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
+        found = targets.only(project=project, dataset=options["dataset"], rubric=options["rubric"])
+        return {"dataset": found.dataset.pk, "rubric_version": found.rubric_version.pk}
+
+    def preview(
+        self, project: Project, files: Sequence[reception.Upload], mapping: Mapping, target: dict[str, Any]
+    ) -> Preview:
+        return intake_verdicts.preview(project=project, files=files, mapping=mapping, said=target)
+
+    def carry_out(self, intake: Intake) -> None:
+        intake_verdicts.carry_out(intake=intake)
+
+    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
+        made = JudgeRun.objects.filter(intake=intake).select_related("judge")
+        return {"runs": ", ".join(map(str, made)) or "none: every verdict was there already"}
