@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -97,6 +98,12 @@ def endpoint(judge: Judge) -> Endpoint:
         tokens_per_minute=provider.tokens_per_minute,
         simulated=provider.simulated,
     )
+
+
+def price(judge: Judge) -> tuple[Decimal, Decimal] | None:
+    """USD per million tokens in and out, as the operator declares it now; None when it is not declared."""
+    provider = settings.PROVIDERS.get(judge.provider)
+    return provider.price(judge.model) if provider else None
 
 
 def _undeclared(provider: str) -> str:

@@ -1,47 +1,49 @@
 """Leases on calls: taken by compare-and-set, settled once by their holder, given back when a worker dies.
 
-A call is waiting, leased, settled or failed; the lease says who may settle it, and when it runs out the call waits
-again. A reply that comes after its lease was lost is stored as an attempt, for it was paid for, and settles nothing.
+A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
+The first reply settles a call, whoever holds it by then: a reply in hand was paid for. One that comes to a settled call
+is stored as an attempt and changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import Exists, F, Max, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from annotation.models import Criterion
+from judging import runs
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.replies import Reading
 
 LEASE = timedelta(seconds=40)
 MAX_TRIES = 8
+MOST_HOLDERS = 2  # workers at a run at once
 
 
 def take(
-    *, run: JudgeRun, limit: int, seconds: float | None = None, now: datetime | None = None
+    *, run: JudgeRun, limit: int, lease: UUID | None = None, now: datetime | None = None
 ) -> tuple[UUID, list[Call]]:
-    """Take up to ``limit`` waiting calls whose time has come, so that nobody else sends them."""
-    token, now = uuid4(), now or timezone.now()
-    until = now + (LEASE if seconds is None else timedelta(seconds=seconds))
+    """Take up to ``limit`` waiting calls whose time has come, so that nobody else sends them; more under one ``lease``.
+
+    Nothing is taken from a run that is not running, nor more than its budget allows.
+    """
+    token, now = lease or uuid4(), now or timezone.now()
     due = Q(not_before=None) | Q(not_before__lte=now)
+    waiting = Call.objects.filter(due, run=run, state=Call.State.WAITING, run__state=JudgeRun.State.RUNNING)
     with transaction.atomic():
-        waiting = Call.objects.filter(due, run=run, state=Call.State.WAITING, run__state=JudgeRun.State.RUNNING)
-        chosen = list(
-            waiting.order_by("pk")
-            .select_for_update(skip_locked=True, of=("self",))
-            .values_list("pk", flat=True)[:limit]
-        )
-        Call.objects.filter(pk__in=chosen, state=Call.State.WAITING).update(
-            state=Call.State.LEASED, lease=token, leased_until=until
-        )
-    leased = Call.objects.filter(lease=token).select_related("item__dataset", "criterion").order_by("pk")
+        allowed = runs.affordable(run)
+        most = limit if allowed is None else min(limit, allowed)
+        rows = waiting.order_by("pk").select_for_update(skip_locked=True, of=("self",))
+        chosen = list(rows.values_list("pk", flat=True)[:most])
+        Call.objects.filter(pk__in=chosen).update(state=Call.State.LEASED, lease=token, leased_until=now + LEASE)
+    leased = Call.objects.filter(pk__in=chosen, lease=token).select_related("item__dataset").order_by("pk")
     return token, list(leased)
 
 
@@ -51,9 +53,14 @@ def extend(*, lease: UUID, now: datetime | None = None) -> int:
     return held.update(leased_until=(now or timezone.now()) + LEASE)
 
 
+def holders(run: JudgeRun) -> int:
+    """How many workers hold calls of this run."""
+    return Call.objects.filter(run=run, state=Call.State.LEASED).values("lease").distinct().count()
+
+
 def next_due(run: JudgeRun) -> datetime | None:
-    """When the next waiting call may be sent; None when none waits."""
-    waiting = Call.objects.filter(run=run, state=Call.State.WAITING)
+    """When the next waiting call may be sent; None when none waits, or the run is not running."""
+    waiting = Call.objects.filter(run=run, state=Call.State.WAITING, run__state=JudgeRun.State.RUNNING)
     return (
         waiting.order_by(F("not_before").asc(nulls_first=True))
         .values_list(Coalesce("not_before", timezone.now()), flat=True)
@@ -81,56 +88,65 @@ class Outcome:
 def settle(*, outcomes: Sequence[Outcome]) -> int:
     """Store requests with what came of them, all in one transaction; returns how many calls that settled.
 
-    An attempt is always stored: it was paid for. Verdicts are stored by the holder of the lease only, so that a call
-    that was taken up again by somebody else is still settled once.
+    An attempt is always stored: it was paid for. A reply settles its call unless another has; a failure moves its call
+    only while it is held under the same lease. Settling the same outcomes again stores nothing twice, so a transaction
+    whose end was lost with the connection may be run again.
     """
     with transaction.atomic():
-        held = _held(outcomes)
-        _number(outcomes)
-        Attempt.objects.bulk_create([outcome.attempt for outcome in outcomes])
-        settled = [outcome for outcome in outcomes if outcome.readings and outcome.call.pk in held]
-        again = [outcome for outcome in outcomes if not outcome.readings and outcome.call.pk in held]
-        Verdict.objects.bulk_create([verdict for outcome in settled for verdict in _verdicts(outcome)])
+        open_calls = _open_calls(outcomes)
+        new = _numbered(outcomes)
+        Attempt.objects.bulk_create([outcome.attempt for outcome in new])
+        settled = [each for each in new if each.readings and each.call.pk in open_calls]
+        again = [each for each in new if not each.readings and open_calls.get(each.call.pk) == each.lease]
+        Verdict.objects.bulk_create(_verdicts(settled))
         _move(settled, state=Call.State.SETTLED, not_before=None)
         _try_again(again)
     return len(settled)
 
 
-def _held(outcomes: Sequence[Outcome]) -> set[int]:
-    """The calls still under the lease they were sent under, locked until the end of the transaction."""
-    mine = {outcome.call.pk: outcome.lease for outcome in outcomes}
-    rows = Call.objects.select_for_update().filter(pk__in=mine, state=Call.State.LEASED).order_by("pk")
-    return {pk for pk, token in rows.values_list("pk", "lease") if mine[pk] == token}
+def _open_calls(outcomes: Sequence[Outcome]) -> dict[int, UUID | None]:
+    """The calls that no reply has settled yet, locked until the end of the transaction, and the lease each is under."""
+    rows = Call.objects.select_for_update().filter(pk__in=[outcome.call.pk for outcome in outcomes])
+    return dict(rows.exclude(state=Call.State.SETTLED).order_by("pk").values_list("pk", "lease"))
 
 
-def _number(outcomes: Sequence[Outcome]) -> None:
-    """Number each attempt after those its call has already."""
-    rows = Attempt.objects.filter(call__in=[outcome.call for outcome in outcomes]).values("call")
-    before = {row["call"]: row["last"] for row in rows.annotate(last=Max("number"))}
-    for outcome in outcomes:
-        before[outcome.call.pk] = outcome.attempt.number = before.get(outcome.call.pk, 0) + 1
+def _numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes not stored yet, each attempt numbered after those its call has already."""
+    rows = list(Attempt.objects.filter(call__in=[each.call for each in outcomes]).values_list("call", "number", "at"))
+    stored = {(call, at) for call, _number, at in rows}
+    new = [each for each in outcomes if (each.call.pk, each.attempt.at) not in stored]
+    last = Counter(call for call, _number, _at in rows)
+    for outcome in new:
+        last[outcome.call.pk] += 1
+        outcome.attempt.pk, outcome.attempt.number = None, last[outcome.call.pk]
+    return new
 
 
-def _verdicts(outcome: Outcome) -> Iterator[Verdict]:
-    criteria = {criterion.key: criterion for criterion in _asked(outcome.call)}
-    for reading in outcome.readings:
-        yield Verdict(
-            run_id=outcome.call.run_id,
-            item_id=outcome.call.item_id,
-            criterion=criteria[reading.criterion],
-            repeat=outcome.call.repeat,
-            status=reading.status,
-            score=reading.score,
-            applicable=reading.applicable,
-            fractional=reading.fractional,
-            coerced=(reading.coerced or "")[:80],
-            rationale=reading.rationale,
-            attempt=outcome.attempt,
-        )
+def _verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
+    versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
+    pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
+    criteria = {(run, key): pk for run, key, pk in pairs}
+    return [
+        _verdict(outcome, reading, criteria[outcome.call.run_id, reading.criterion])
+        for outcome in outcomes
+        for reading in outcome.readings
+    ]
 
 
-def _asked(call: Call) -> list[Criterion]:
-    return [call.criterion] if call.criterion else list(call.run.rubric_version.criteria.all())
+def _verdict(outcome: Outcome, reading: Reading, criterion_pk: int) -> Verdict:
+    return Verdict(
+        run_id=outcome.call.run_id,
+        item_id=outcome.call.item_id,
+        criterion_id=criterion_pk,
+        repeat=outcome.call.repeat,
+        status=reading.status,
+        score=reading.score,
+        applicable=reading.applicable,
+        fractional=reading.fractional,
+        coerced=(reading.coerced or "")[:80],
+        rationale=reading.rationale,
+        attempt=outcome.attempt,
+    )
 
 
 def _move(outcomes: Sequence[Outcome], *, state: str, not_before: datetime | None) -> None:

@@ -3,81 +3,98 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.utils import timezone
 
-from judging import client
+from judging import client, judges
 from judging.leases import Outcome
-from judging.models import Attempt, Call, JudgeRun
+from judging.models import Attempt, Call, Judge
 from judging.prompts import CriterionBrief, Message, PromptVariant
 from judging.replies import Reading, parse, storable
 
 LONGEST_PAUSE = 60.0
+MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
+MOST_COST = Decimal(9_999)
 
 
-def read(
-    run: JudgeRun,
-    call: Call,
-    lease: UUID,
-    messages: Sequence[Message],
-    criteria: Sequence[CriterionBrief],
-    variant: PromptVariant,
-    answer: client.Answer,
-) -> Outcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One request: the call it is for, the lease it is sent under, and what is sent."""
+
+    call: Call
+    lease: UUID
+    criteria: Sequence[CriterionBrief]
+    messages: Sequence[Message]
+    parameters: Mapping[str, Any]
+
+    def attempt(self, outcome: Attempt.Outcome, *, dropped: Sequence[str] = (), **came: Any) -> Attempt:
+        """The attempt to store: the request as it was sent, and what came of it."""
+        messages = [{name: storable(text) for name, text in message.items()} for message in self.messages]
+        request = {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
+        return Attempt(call=self.call, outcome=outcome, request=request, **came)
+
+    def outcome(self, attempt: Attempt, **then: Any) -> Outcome:
+        """This question's outcome: an attempt and what follows from it."""
+        return Outcome(call=self.call, lease=self.lease, attempt=attempt, **then)
+
+
+def read(question: Question, *, judge: Judge, variant: PromptVariant, answer: client.Answer) -> Outcome:
     """A reply, whatever it says: one reading per criterion."""
+    attempt = question.attempt(
+        Attempt.Outcome.REPLIED,
+        dropped=answer.dropped,
+        reply=answer.raw,
+        served_model=answer.served_model[:160],
+        tokens_in=_counted(answer.tokens_in),
+        tokens_out=_counted(answer.tokens_out),
+        cost=_cost(judge, answer),
+        latency=answer.latency,
+    )
     readings = parse(
         answer.readable,
-        criteria=criteria,
+        criteria=question.criteria,
         variant=variant,
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
     )
-    attempt = Attempt(
-        call=call,
-        outcome=Attempt.Outcome.REPLIED,
-        request={"messages": _fit(messages), "dropped": list(answer.dropped)},
-        reply=answer.raw,
-        served_model=answer.served_model[:160],
-        tokens_in=answer.tokens_in,
-        tokens_out=answer.tokens_out,
-        cost=_cost(run, answer),
-        latency=answer.latency,
-    )
-    return Outcome(call=call, lease=lease, attempt=attempt, readings=readings)
+    return question.outcome(attempt, readings=readings)
 
 
-def later(call: Call, lease: UUID, messages: Sequence[Message], unavailable: client.Unavailable) -> Outcome:
+def later(question: Question, unavailable: client.Unavailable) -> Outcome:
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
-    pause = min(LONGEST_PAUSE, 2.0**call.tries) * random.uniform(0.5, 1.0)  # noqa: S311 (spreads retries, no secret)
+    pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
-    attempt = Attempt(
-        call=call, outcome=Attempt.Outcome.UNAVAILABLE, request={"messages": _fit(messages)}, reason=unavailable.reason
-    )
-    return Outcome(call=call, lease=lease, attempt=attempt, retry_at=retry_at)
+    attempt = question.attempt(Attempt.Outcome.UNAVAILABLE, reason=unavailable.reason)
+    return question.outcome(attempt, retry_at=retry_at)
 
 
-def refused(
-    call: Call, lease: UUID, messages: Sequence[Message], criteria: Sequence[CriterionBrief], no: client.Refused
-) -> Outcome:
+def refused(question: Question, no: client.Refused) -> Outcome:
     """The provider will not answer this question: recorded on every criterion, not asked again."""
-    attempt = Attempt(
-        call=call, outcome=Attempt.Outcome.REFUSED, request={"messages": _fit(messages)}, reason=no.reason
-    )
-    readings = [Reading(criterion=criterion.key, status="refused") for criterion in criteria]
-    return Outcome(call=call, lease=lease, attempt=attempt, readings=readings)
+    attempt = question.attempt(Attempt.Outcome.REFUSED, reason=no.reason)
+    readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
+    return question.outcome(attempt, readings=readings)
 
 
-def _fit(messages: Sequence[Message]) -> list[Message]:
-    return [{name: storable(text) for name, text in message.items()} for message in messages]
+def unstorable(outcome: Outcome, fault: Exception) -> Outcome:
+    """What is left of an outcome that the database refuses: that it was paid for, and why it says nothing."""
+    reason = f"This could not be stored: {fault!r}"[:400]
+    attempt = Attempt(call=outcome.call, outcome=outcome.attempt.outcome, reason=reason)
+    readings = [Reading(criterion=each.criterion, status="error") for each in outcome.readings]
+    return replace(outcome, attempt=attempt, readings=readings)
 
 
-def _cost(run: JudgeRun, answer: client.Answer) -> Decimal | None:
-    price = settings.PROVIDERS[run.judge.provider].price(run.judge.model)
-    if price is None or answer.tokens_in is None or answer.tokens_out is None:
+def _counted(tokens: int | None) -> int | None:
+    return tokens if tokens is not None and tokens <= MOST_TOKENS else None
+
+
+def _cost(judge: Judge, answer: client.Answer) -> Decimal | None:
+    price, into, out = judges.price(judge), _counted(answer.tokens_in), _counted(answer.tokens_out)
+    if price is None or into is None or out is None:
         return None
-    return (price[0] * answer.tokens_in + price[1] * answer.tokens_out) / 1_000_000
+    return min(MOST_COST, (price[0] * into + price[1] * out) / 1_000_000)

@@ -5,14 +5,14 @@ Money spent is the sum over attempts, and whether a run has finished is a query:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models import Avg, Count, Max, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from accounts import audit
@@ -26,6 +26,9 @@ from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.prompts import check
 
 MAX_REPEATS = 50
+LARGEST_BUDGET = Decimal(100_000)
+PILOT = 4  # calls in flight under a budget until a first reply has shown what one costs
+LIVE = (JudgeRun.State.RUNNING, JudgeRun.State.PAUSED)
 
 
 def start(
@@ -39,6 +42,7 @@ def start(
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards."""
     _refuse_unfit(judge, dataset, rubric_version, repeats)
+    _refuse_budget(judge, budget)
     with transaction.atomic():
         run = JudgeRun.objects.create(
             project=judge.project,
@@ -66,6 +70,20 @@ def _refuse_unfit(judge: Judge, dataset: Dataset, rubric_version: RubricVersion,
     _check_prompt(judge, rubric_version)
 
 
+def _refuse_budget(judge: Judge, budget: Decimal | None) -> None:
+    """A cap that could not be kept would be worse than none."""
+    if budget is None:
+        return
+    sentence = ""
+    if not 0 <= budget <= LARGEST_BUDGET:
+        sentence = _("A budget goes from 0 to %s USD.") % LARGEST_BUDGET
+    elif judges.price(judge) is None:
+        sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be kept. Leave it empty.")
+        sentence %= {"model": judge.model, "provider": judge.provider}
+    if sentence:
+        raise Refused(sentence, code="budget", fields={"budget": sentence})
+
+
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
     variant = judges.variant_of(judge.variant)
     briefs = [criterion_brief(each, variant.instruction_language) for each in rubric_version.criteria.all()]
@@ -85,39 +103,41 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
 
 def pause(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
     """Stop sending; calls in flight come in. False when the run was not running."""
-    return _turn(run, JudgeRun.State.RUNNING, JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
+    return _turn(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
 
 
 def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
     """Go on; the edge enqueues `tasks.work` afterwards."""
-    return _turn(run, JudgeRun.State.PAUSED, JudgeRun.State.RUNNING, actor, "")
+    return _turn(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
 def cancel(*, run: JudgeRun, actor: User | None = None) -> bool:
     """End a run for good; what was paid for stays."""
-    running = JudgeRun.State.RUNNING, JudgeRun.State.PAUSED
-    return any(_turn(run, state, JudgeRun.State.CANCELLED, actor, _("Cancelled.")) for state in running)
+    return _turn(run, LIVE, JudgeRun.State.CANCELLED, actor, _("Cancelled."))
 
 
 def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None) -> None:
     """Raise, lower or lift a run's money cap."""
+    _refuse_budget(run.judge, budget)
     with transaction.atomic():
         JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
         audit.record(actor=actor, project=run.project, verb="set budget", subject=run, fields=["budget"])
+    run.refresh_from_db(fields=["budget"])
 
 
 def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
-    """Let failed calls wait again; returns how many."""
+    """Let failed calls of a run that was not cancelled wait again; returns how many."""
     with transaction.atomic():
-        failed = Call.objects.filter(run=run, state=Call.State.FAILED)
+        failed = Call.objects.filter(run=run, run__state__in=LIVE, state=Call.State.FAILED)
         count = failed.update(state=Call.State.WAITING, tries=0, not_before=None)
-        audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
+        if count:
+            audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
     return count
 
 
-def _turn(run: JudgeRun, before: str, after: str, actor: User | None, reason: str) -> bool:
+def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, reason: str) -> bool:
     with transaction.atomic():
-        done = JudgeRun.objects.filter(pk=run.pk, state=before).update(state=after, reason=reason[:400])
+        done = JudgeRun.objects.filter(pk=run.pk, state__in=before).update(state=after, reason=reason[:400])
         if done:
             audit.record(actor=actor, project=run.project, verb=f"judge run {after}", subject=run, fields=["state"])
     run.refresh_from_db(fields=["state", "reason"])
@@ -138,6 +158,7 @@ class RunProgress:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: Decimal | None = None
+    latency: float | None = None
 
     @property
     def finished(self) -> bool:
@@ -155,7 +176,11 @@ def progress(run: JudgeRun) -> RunProgress:
     """Four aggregate queries over the run's rows."""
     by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run=run).aggregate(
-        attempts=Count("pk"), tokens_in=Sum("tokens_in"), tokens_out=Sum("tokens_out"), cost=Sum("cost")
+        attempts=Count("pk"),
+        tokens_in=Sum("tokens_in"),
+        tokens_out=Sum("tokens_out"),
+        cost=Sum("cost"),
+        latency=Avg("latency"),
     )
     return RunProgress(
         planned=sum(by_state.values()),
@@ -168,12 +193,33 @@ def progress(run: JudgeRun) -> RunProgress:
         tokens_in=sums["tokens_in"] or 0,
         tokens_out=sums["tokens_out"] or 0,
         cost=sums["cost"],
+        latency=sums["latency"],
     )
 
 
-def spent(run: JudgeRun) -> Decimal:
-    """USD paid so far, as far as prices are declared."""
-    return Attempt.objects.filter(call__run=run).aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
+def affordable(run: JudgeRun) -> int | None:
+    """How many more calls may be sent within the budget; None where none is set. Ask inside a transaction.
+
+    Every call in flight counts as much as the dearest so far, and the run stays locked until the end of the
+    transaction, so that two workers don't spend the same money.
+    """
+    budget = JudgeRun.objects.values_list("budget", flat=True).get(pk=run.pk)
+    if budget is None:
+        return None
+    JudgeRun.objects.select_for_update(no_key=True).get(pk=run.pk)
+    paid = Attempt.objects.filter(call__run=run).aggregate(total=Sum("cost"), dearest=Max("cost"))
+    left = budget - (paid["total"] or 0)
+    if paid["dearest"] == 0 and left > 0:
+        return None
+    most = int(left / paid["dearest"]) if paid["dearest"] else PILOT if left > 0 else 0
+    return max(0, most - Call.objects.filter(run=run, state=Call.State.LEASED).count())
+
+
+def is_spent(run: JudgeRun) -> bool:
+    """Whether the budget allows no further call, and none is in flight that might turn out cheaper."""
+    with transaction.atomic():
+        in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).exists()
+        return affordable(run) == 0 and not in_flight
 
 
 def revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:

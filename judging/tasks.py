@@ -4,7 +4,7 @@ from celery import shared_task
 
 from judging import leases, working
 
-WORKERS_PER_RUN = 2
+LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
 @shared_task
@@ -18,10 +18,10 @@ def work(run_pk: int) -> None:
 def sweep() -> None:
     """Take up again what dead workers and passing troubles left behind."""
     for run_pk in leases.sweep():
-        enqueue(run_pk)
+        enqueue(run_pk, expires=LULL)
 
 
-def enqueue(run_pk: int) -> None:
+def enqueue(run_pk: int, *, expires: float | None = None) -> None:
     """Set as many workers on a run as share one; too many only find nothing to lease."""
-    for _worker in range(WORKERS_PER_RUN):
-        work.delay_on_commit(run_pk)
+    for _worker in range(leases.MOST_HOLDERS):
+        work.apply_async_on_commit((run_pk,), expires=expires)

@@ -1,7 +1,9 @@
-"""A worker's share of a run: lease some calls, put them all at once, store each reply as it comes.
+"""A worker's share of a run: keep a window of calls in flight, and store each reply as it comes.
 
-One event loop, one client, one thread for the database. Replies that arrive together are stored in one transaction. A
-database that goes away is waited for: a reply in hand was paid for.
+One event loop, one client, one thread for the database. The loop goes round: store what came back, take as many calls
+anew. Replies that arrive together are stored in one transaction, and a call waits nowhere between being leased and
+being sent, so that little is left to do when the run is paused. A database that goes away is waited for: a reply in
+hand was paid for.
 """
 
 from __future__ import annotations
@@ -11,187 +13,246 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.refusals import Refused
 from judging import client, judges, leases, limits, outcomes, runs
 from judging.briefs import criterion_brief, item_text
+from judging.client import Endpoint
 from judging.leases import Outcome
 from judging.models import Call, JudgeRun
+from judging.outcomes import Question
 from judging.prompts import CriterionBrief, Message, PromptVariant, render, response_schema
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 64
+MOST_IN_FLIGHT = 64
 TIMEOUT = 90.0  # seconds for one reply
-SHIFT = 45.0  # seconds after which no more calls are leased, far below the broker's visibility timeout
-PATIENCE = 120.0  # seconds to wait for a database that went away
+SHIFT = 60.0  # seconds after which no more calls are leased
+PLACE = 30.0  # seconds a leased call waits for its place: the lane's, the endpoint's limit, a pause it asked for
+LAST = 220.0  # seconds after which a database that is away is waited for no longer; Celery's limit is 240
+TICK = 2.0  # seconds between two looks at the run itself
+GATHER = 0.02  # seconds in which replies gather to be stored together
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Shift:
-    """What one turn of work knows: the run, its prompt, and where to ask."""
+    """One turn of work: the run, its prompt, where to ask, what is in flight and what has come back."""
 
     run: JudgeRun
     variant: PromptVariant
     criteria: dict[int, CriterionBrief]
+    endpoint: Endpoint
     database: ThreadPoolExecutor
-    lane: limits.Lane = field(default_factory=lambda: limits.Lane(width=16, ceiling=CHUNK))
-    ends: float = field(default_factory=lambda: time.monotonic() + SHIFT)
-    stop: bool = False
+    lane: limits.Lane = field(default_factory=lambda: limits.Lane(width=16, ceiling=MOST_IN_FLIGHT))
+    lease: UUID = field(default_factory=uuid4)
+    began: float = field(default_factory=time.monotonic)
+    in_flight: int = 0
+    arrived: list[Outcome] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    stopped: bool = False
+    trouble: str = ""
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be sent."""
-        return self.stop or time.monotonic() > self.ends
+        """Whether nothing more is to be taken."""
+        return self.stopped or self.left <= 0
+
+    @property
+    def left(self) -> float:
+        """Seconds in which more may be taken."""
+        return self.began + SHIFT - time.monotonic()
+
+    @property
+    def room(self) -> int:
+        """How many more calls to take: a quarter more than the lane is wide, so that no place in it stays empty."""
+        per_minute = self.endpoint.requests_per_minute
+        window = self.lane.width + self.lane.width // 4
+        paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
+        return min(window, paced) - self.in_flight
 
     async def query(self, verb: Callable[[], T]) -> T:
         """Run a database verb in this shift's own thread, waiting for a database that is away."""
-        return await asyncio.get_running_loop().run_in_executor(self.database, _patiently, verb)
+        gives_up = self.began + LAST
+        return await asyncio.get_running_loop().run_in_executor(self.database, _patiently, verb, gives_up)
+
+    def stop(self, trouble: str = "") -> None:
+        """Send nothing more; calls in flight come in. With ``trouble`` the run is paused for that reason."""
+        self.stopped, self.trouble = True, self.trouble or trouble
+        self.news.set()
 
 
 def work(run_pk: int) -> bool:
     """Work on a run for one shift; True when due calls were left for the next."""
     run = JudgeRun.objects.select_related("judge", "rubric_version").filter(pk=run_pk).first()
-    if run is None or run.state != JudgeRun.State.RUNNING:
+    if run is None or run.state != JudgeRun.State.RUNNING or leases.holders(run) >= leases.MOST_HOLDERS:
         return False
-    variant = judges.variant_of(run.judge.variant)
+    try:
+        endpoint, variant = judges.endpoint(run.judge), judges.variant_of(run.judge.variant)
+    except Refused as no:
+        runs.pause(run=run, reason=no.sentence)
+        return False
     criteria = {
         each.pk: criterion_brief(each, variant.instruction_language) for each in run.rubric_version.criteria.all()
     }
     with ThreadPoolExecutor(1, thread_name_prefix="database") as database:
-        shift = Shift(run=run, variant=variant, criteria=criteria, database=database)
+        shift = Shift(run=run, variant=variant, criteria=criteria, endpoint=endpoint, database=database)
         try:
             return asyncio.run(_work(shift))
         finally:
-            database.submit(lambda: connection.close()).result()  # the connection of that thread
+            database.submit(_let_go).result()
 
 
 async def _work(shift: Shift) -> bool:
-    endpoint = judges.endpoint(shift.run.judge)
     try:
         async with (
-            client.connect(endpoint) as line,
-            limits.budget(endpoint, settings.REDIS_URL or None) as budget,
+            client.connect(shift.endpoint) as line,
+            limits.budget(shift.endpoint, settings.REDIS_URL or None) as budget,
+            asyncio.TaskGroup() as calls,
         ):
-            while not shift.over:
-                if not await _put_some(shift, line, budget) and not await _wait(shift):
-                    return False
+            return await _go_round(shift, lambda call: calls.create_task(_put(shift, line, budget, call)))
     except client.Refused as no:
-        await _stop(shift, no.reason)
-    return not shift.stop
+        shift.stop(no.reason)
+        return False
+    finally:
+        # Cancelled or not: what came back is stored, what was not sent is given back.
+        await _hand_in(shift)
+        await shift.query(lambda: leases.release(lease=shift.lease))
+        if shift.trouble:
+            await shift.query(lambda: runs.pause(run=shift.run, reason=shift.trouble))
+
+
+async def _go_round(shift: Shift, send: Callable[[Call], object]) -> bool:
+    """Store what came back, take as many anew; until the shift is over and everything in flight is in."""
+    looks_at = 0.0
+    while True:
+        await _hand_in(shift)
+        if time.monotonic() > looks_at:
+            looks_at = time.monotonic() + TICK
+            await _look(shift)
+        for call in await _take(shift):
+            shift.in_flight += 1
+            send(call)
+        if shift.in_flight:
+            await _gather(shift)
+        elif shift.over or not await _wait(shift):
+            return shift.left <= 0 and not shift.stopped
+
+
+async def _take(shift: Shift) -> list[Call]:
+    """As many calls as there is room for; not one by one, for each taking is a transaction."""
+    room = shift.room
+    if shift.over or room <= shift.in_flight // 4:
+        return []
+    _lease, calls = await shift.query(lambda: leases.take(run=shift.run, limit=room, lease=shift.lease))
+    return calls
+
+
+async def _hand_in(shift: Shift) -> None:
+    """Store what came back. Cut short, it is handed in again, and nothing of it is stored twice."""
+    if arrived := list(shift.arrived):
+        await shift.query(lambda: _store(arrived))
+        del shift.arrived[: len(arrived)]
+
+
+async def _look(shift: Shift) -> None:
+    """Keep the lease alive, and see whether the run was paused or cancelled meanwhile."""
+    await shift.query(lambda: leases.extend(lease=shift.lease))
+    running = JudgeRun.objects.filter(pk=shift.run.pk, state=JudgeRun.State.RUNNING)
+    if not await shift.query(running.exists):
+        shift.stop()
+
+
+async def _gather(shift: Shift) -> None:
+    """Wait until something comes back, at most a tick, and a moment more for what comes with it."""
+    try:
+        async with asyncio.timeout(TICK):
+            await shift.news.wait()
+            await asyncio.sleep(GATHER)
+    except TimeoutError:
+        pass
+    shift.news.clear()
 
 
 async def _wait(shift: Shift) -> bool:
-    """Sleep until the next call is due, if that is within this shift."""
-    due = None if shift.stop else await shift.query(lambda: leases.next_due(shift.run))
+    """With nothing in flight: sleep until the next call is due, if that is within this shift."""
+    due = await shift.query(lambda: leases.next_due(shift.run))
     pause = (due - timezone.now()).total_seconds() if due else SHIFT
-    if time.monotonic() + pause > shift.ends:
+    if pause > shift.left:
         return False
-    await asyncio.sleep(max(pause, 0.05))
+    if pause <= 0 and await shift.query(lambda: runs.is_spent(shift.run)):
+        shift.stop(_("The budget is spent, or what is left of it does not pay another call. Raise it and resume."))
+        return False
+    await asyncio.sleep(min(max(pause, 0.25), TICK))
     return True
 
 
-async def _put_some(shift: Shift, line: client.Connection, budget: limits.Budget) -> int:
-    """Lease a chunk and see all of it through; returns how many calls that were."""
-    if await shift.query(lambda: _is_spent(shift.run)):
-        await _stop(shift, _("The budget is spent. Raise it and resume."))
-        return 0
-    lease, calls = await shift.query(lambda: leases.take(run=shift.run, limit=_chunk(shift, line)))
-    done: asyncio.Queue[Outcome | None] = asyncio.Queue()
-    keeping, storing = asyncio.create_task(_keep(shift, lease)), asyncio.create_task(_store(shift, done))
+async def _put(shift: Shift, line: client.Connection, budget: limits.Budget, call: Call) -> None:
+    """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
-        puts = [_put(shift, line, budget, call, lease, done) for call in calls]
-        # A fault of ours in one call must not drop the replies of the others, which were paid for.
-        faults = [fault for fault in await asyncio.gather(*puts, return_exceptions=True) if fault]
+        if outcome := await _asked(shift, line, budget, call):
+            shift.arrived.append(outcome)
+    except client.Refused as fatal:
+        shift.stop(fatal.reason)
+    except Exception as fault:
+        # A fault of ours must not drop the replies of other calls, which were paid for.
+        logger.exception("Judge run %s: call %s", shift.run.pk, call.pk)
+        shift.stop(_("Stopped by a fault of Panelbench: %r") % fault)
     finally:
-        keeping.cancel()
-        await done.put(None)
-        await storing
-        await shift.query(lambda: leases.release(lease=lease))
-    if faults:
-        logger.error("Judge run %s stopped", shift.run.pk, exc_info=faults[0])
-        await _stop(shift, _("Stopped by a fault of Panelbench: %r") % faults[0])
-    return len(calls)
+        shift.in_flight -= 1
+        shift.news.set()
 
 
-def _chunk(shift: Shift, line: client.Connection) -> int:
-    """As many calls as can be put within a shift: what the lane is likely to take, and the endpoint's limit allows."""
-    per_minute = line.endpoint.requests_per_minute
-    allowed = max(1, int(per_minute * SHIFT / 60)) if per_minute else CHUNK
-    return min(CHUNK, 2 * shift.lane.width, allowed)
-
-
-async def _put(
-    shift: Shift,
-    line: client.Connection,
-    budget: limits.Budget,
-    call: Call,
-    lease: UUID,
-    done: asyncio.Queue[Outcome | None],
-) -> None:
-    """One request: paced, sent, read, handed over for storing. After a fatal refusal the rest is not sent."""
-    criteria = _criteria(shift, call)
-    messages = render(item=item_text(call.item), criteria=criteria, variant=shift.variant)
+async def _asked(shift: Shift, line: client.Connection, budget: limits.Budget, call: Call) -> Outcome | None:
+    """One request: paced, sent, read. None when it was not sent; a fatal refusal passes through."""
+    question = _question(shift, call)
     try:
-        async with shift.lane.slot():
-            await budget.acquire(tokens=_tokens(messages))
-            if shift.over:
+        async with AsyncExitStack() as place:
+            if not await _placed(shift, place, budget, question.messages):
                 return None
             answer = await client.ask(
                 line,
                 model=shift.run.judge.model,
-                messages=messages,
-                parameters=_parameters(shift.run, call),
-                schema=response_schema(criteria, shift.variant),
+                messages=question.messages,
+                parameters=question.parameters,
+                schema=response_schema(question.criteria, shift.variant),
                 timeout=TIMEOUT,
             )
     except client.Unavailable as unavailable:
-        await done.put(outcomes.later(call, lease, messages, unavailable))
+        return outcomes.later(question, unavailable)
     except client.Refused as no:
         if no.fatal:
-            return await _stop(shift, no.reason)
-        await done.put(outcomes.refused(call, lease, messages, criteria, no))
-    else:
-        await done.put(outcomes.read(shift.run, call, lease, messages, criteria, shift.variant, answer))
+            raise
+        return outcomes.refused(question, no)
+    return outcomes.read(question, judge=shift.run.judge, variant=shift.variant, answer=answer)
 
 
-async def _keep(shift: Shift, lease: UUID) -> None:
-    """Keep the lease alive for as long as the chunk takes."""
-    while True:
-        await asyncio.sleep(leases.LEASE.total_seconds() / 4)
-        await shift.query(lambda: leases.extend(lease=lease))
+async def _placed(shift: Shift, place: AsyncExitStack, budget: limits.Budget, messages: Sequence[Message]) -> bool:
+    """Wait for a place in the lane and in the endpoint's limits; False when it took too long or the shift stopped."""
+    try:
+        async with asyncio.timeout(PLACE):
+            await place.enter_async_context(shift.lane.slot())
+            await budget.acquire(tokens=_tokens(messages))
+    except TimeoutError:
+        return False
+    return not shift.stopped
 
 
-async def _store(shift: Shift, done: asyncio.Queue[Outcome | None]) -> None:
-    """Store outcomes until the end mark, everything that has arrived meanwhile in one transaction."""
-    ended = False
-    while not ended:
-        taken = [await done.get()]
-        with suppress(asyncio.QueueEmpty):
-            while True:
-                taken.append(done.get_nowait())
-        ended = None in taken
-        arrived = [outcome for outcome in taken if outcome is not None]
-        if arrived:
-            await shift.query(lambda batch=arrived: leases.settle(outcomes=batch))  # type: ignore[misc]
-
-
-async def _stop(shift: Shift, reason: str) -> None:
-    shift.stop = True
-    await shift.query(lambda: runs.pause(run=shift.run, reason=reason))
-
-
-def _criteria(shift: Shift, call: Call) -> list[CriterionBrief]:
-    return [shift.criteria[call.criterion_id]] if call.criterion_id else list(shift.criteria.values())
+def _question(shift: Shift, call: Call) -> Question:
+    criteria = [shift.criteria[call.criterion_id]] if call.criterion_id else list(shift.criteria.values())
+    messages = render(item=item_text(call.item), criteria=criteria, variant=shift.variant)
+    return Question(
+        call=call, lease=shift.lease, criteria=criteria, messages=messages, parameters=_parameters(shift.run, call)
+    )
 
 
 def _parameters(run: JudgeRun, call: Call) -> dict[str, Any]:
@@ -207,14 +268,28 @@ def _tokens(messages: Sequence[Message]) -> int:
     return sum(len(message["content"].encode("utf-8", "replace")) for message in messages) // 4 + 200
 
 
-def _is_spent(run: JudgeRun) -> bool:
-    budget = JudgeRun.objects.values_list("budget", flat=True).get(pk=run.pk)
-    return budget is not None and runs.spent(run) >= budget
+def _store(arrived: Sequence[Outcome]) -> None:
+    """Store what arrived in one transaction; when something in it can't be stored, each alone, so that it takes no
+    other reply with it."""
+    try:
+        leases.settle(outcomes=arrived)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as fault:
+        if len(arrived) > 1:
+            for outcome in arrived:
+                _store([outcome])
+        else:
+            logger.exception("The outcome of call %s can't be stored", arrived[0].call.pk)
+            leases.settle(outcomes=[outcomes.unstorable(arrived[0], fault)])
 
 
-def _patiently(verb: Callable[[], T]) -> T:
-    """Call a verb again while the database is away; a verb is one transaction, so a lost one left nothing behind."""
-    gives_up = time.monotonic() + PATIENCE
+def _let_go() -> None:
+    connection.close()  # this thread's own
+
+
+def _patiently(verb: Callable[[], T], gives_up: float) -> T:
+    """Call a verb again while the database is away; a verb run twice does what it does once."""
     while True:
         try:
             return verb()

@@ -1,0 +1,228 @@
+"""What can go wrong while a run is worked on: nothing is lost, paid for twice, or sent that must not be."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from accounts.refusals import Refused
+from django.db import connection
+from django.utils import timezone
+from judging import leases, runs, working
+from judging.leases import Outcome, Reading
+from judging.models import Attempt, Call, JudgeRun
+
+from tests.cast import Cast
+from tests.judging.test_runs import declared, started, worked
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def reply(call: Call, lease: Any, **parts: Any) -> Outcome:
+    readings = [Reading(criterion=key, status="ok", score=0) for key in ("fluency", "coherence")]
+    return Outcome(call=call, lease=lease, attempt=Attempt(call=call, outcome="replied", **parts), readings=readings)
+
+
+@contextmanager
+def at_work(run: JudgeRun) -> Iterator[None]:
+    """A worker at the run in a thread of its own, joined in the end."""
+
+    def shift() -> None:
+        working.work(run.pk)
+        connection.close()
+
+    worker = threading.Thread(target=shift)
+    worker.start()
+    try:
+        yield
+    finally:
+        worker.join()
+
+
+def until(condition: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+def priced(settings: Any) -> None:
+    object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
+
+
+class TestReplies:
+    def test_a_reply_settles_a_call_whose_lease_was_lost_but_nobody_took_up(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        run = started(cast, declared(cast), items=1)
+        lease, [call] = leases.take(run=run, limit=1)
+        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        assert leases.settle(outcomes=[reply(call, lease)]) == 1
+        assert worked(run).finished
+        assert provider.control()["requests"] == 0
+
+    def test_the_first_of_two_replies_counts_and_both_are_kept(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=1)
+        mine, [call] = leases.take(run=run, limit=1)
+        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        theirs, _same = leases.take(run=run, limit=1)
+        assert leases.settle(outcomes=[reply(call, mine)]) == 1
+        assert leases.settle(outcomes=[reply(call, theirs)]) == 0
+        assert (call.attempts.count(), run.verdicts.count()) == (2, 2)
+
+    def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=1)
+        mine, [call] = leases.take(run=run, limit=1)
+        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        leases.take(run=run, limit=1)
+        attempt = Attempt(call=call, outcome="unavailable", reason="503")
+        leases.settle(outcomes=[Outcome(call=call, lease=mine, attempt=attempt, retry_at=timezone.now())])
+        call.refresh_from_db()
+        assert (call.state, call.tries) == ("leased", 0)
+
+    def test_settling_again_after_a_lost_commit_stores_nothing_twice(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        run = started(cast, declared(cast), items=2)
+        lease, calls = leases.take(run=run, limit=2)
+        outcomes = [reply(call, lease) for call in calls]
+        assert [leases.settle(outcomes=outcomes), leases.settle(outcomes=outcomes)] == [2, 0]
+        assert (Attempt.objects.count(), run.verdicts.count()) == (2, 4)
+
+    def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=3)
+        lease, calls = leases.take(run=run, limit=3)
+        dear = reply(calls[1], lease, cost=Decimal(10) ** 9)
+        working._store([reply(calls[0], lease), dear, reply(calls[2], lease)])
+        assert runs.progress(run).verdicts == {"ok": 4, "error": 2}
+        assert "could not be stored" in calls[1].attempts.get().reason
+
+
+class TestStopping:
+    def test_a_pause_is_heard_while_calls_are_in_flight(self, cast: Cast, provider: RunningProvider) -> None:
+        provider.control(latency=0.5)
+        run = started(cast, declared(cast), items=60, repeats=10)
+        with at_work(run):
+            until(lambda: provider.control()["answered"] > 16)
+            runs.pause(run=run)
+        done = runs.progress(run)
+        assert (done.in_flight, done.failed) == (0, 0)
+        assert 16 < done.settled < 400
+        assert provider.control()["answered"] == Attempt.objects.count() == done.settled
+
+    def test_a_provider_no_longer_declared_pauses_the_run(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        run = started(cast, declared(cast), items=2)
+        settings.PROVIDERS = {}
+        assert not working.work(run.pk)
+        run.refresh_from_db()
+        assert run.state == "paused"
+        assert "“simulated” is not declared" in run.reason
+
+    def test_a_key_refused_midway_pauses_the_run_and_keeps_the_replies(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        run = started(cast, declared(cast), items=40)
+        provider.control(latency=0.1, next=["none"] * 10 + ["unauthorized"])
+        worked(run)
+        run.refresh_from_db()
+        done = runs.progress(run)
+        assert (run.state, done.in_flight) == ("paused", 0)
+        assert "401" in run.reason
+        assert done.settled == provider.control()["answered"] > 0
+
+    def test_a_call_that_cannot_be_put_stops_the_run_and_keeps_the_other_replies(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        run = started(cast, declared(cast), items=3)
+        run.dataset.items.filter(ordinal=1).update(turns=[{"text": "spoken by nobody"}])
+        worked(run)
+        run.refresh_from_db()
+        assert run.state == "paused"
+        assert "fault" in run.reason
+        assert runs.progress(run).settled == provider.control()["answered"]
+
+    def test_a_third_worker_finds_no_room(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=3)
+        for _worker in range(leases.MOST_HOLDERS):
+            leases.take(run=run, limit=1)
+        assert not working.work(run.pk)
+        assert runs.progress(run).waiting == 1
+
+    def test_a_shift_cut_short_stores_what_came_and_gives_back_the_rest(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        provider.control(latency=0.2)
+        run = started(cast, declared(cast), items=40)
+        with pytest.raises(SystemExit), _ended_after(0.8):
+            working.work(run.pk)
+        done = runs.progress(run)
+        assert done.in_flight == 0
+        assert 0 < done.settled < 40
+        assert provider.control()["answered"] - Attempt.objects.count() <= 20  # what was in flight
+
+
+@contextmanager
+def _ended_after(seconds: float) -> Iterator[None]:
+    """SystemExit in this thread, as Celery's children raise it when they are told to end."""
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(1)
+
+    before = signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class TestMoney:
+    def test_two_workers_do_not_spend_more_than_the_budget(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        priced(settings)
+        provider.control(latency=0.05)
+        run = started(cast, declared(cast), items=5, repeats=12, budget=Decimal("0.05"))
+        with at_work(run):
+            worked(run)
+        run.refresh_from_db()
+        done = runs.progress(run)
+        assert run.state == "paused"
+        assert "budget" in run.reason
+        assert Decimal("0.04") < done.cost <= Decimal("0.05")
+        assert 0 < done.settled < done.planned
+
+    def test_a_budget_nobody_can_keep_is_refused(self, cast: Cast, provider: RunningProvider) -> None:
+        with pytest.raises(Refused, match="No price is declared for sim-steady at simulated"):
+            started(cast, declared(cast), items=1, budget=Decimal(5))
+
+    def test_a_free_model_spends_nothing_of_its_budget(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(0), Decimal(0)),))
+        run = started(cast, declared(cast), items=20, budget=Decimal(1))
+        assert worked(run).finished
+
+
+class TestSteering:
+    def test_failed_calls_of_a_cancelled_run_stay_failed(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=1)
+        Call.objects.filter(run=run).update(state="failed")
+        runs.cancel(run=run)
+        assert runs.rerun_failed(run=run) == 0
+
+    def test_a_paused_run_can_be_cancelled(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast), items=1)
+        runs.pause(run=run)
+        assert runs.cancel(run=run)
+        assert run.state == "cancelled"
