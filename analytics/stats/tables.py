@@ -161,7 +161,7 @@ def cells(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"),
     if not columns:
         yield _cell({}, table, table.frame)
         return
-    for key, rows in _grouped(table.frame, columns):
+    for key, rows in grouped(table.frame, columns):
         yield _cell(dict(zip(columns, key, strict=True)), table, rows)
 
 
@@ -209,7 +209,8 @@ def codes_on(scores: NDArray[Any], scale: Scale) -> NDArray[np.int64]:
     return codes
 
 
-def _grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str | None, ...], pd.DataFrame]]:
+def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str | None, ...], pd.DataFrame]]:
+    """The rows of each combination of values, in sorted order; nothing in a column is a value of its own, None."""
     import pandas as pd
 
     for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):

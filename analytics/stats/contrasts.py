@@ -1,0 +1,118 @@
+"""Are criteria independent of each other, and do two panels see the same? (METHODS 1: S2, footnote 11 and G.3.)
+
+Both compare two means of the same items, so both work on distinct pairs of values and resample whole clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.association import spearman
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.resampling import Units, bootstrap, jackknife
+from analytics.stats.tables import RatingsTable, cells, grouped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Kernel = Callable[[Floats, Floats, Floats], Floats]
+
+
+def between_criteria(
+    table: RatingsTable, *, by: Sequence[str] = ("language",), resamples: int = 2000, seed: int = 0
+) -> list[CellEstimate]:
+    """``criteria_spearman`` of every pair of criteria over the items both were scored on, from the annotators' means.
+
+    ``variant`` names the pair. Undefined where a criterion's means don't vary. Independent criteria stay near 0; the
+    largest one reported for S2's criteria is .13.
+    """
+    found = []
+    for key, rows in grouped(table.annotators().frame, list(by)):
+        means = rows.groupby(["item_key", "criterion"])["score"].mean().unstack()
+        clusters = rows.groupby("item_key")["cluster"].first()
+        for first, second in combinations(means.columns, 2):
+            both = means[[first, second]].dropna()
+            estimate = _compared(
+                "criteria_spearman",
+                f"{first} ~ {second}",
+                spearman,
+                both.to_numpy(),
+                clusters[both.index],
+                resamples,
+                seed,
+            )
+            found.append(CellEstimate(estimate=estimate, cell=dict(zip(by, key, strict=True))))
+    return found
+
+
+def between_panels(
+    table: RatingsTable,
+    first: str,
+    second: str,
+    *,
+    by: Sequence[str] = ("language", "criterion"),
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Two panels (column ``panel``) on the items both scored, from their item means.
+
+    ``panel_difference``: mean of second minus first; ``panel_spearman``: do they order the items alike? ``variant``
+    names the two. Say crowd first, experts second.
+    """
+    found = []
+    for cell in cells(table.annotators(), by=by):
+        means = cell.frame.groupby(["item_key", "panel"])["score"].mean().unstack().reindex(columns=[first, second])
+        both = means.dropna()
+        clusters = cell.frame.groupby("item_key")["cluster"].first()[both.index]
+        for statistic, kernel in (("panel_difference", _difference), ("panel_spearman", spearman)):
+            estimate = _compared(
+                statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
+            )
+            found.append(CellEstimate(estimate=estimate, cell=cell.key))
+    return found
+
+
+def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
+    """(B,) weighted mean of y - x."""
+    return np.asarray(w @ (y - x) / w.sum(axis=1))
+
+
+def _compared(
+    statistic: str,
+    variant: str,
+    kernel: Kernel,
+    pairs: Floats,
+    clusters: pd.Series[str],
+    resamples: int,
+    seed: int,
+) -> Estimate:
+    """One figure of (N, 2) paired means; N items in clusters (N,)."""
+    base = Estimate(
+        statistic=statistic,
+        variant=variant,
+        value=None,
+        reason="no item has both",
+        n_items=len(pairs),
+        n_ratings=2 * len(pairs),
+    )
+    if not len(pairs):
+        return base
+    distinct, pattern = np.unique(pairs, axis=0, return_inverse=True)
+    units = Units.of(pattern.ravel(), np.unique(clusters.to_numpy(dtype=str), return_inverse=True)[1])
+
+    def value(weights: Floats) -> Floats:
+        return kernel(distinct[:, 0], distinct[:, 1], weights)
+
+    found = float(value(units.pattern_totals[None, :])[0])
+    if np.isnan(found):
+        return base.with_(reason="one side does not vary")
+    rng = np.random.default_rng(seed)
+    interval = bootstrap(value, units, rng=rng, resamples=resamples) if resamples else jackknife(value, units)
+    estimate = base.with_(value=found, reason=None, seed=seed if resamples else None)
+    return estimate.with_(**interval.as_changes())
