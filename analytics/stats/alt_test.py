@@ -229,17 +229,16 @@ def _estimates(
         "n_ratings": int(meeting.n_human.sum()),
         "reason": result.reason,
     }
-    verdict = (
-        f"{variant}; {'passes' if result.passes else 'fails'}: the judge beats {result.omega or 0:.0%} of annotators"
-    )
-    rows: list[tuple[Estimate, str | None]] = [
-        (Estimate(statistic="alt_test_omega", value=result.omega, note=verdict, **base), None),
-        (
-            Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes()),
-            None,
-        ),
-    ]
+    omega = Estimate(statistic="alt_test_omega", value=result.omega, note=_verdict(result, variant), **base)
+    rho = Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes())
+    rows: list[tuple[Estimate, str | None]] = [(omega, None), (rho, None)]
     return rows + [(_of_annotator(c, meeting.scale.level), c.annotator) for c in result.comparisons]
+
+
+def _verdict(result: AltTest, variant: str) -> str:
+    if result.omega is None:
+        return variant
+    return f"{variant}; {'passes' if result.passes else 'fails'}: the judge beats {result.omega:.0%} of annotators"
 
 
 def _of_annotator(c: Comparison, level: str) -> Estimate:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import association
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import percentile
 from analytics.stats.meeting import Meeting, snapped
-from analytics.stats.resampling import Statistic, Units, resampled
+from analytics.stats.resampling import Units
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 SIDES = ("judge", "human", "difference")
+_FLAT = 1e-14
 
 
 def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.95, seed: int = 0) -> list[Estimate]:
@@ -26,57 +27,62 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
     accuracy: mean share of the other raters with the same label. mae: mean distance from their mean. pearson:
     correlation with their mean over all (item, j) pairs. difference = judge - human.
     """
-    item, _, judge, human, others, shares = _met(meeting)
-    kernels = {"ceiling_accuracy": _mean_of(*shares)}
+    item, moments = _moments(meeting)
+    figures = {"ceiling_accuracy": _accuracy}
     if meeting.scale.has_order:
-        kernels["ceiling_mae"] = _mean_of(abs(judge - others), abs(human - others))
-        kernels["ceiling_pearson"] = _correlations(judge, human, others)
-    units = Units.of(np.arange(len(item)), meeting.cluster[item])
+        figures |= {"ceiling_mae": _mae, "ceiling_pearson": _pearson}
+    clusters, place = np.unique(meeting.cluster[item], return_inverse=True)
+    sums = np.stack([np.bincount(place, weights=column, minlength=len(clusters)) for column in moments], axis=1)
+    draws = None
+    if bootstrap and len(clusters) > 1:
+        units = Units(np.ones(len(clusters), dtype=np.intp), sums)
+        draws = np.concatenate(list(units.draw(np.random.default_rng(seed), bootstrap)))
     found = []
-    for statistic, kernel in kernels.items():
-        both = kernel(np.ones((1, len(item))))[:, 0]
-        draws = _draws(kernel, units, bootstrap, seed)
-        found += _three(statistic, both, draws, meeting, len(np.unique(item)), confidence)
+    for statistic, figure in figures.items():
+        both = figure(sums.sum(axis=0, keepdims=True))[:, 0]
+        rows = None if draws is None else figure(draws)
+        found += _three(statistic, both, rows, meeting, len(np.unique(item)), confidence)
     return found
 
 
-def _met(meeting: Meeting) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats, Floats, Floats, tuple[Floats, Floats]]:
-    """Per (item, annotator) pair: item, annotator, judge's and annotator's score, mean of the others, label shares."""
+def _moments(meeting: Meeting) -> tuple[Codes, Floats]:
+    """Items (M,) of all (item, j) pairs, and per pair (13, M) what the figures are sums of."""
     known = ~np.isnan(meeting.humans)
-    usable = known & ~np.isnan(meeting.judge)[:, None] & (known.sum(axis=1) > 1)[:, None]
-    item, j = np.nonzero(usable)
+    item, j = np.nonzero(known & ~np.isnan(meeting.judge)[:, None] & (known.sum(axis=1) > 1)[:, None])
     human, judge = meeting.humans[item, j], meeting.judge[item]
     rest = known.sum(axis=1)[item] - 1
     others = (np.nansum(meeting.humans, axis=1)[item] - human) / rest
     label = meeting.scale.values[snapped(judge, meeting.scale)] if len(judge) else judge
-    same_human = (meeting.humans[item] == human[:, None]).sum(axis=1) - 1
-    same_judge = (meeting.humans[item] == label[:, None]).sum(axis=1) - (human == label)
-    return item, j, judge, human, others, (same_judge / rest, same_human / rest)
+    with_human = (meeting.humans[item] == human[:, None]).sum(axis=1) - 1
+    with_judge = (meeting.humans[item] == label[:, None]).sum(axis=1) - (human == label)
+    errors = (abs(judge - others), abs(human - others))
+    # Sums of squares lose no digits when the scale's middle is taken out first.
+    middle = float(meeting.scale.values.mean())
+    f, h, o = judge - middle, human - middle, others - middle
+    products = (f, h, o, f * f, h * h, o * o, f * o, h * o)
+    return item, np.stack([np.ones(len(item)), with_judge / rest, with_human / rest, *errors, *products])
 
 
-def _mean_of(judge: Floats, human: Floats) -> Statistic:
-    def kernel(w: Floats) -> Floats:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means: Floats = np.stack([w @ judge, w @ human]) / w.sum(axis=1)
-        return means
-
-    return kernel
+def _accuracy(sums: Floats) -> Floats:
+    return _over(sums[:, 1:3], sums[:, :1]).T
 
 
-def _correlations(judge: Floats, human: Floats, others: Floats) -> Statistic:
-    def kernel(w: Floats) -> Floats:
-        if not len(others):
-            return np.full((2, len(w)), np.nan)
-        return np.stack([association.pearson(x, others, w) for x in (judge, human)])
-
-    return kernel
+def _mae(sums: Floats) -> Floats:
+    return _over(sums[:, 3:5], sums[:, :1]).T
 
 
-def _draws(kernel: Statistic, units: Units, resamples: int, seed: int) -> Floats | None:
-    """(2, B) judge's and human's figure over resampled clusters."""
-    if not resamples or units.n < 2:
-        return None
-    return resampled(kernel, units, resamples=resamples, rng=np.random.default_rng(seed))
+def _pearson(sums: Floats) -> Floats:
+    f, h, o, ff, hh, oo, fo, ho = _over(sums[:, 5:], sums[:, :1]).T
+    pairs = ((fo - f * o, ff - f**2), (ho - h * o, hh - h**2))
+    spread = oo - o**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = [np.where((s > _FLAT) & (spread > _FLAT), c / np.sqrt(s * spread), np.nan) for c, s in pairs]
+    return np.stack(r)
+
+
+def _over(sums: Floats, n: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums / n)
 
 
 def _three(

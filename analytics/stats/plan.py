@@ -65,7 +65,8 @@ def _sd(meeting: Meeting) -> float | None:
 def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
     n = int((meeting.n_human > 0).sum())
     if sd is None:
-        yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=_NO_SPREAD)
+        reason = _NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
+        yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
     wanted = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
     value = float(planning.labels_for_mean(sd, goals.half_width))
@@ -86,7 +87,7 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
 def _items(cell: Cell, goals: Goals, bootstrap: int, seed: int) -> Estimate:
     """Items for an alpha known to the half width, by scaling the pilot's interval."""
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
-    rows = agreement.report(alone, by=[], statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed, pool=True)
+    rows = agreement.report(alone, by=["criterion"], statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed)
     alpha = next((r.estimate for r in rows if r.estimate.variant in (None, cell.scale.level)), None)
     if alpha is None or alpha.low is None or alpha.high is None:
         reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
