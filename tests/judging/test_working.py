@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from accounts.refusals import Refused
 from django.db import connection
 from django.utils import timezone
+
+from accounts.refusals import Refused
 from judging import leases, runs, working
 from judging.leases import Outcome, Reading
 from judging.models import Attempt, Call, JudgeRun
-
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider

@@ -1,0 +1,117 @@
+"""A run through Redis and two workers, one killed with SIGKILL midway: every verdict once, no reply paid twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from accounts.models import Heartbeat
+from judging import judges, leases, runs, tasks
+from judging.briefs import criterion_brief, item_text
+from judging.models import Attempt, Call, JudgeRun
+from judging.prompts import PromptVariant, render, response_schema
+from panelbench.celery import app
+from tests import make
+from tests.cast import Cast
+from tests.conftest import database_url
+from tests.provider_server import RunningProvider
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not settings.REDIS_URL, reason="needs Redis"),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="needs PostgreSQL"),
+]
+
+DIALOGUES, CRITERIA = 120, 2
+
+
+@contextmanager
+def worker(name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker in a process group of its own, as on a machine of its own."""
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging"]
+    environment = {**os.environ, "DATABASE_URL": database_url()}
+    started = subprocess.Popen(
+        [*command, "-n", f"{name}@%h", "--concurrency", "1", "-l", "WARNING"], env=environment, start_new_session=True
+    )
+    try:
+        yield started
+    finally:
+        kill(started)
+
+
+def kill(started: subprocess.Popen[bytes]) -> None:
+    if started.poll() is None:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def until(condition: Callable[[], Any], *, seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def digests(run: JudgeRun) -> dict[str, int]:
+    """What the provider counts each call's request under, and the call: every item and criterion differ."""
+    variant = judges.variant_of(run.judge.variant)
+    calls = Call.objects.filter(run=run).select_related("item__dataset", "criterion")
+    return {_digest(run.judge.model, call, variant): call.pk for call in calls}
+
+
+def _digest(model: str, call: Call, variant: PromptVariant) -> str:
+    asked = [criterion_brief(call.criterion, variant.instruction_language)]
+    schema = {"name": "verdicts", "strict": True, "schema": response_schema(asked, variant)}
+    body = {
+        "model": model,
+        "messages": render(item=item_text(call.item), criteria=asked, variant=variant),
+        "response_format": {"type": "json_schema", "json_schema": schema},
+    }
+    return hashlib.sha256(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
+
+
+def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider: RunningProvider) -> None:
+    provider.control(latency=0.4)
+    app.control.purge()
+    judge = judges.declare(
+        project=cast.kassa, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}
+    )
+    run = runs.start(judge=judge, dataset=make.dataset(cast.kassa, DIALOGUES), rubric_version=make.rubric(cast.kassa))
+    leased = Call.objects.filter(run=run, state=Call.State.LEASED)
+    replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
+
+    with worker("doomed") as doomed, worker("survivor"):
+        until(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
+        tasks.enqueue(run.pk)
+        until(lambda: leases.holders(run) == 2 and replied.count() >= 40)
+        kill(doomed)
+        assert replied.count() < DIALOGUES * CRITERIA, "it was to be killed midway"
+
+        until(lambda: leases.holders(run) == 1 and runs.progress(run).waiting == 0)
+        lost = set(leased.values_list("pk", flat=True))
+        assert lost
+        assert leases.sweep() == [], "the dead worker's lease still runs"
+        assert leases.sweep(now=timezone.now() + leases.LEASE) == [run.pk]
+        tasks.enqueue(run.pk)
+        until(lambda: runs.progress(run).finished)
+
+    pairs = Counter(run.verdicts.values_list("item", "criterion"))
+    assert (len(pairs), set(pairs.values())) == (DIALOGUES * CRITERIA, {1})
+    counts, call_of = provider.control(), digests(run)
+    assert counts["prompts"].keys() == call_of.keys()
+    assert counts["answered"] - replied.count() <= len(lost)
+    assert {call_of[digest] for digest, times in counts["prompts"].items() if times > 1} <= lost
