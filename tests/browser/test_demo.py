@@ -1,0 +1,33 @@
+"""The demo in Chromium: three dialogues right to left by keyboard alone, and the lead's heatmap moves."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from analytics.models import Snapshot
+from annotation.models import Annotation
+from panelbench.demo import loading
+from tests.browser import tour
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_scoring_right_to_left_moves_the_heatmap(
+    browser: Browser, live_server: Any, provider: RunningProvider, worker: subprocess.Popen[bytes]
+) -> None:
+    loading.load()
+    with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:
+        before = tour.heatmap(lead)
+    rated = Annotation.objects.count()
+    with tour.signed_in(browser, live_server.url, tour.ARABIC) as page:
+        tour.score_three(page, tour.ARABIC)
+    assert Annotation.objects.count() == rated + 3
+    with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:
+        after = tour.heatmap(lead)
+    assert before != after
+    assert Snapshot.objects.count() >= 2
