@@ -186,7 +186,7 @@ def face(meeting: Meeting, rule: str) -> Faced:
 def panel_labels(meeting: Meeting, rule: str) -> Floats:
     """(N,) reference label of each item, NaN where the panel gave no score or its mode is tied."""
     rated = meeting.n_human > 0
-    labels = np.full(len(rated), np.nan)
+    labels: Floats = np.full(len(rated), np.nan)
     if rule == "mode":
         labels[rated] = settled(_point_counts(meeting)[rated], meeting.scale.values, "exclude")[0]
     else:
@@ -208,7 +208,8 @@ def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
     """(q, q) counts of reference label (rows) against judge label (columns), both rounded half up to the scale."""
     faced = face(meeting, rule)
     reference, judge = (snapped(x, meeting.scale) for x in (faced.reference, faced.judge))
-    return confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0].astype(np.int64)
+    counts: Floats = confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0]
+    return counts.astype(np.int64)
 
 
 def _intervals(

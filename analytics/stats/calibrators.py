@@ -70,7 +70,7 @@ def cell_means(f: Floats, y: Floats) -> Predict:
 
     def predict(x: Floats) -> Floats:
         at = np.clip(np.searchsorted(scores, x), 0, len(scores) - 1)
-        return np.where(scores[at] == x, shrunk[at], level)
+        return np.asarray(np.where(scores[at] == x, shrunk[at], level))
 
     return predict
 
