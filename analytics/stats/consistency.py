@@ -169,6 +169,17 @@ def ensemble(
     )
 
 
+def criterion_gap(table: RatingsTable, *, judge: str, first: str, second: str) -> Estimate:
+    """Fleiss's kappa over languages on one criterion less that on another: yes/no less grade in S1, section 4.2."""
+    across = as_raters(table, judge)
+    one, other = _fleiss(across, first), _fleiss(across, second)
+    if one.value is None or other.value is None:
+        reason = one.reason or other.reason
+        return Estimate(statistic="fleiss_kappa", variant="gap", value=None, reason=reason)
+    n_items = min(one.n_items, other.n_items)
+    return Estimate(statistic="fleiss_kappa", variant="gap", value=one.value - other.value, n_items=n_items)
+
+
 JURY = "jury"
 
 

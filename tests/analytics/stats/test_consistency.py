@@ -97,3 +97,12 @@ def test_published_correlations_of_consistency_and_level(
 ) -> None:
     # S1, Tables 2 and 3, Yes/No on XQuAD, MGSM and WMT23: five judges.
     assert consistency.kappa_against_level(kappa, accuracy).value == pytest.approx(printed, abs=1e-9)
+
+
+def test_the_gap_between_two_criteria_is_the_difference_of_their_kappas() -> None:
+    coarse, fine = parallel((SCORES > 1).astype(float)).frame, parallel(SCORES).frame
+    both = pd.concat([coarse.assign(criterion="yes/no"), fine.assign(criterion="grade")])
+    kept = ["item", "cluster", "language", "rater", "rater_kind", "score", "criterion"]
+    gap = consistency.criterion_gap(ratings_table(both[kept]), judge="gpt", first="yes/no", second="grade")
+    expected = [oracle(aggregate_raters(scores)[0]) for scores in ((SCORES > 1).astype(float), SCORES)]
+    assert gap.value == pytest.approx(expected[0] - expected[1])
