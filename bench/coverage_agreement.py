@@ -1,4 +1,4 @@
-"""Do the 95 % intervals cover? ``python bench/coverage_agreement.py [SIMULATIONS] [RESAMPLES]``.
+"""Do the 95 % intervals cover? ``python bench/coverage_agreement.py [SIMULATIONS [RESAMPLES [METHOD ...]]]``.
 
 Two populations of items: a four-point ordinal scale with moderate agreement, and a binary flag raised on one item in
 six. Three raters, a fifth of the ratings missing. The true value is the statistic of 400,000 items. Printed: the share
@@ -71,7 +71,7 @@ def every(scores: Scores, scale: Scale, how: Resampling, rng: np.random.Generato
     return found
 
 
-def simulate(name: str, simulations: int, resamples: int) -> Shares:
+def simulate(name: str, simulations: int, methods: dict[str, Resampling]) -> Shares:
     draw, scale = {"ordinal": (ordinal, scale_of(range(4))), "flag": (flag, scale_of([0, 1], "nominal"))}[name]
     rng = np.random.default_rng(99)
     truth = {named(e): e.value or 0.0 for e in every(draw(rng, TRUE_ITEMS), scale, Resampling(0), rng)}
@@ -80,18 +80,10 @@ def simulate(name: str, simulations: int, resamples: int) -> Shares:
         for number in range(simulations):
             rng = np.random.default_rng([7, size, number])
             scores = draw(rng, size)
-            for method, how in methods(resamples):
+            for method, how in methods.items():
                 for estimate in every(scores, scale, how, rng):
                     shares[named(estimate), method, str(size)].append(covers(estimate, truth[named(estimate)]))
     return shares
-
-
-def methods(resamples: int) -> list[tuple[str, Resampling]]:
-    return [
-        ("percentile", Resampling(resamples)),
-        ("bca", Resampling(resamples, "bca")),
-        ("closed form", Resampling(0)),
-    ]
 
 
 def covers(estimate: Estimate, true: float) -> bool:
@@ -103,20 +95,25 @@ def covers(estimate: Estimate, true: float) -> bool:
 
 def main(argv: list[str]) -> None:
     simulations, resamples = (int(argv[0]) if argv else 2000), (int(argv[1]) if len(argv) > 1 else 1000)
+    every_method = {"percentile": Resampling(resamples), "bca": Resampling(resamples, "bca"), "closed": Resampling(0)}
+    methods = {name: how for name, how in every_method.items() if name in (argv[2:] or every_method)}
     error = 100 * (0.95 * 0.05 / simulations) ** 0.5
-    out = [
-        f"{simulations} simulations, {resamples} resamples; Monte Carlo error of a share near 95 %: {error:.1f} points."
-    ]
+    sys.stdout.write(
+        f"{simulations} simulations, {resamples} resamples; Monte Carlo error near 95 %: {error:.1f} points.\n"
+    )
     for name in ("ordinal", "flag"):
-        shares = simulate(name, simulations, resamples)
-        heads = [f"{method} n={size}" for method, _ in methods(resamples) for size in SIZES]
-        out += ["", f"{name}", "", "| figure | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-        for figure in dict.fromkeys(key[0] for key in shares):
-            cells = [shares.get((figure, method, str(n))) for method, _ in methods(resamples) for n in SIZES]
-            out.append(
-                f"| {figure} | " + " | ".join("" if c is None else f"{100 * np.mean(c):.1f}" for c in cells) + " |"
-            )
-    sys.stdout.write("\n".join(out) + "\n")
+        sys.stdout.write("\n".join(table(name, simulate(name, simulations, methods), list(methods))) + "\n")
+        sys.stdout.flush()
+
+
+def table(name: str, shares: Shares, methods: list[str]) -> list[str]:
+    heads = [(method, str(size)) for method in methods for size in SIZES]
+    titles = [f"{method} n={size}" for method, size in heads]
+    out = ["", name, "", f"| figure | {' | '.join(titles)} |", "|---" * (len(heads) + 1) + "|"]
+    for figure in dict.fromkeys(key[0] for key in shares):
+        found = [shares.get((figure, *head)) for head in heads]
+        out.append(f"| {figure} | " + " | ".join("" if c is None else f"{100 * np.mean(c):.1f}" for c in found) + " |")
+    return out
 
 
 if __name__ == "__main__":
