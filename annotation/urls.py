@@ -3,9 +3,12 @@
 from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
+from annotation.api import datasets as dataset_routes
 from annotation.api import desk as desk_routes
+from annotation.api import intakes as intake_routes
 from annotation.api import panels as panel_routes
-from annotation.views import campaigns, desk, panels
+from annotation.api import rubrics as rubric_routes
+from annotation.views import campaigns, datasets, desk, intakes, panels, rubrics
 
 pages = [
     path("desk/", desk.duties, name="desk"),
@@ -17,6 +20,32 @@ pages = [
     path("desk/at/<uuid:key>/heartbeat/", desk.heartbeat, name="desk_heartbeat"),
     path("desk/at/<uuid:key>/skip/", desk.skip, name="desk_skip"),
     path("desk/at/<uuid:key>/undo/", desk.undo, name="desk_undo"),
+    path("p/<slug:project>/datasets/", datasets.datasets_page, name="datasets"),
+    path("p/<slug:project>/datasets/<int:dataset>/", datasets.dataset_page, name="dataset"),
+    path("p/<slug:project>/datasets/<int:dataset>/items/<int:item>/", datasets.item_page, name="item"),
+    path("p/<slug:project>/imports/", intakes.intakes_page, name="intakes"),
+    path("p/<slug:project>/imports/new/", intakes.new_intake, name="intake_new"),
+    path("p/<slug:project>/imports/<int:intake>/", intakes.show_intake, name="intake"),
+    path("p/<slug:project>/imports/<int:intake>/map/", intakes.map_intake, name="intake_map"),
+    path("p/<slug:project>/imports/<int:intake>/store/", intakes.store_intake, name="intake_store"),
+    path("p/<slug:project>/imports/<int:intake>/progress/", intakes.intake_progress, name="intake_progress"),
+    path("p/<slug:project>/imports/<int:intake>/undo/", intakes.undo_intake, name="intake_undo"),
+    path("p/<slug:project>/imports/<int:intake>/discard/", intakes.discard_intake, name="intake_discard"),
+    path("p/<slug:project>/imports/<int:intake>/mapping.yaml", intakes.intake_mapping, name="intake_mapping"),
+    path("p/<slug:project>/imports/<int:intake>/files/<int:file>/", intakes.intake_file, name="intake_file"),
+    path("p/<slug:project>/rubrics/", rubrics.rubrics_page, name="rubrics"),
+    path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/", rubrics.version_page, name="rubric_version"),
+    path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>.yaml", rubrics.version_yaml, name="rubric_yaml"),
+    path(
+        "p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/publish/",
+        rubrics.publish_version,
+        name="rubric_publish",
+    ),
+    path(
+        "p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/withdraw/",
+        rubrics.withdraw_version,
+        name="rubric_withdraw",
+    ),
     path("p/<slug:project>/campaigns/", campaigns.campaigns_page, name="campaigns"),
     path("p/<slug:project>/campaigns/new/", campaigns.new_campaign, name="campaign_new"),
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
@@ -29,6 +58,42 @@ pages = [
 ]
 
 api = [
+    path("projects/<slug:project>/datasets/", dataset_routes.Datasets.as_view(), name="api_datasets"),
+    path("projects/<slug:project>/datasets/<int:dataset>/", dataset_routes.DatasetDetail.as_view(), name="api_dataset"),
+    path("projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.Items.as_view(), name="api_items"),
+    path("projects/<slug:project>/intakes/", intake_routes.Intakes.as_view(), name="api_intakes"),
+    path("projects/<slug:project>/intakes/<int:intake>/", intake_routes.IntakeDetail.as_view(), name="api_intake"),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/preview/",
+        intake_routes.IntakePreview.as_view(),
+        name="api_intake_preview",
+    ),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/store/",
+        intake_routes.IntakeStorage.as_view(),
+        name="api_intake_store",
+    ),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/undo/",
+        intake_routes.IntakeUndo.as_view(),
+        name="api_intake_undo",
+    ),
+    path("projects/<slug:project>/rubrics/", rubric_routes.Rubrics.as_view(), name="api_rubrics"),
+    path(
+        "projects/<slug:project>/rubrics/<slug:rubric>/versions/",
+        rubric_routes.RubricVersions.as_view(),
+        name="api_rubric_versions",
+    ),
+    path(
+        "projects/<slug:project>/rubrics/<slug:rubric>/versions/<int:number>/",
+        rubric_routes.RubricVersionDetail.as_view(),
+        name="api_rubric_version",
+    ),
+    path(
+        "projects/<slug:project>/rubrics/<slug:rubric>/versions/<int:number>/publish/",
+        rubric_routes.RubricPublication.as_view(),
+        name="api_rubric_publish",
+    ),
     path("projects/<slug:project>/campaigns/", campaign_routes.Campaigns.as_view(), name="api_campaigns"),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/",

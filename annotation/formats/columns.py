@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from annotation.formats.fields import is_blank, written
+from annotation.formats.fields import SPREAD, is_blank, written
 from annotation.formats.guessing import opened
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems
@@ -69,11 +69,12 @@ def column_facts(files: Iterable[File], mapping: Mapping) -> list[ColumnFacts]:
 
 
 def _target(column: str, mapping: Mapping) -> str:
-    """The field that a column gives, by its own name or by that of the object it stands in."""
+    """The field that a column gives; inside an object that is spread, each gives an attribute as if by itself."""
     outer = column.partition(".")[0]
     if column in mapping.ignore or outer in mapping.ignore:
         return "ignore"
-    return mapping.columns.get(column) or mapping.columns.get(outer, "")
+    by_outer = mapping.columns.get(outer, "")
+    return mapping.columns.get(column) or ("" if by_outer == SPREAD and outer != column else by_outer)
 
 
 def _shown(value: Any) -> str:

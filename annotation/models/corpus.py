@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -108,10 +110,26 @@ class Dataset(models.Model):
         return f"{self.name} v{self.version}"
 
 
+ITEM_FILTERS = ("language", "generator", "scenario")
+
+
 class ItemQuerySet(models.QuerySet["Item"]):
     def visible_to(self, user: User) -> ItemQuerySet:
         """Items of ready datasets, to leads and researchers only: annotators meet items through their assignments."""
         return self.filter(dataset__in=Dataset.objects.visible_to(user))
+
+    def matching(self, said: Mapping[str, str]) -> ItemQuerySet:
+        """Items of the language, generator and scenario that are said, and whose words hold the text ``q``."""
+        # PostgreSQL takes no NUL, not even to look for it.
+        plain = {name: text.replace("\x00", "") for name, text in said.items()}
+        found = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
+        if not (text := plain.get("q", "").strip()):
+            return found
+        words = {"said_turns": Cast("turns", models.TextField()), "said_fields": Cast("fields", models.TextField())}
+        inside = models.Q(said_turns__icontains=text) | models.Q(said_fields__icontains=text)
+        return found.annotate(**words).filter(
+            inside | models.Q(title__icontains=text) | models.Q(external_id__icontains=text)
+        )
 
 
 class Item(models.Model):

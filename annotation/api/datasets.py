@@ -1,0 +1,101 @@
+"""Datasets and their items; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import generics, serializers
+
+from accounts import access
+from accounts.pagination import CursorPagination
+from annotation.models import Dataset, Item
+
+FILTERS = [
+    OpenApiParameter("language", OpenApiTypes.STR, description="A language tag, exactly."),
+    OpenApiParameter("generator", OpenApiTypes.STR),
+    OpenApiParameter("scenario", OpenApiTypes.STR),
+    OpenApiParameter("q", OpenApiTypes.STR, description="A text that turns, fields, title or id hold."),
+]
+
+
+class DatasetSerializer(serializers.Serializer[Dataset]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(read_only=True)
+    version = serializers.IntegerField(read_only=True)
+    licence = serializers.CharField(read_only=True)
+    layout = serializers.JSONField(read_only=True)
+    simulated = serializers.BooleanField(read_only=True)
+    allocatable = serializers.BooleanField(read_only=True)
+    derived_from = serializers.IntegerField(source="derived_from_id", read_only=True, allow_null=True)
+    intake = serializers.IntegerField(source="intake_id", read_only=True, allow_null=True)
+    items = serializers.IntegerField(source="items_count", read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class TurnSerializer(serializers.Serializer[Any]):
+    speaker = serializers.CharField()
+    name = serializers.CharField(required=False)
+    text = serializers.CharField()
+
+
+class ItemSerializer(serializers.Serializer[Item]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    external_id = serializers.CharField(read_only=True)
+    ordinal = serializers.IntegerField(read_only=True)
+    language = serializers.CharField(read_only=True)
+    generator = serializers.CharField(read_only=True)
+    scenario = serializers.CharField(read_only=True)
+    title = serializers.CharField(read_only=True)
+    turns = serializers.SerializerMethodField()
+    fields = serializers.JSONField(read_only=True)  # type: ignore[assignment]
+    attributes = serializers.JSONField(read_only=True)
+    content_warning = serializers.CharField(read_only=True)
+    digest = serializers.CharField(read_only=True)
+
+    @extend_schema_field(TurnSerializer(many=True))
+    def get_turns(self, item: Item) -> list[dict[str, str]]:
+        return list(item.turns)
+
+
+class ByOrdinal(CursorPagination):
+    ordering = "ordinal"
+
+
+class Datasets(generics.ListAPIView[Dataset]):
+    """The project's datasets, every version."""
+
+    serializer_class = DatasetSerializer
+    queryset = Dataset.objects.none()
+
+    def get_queryset(self) -> QuerySet[Dataset]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        found = Dataset.objects.visible_to(self.request.user).filter(project=room)
+        return found.annotate(items_count=Count("items"))
+
+
+class DatasetDetail(generics.RetrieveAPIView[Dataset]):
+    """One version of a dataset."""
+
+    serializer_class = DatasetSerializer
+    queryset = Dataset.objects.none()
+    lookup_url_kwarg = "dataset"
+    get_queryset = Datasets.get_queryset
+
+
+@extend_schema(parameters=FILTERS)
+class Items(generics.ListAPIView[Item]):
+    """The items of a dataset in their order, byte for byte as they came."""
+
+    serializer_class = ItemSerializer
+    queryset = Item.objects.none()
+    pagination_class = ByOrdinal
+
+    def get_queryset(self) -> QuerySet[Item]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        mine = Dataset.objects.visible_to(self.request.user).filter(project=room)
+        found = Item.objects.filter(dataset=get_object_or_404(mine, pk=self.kwargs["dataset"]))
+        return found.matching(self.request.query_params.dict())

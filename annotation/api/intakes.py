@@ -1,0 +1,290 @@
+"""Imports: upload, look, correct, store, take back; for leads and researchers.
+
+Verdicts are uploaded and corrected here too; they are looked at, stored and taken back under `verdict-imports/`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import orjson
+from django.conf import settings
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import FileUploadParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation import reception, retraction, tasks
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import FormatError
+from annotation.formats.proposing import guess_kind
+from annotation.intake import FileRefused
+from annotation.models import Intake, IntakeFile
+from annotation.previews import Preview
+
+STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
+
+
+class RawFileParser(FileUploadParser):
+    """The body is the file; its name is the query's `name`."""
+
+    media_type = "application/octet-stream"
+
+    def get_filename(self, stream: Any, media_type: Any, parser_context: Any) -> str:
+        return str(parser_context["request"].query_params.get("name", "")) or "file"
+
+
+class IntakeFileSerializer(serializers.Serializer[IntakeFile]):
+    name = serializers.CharField(read_only=True)
+    size = serializers.IntegerField(read_only=True)
+    sha256 = serializers.CharField(read_only=True)
+
+
+class IntakeSerializer(serializers.Serializer[Intake]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices, read_only=True)
+    state = serializers.ChoiceField(choices=Intake.State.choices, read_only=True)
+    files = IntakeFileSerializer(many=True, read_only=True)
+    target = serializers.JSONField(read_only=True)
+    mapping = serializers.JSONField(read_only=True)
+    report = serializers.JSONField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class UploadSerializer(serializers.Serializer[Intake]):
+    """`mapping` and `target` are JSON objects, written out as text."""
+
+    files = serializers.ListField(child=serializers.FileField(), allow_empty=False, max_length=50)
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices, required=False)
+    mapping = serializers.CharField(required=False)
+    target = serializers.CharField(required=False)
+
+
+class TargetSerializer(serializers.Serializer[Any]):
+    """A dataset's name and licence; or the campaign of ratings; or the dataset and rubric version they are about."""
+
+    name = serializers.CharField(max_length=120, required=False, allow_blank=True)
+    licence = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    campaign = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    dataset = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    rubric_version = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+
+
+class RevisionSerializer(serializers.Serializer[Intake]):
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices, required=False)
+    mapping = serializers.DictField(required=False)
+    target = TargetSerializer(required=False)
+
+
+class ColumnSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    target = serializers.CharField()
+    filled = serializers.IntegerField()
+    blank = serializers.IntegerField()
+    distinct = serializers.IntegerField()
+    examples = serializers.ListField(child=serializers.CharField())
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    file = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True)
+    column = serializers.CharField(allow_null=True)
+    found = serializers.CharField()
+    expected = serializers.CharField()
+    code = serializers.CharField()
+
+
+class PreviewSerializer(serializers.Serializer[Preview]):
+    """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
+
+    mapping = serializers.SerializerMethodField()
+    columns = ColumnSerializer(many=True)
+    rows = serializers.SerializerMethodField()
+    report = serializers.SerializerMethodField()
+    criteria = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    problems = ProblemSerializer(many=True)
+    more_problems = serializers.IntegerField(source="problems.more")
+
+    def get_mapping(self, seen: Preview) -> dict[str, Any]:
+        return seen.mapping.as_dict()
+
+    def get_rows(self, seen: Preview) -> list[dict[str, Any]]:
+        return [dict(orjson.loads(orjson.dumps(_plain(row)))) for row in seen.rows]
+
+    def get_report(self, seen: Preview) -> dict[str, Any]:
+        return seen.report.as_dict()
+
+
+def _plain(row: Any) -> Any:
+    return row._asdict() if hasattr(row, "_asdict") else row
+
+
+def find(user: User, project: str, intake: int) -> Intake:
+    """An intake of a project, for those who may see it."""
+    room = access.require(user=user, slug=project)
+    mine = Intake.objects.visible_to(user).filter(project=room).select_related("project").prefetch_related("files")
+    return get_object_or_404(mine, pk=intake)
+
+
+def answer(intake: Intake, code: int = status.HTTP_200_OK) -> Response:
+    """An intake as the API shows it."""
+    return Response(IntakeSerializer(Intake.objects.prefetch_related("files").get(pk=intake.pk)).data, status=code)
+
+
+def refused(error: FileRefused) -> Response:
+    """Every problem of a file, in the shape of errors and with its place."""
+    fields = {"files": error.problems.sentences()}
+    problems = [problem.as_dict() for problem in error.problems]
+    told = {"code": error.code, "detail": error.sentence, "fields": fields, "problems": problems}
+    return Response(told, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+
+
+def _here(intake: Intake) -> Intake:
+    if intake.kind not in STORED_HERE:
+        raise Refused(_("Verdicts are stored under verdict-imports/."), code="wrong_kind")
+    return intake
+
+
+class Intakes(generics.ListAPIView[Intake]):
+    """The project's imports."""
+
+    serializer_class = IntakeSerializer
+    queryset = Intake.objects.none()
+    parser_classes = (MultiPartParser, RawFileParser)
+
+    def get_queryset(self) -> QuerySet[Intake]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return Intake.objects.visible_to(self.request.user).filter(project=room).prefetch_related("files")
+
+    @extend_schema(
+        request={"multipart/form-data": UploadSerializer, "application/octet-stream": OpenApiTypes.BINARY},
+        parameters=[
+            OpenApiParameter("name", OpenApiTypes.STR, description="Of a raw body: the file's name."),
+            OpenApiParameter("kind", OpenApiTypes.STR, enum=Intake.Kind.values, description="Of a raw body."),
+            OpenApiParameter("mapping", OpenApiTypes.STR, description="Of a raw body: JSON, put over the guess."),
+            OpenApiParameter("target", OpenApiTypes.STR, description="Of a raw body: JSON."),
+        ],
+        responses={201: IntakeSerializer},
+    )
+    def post(self, request: Request, project: str) -> Response:
+        """Upload the files of one import, as a form or as a raw body. Nothing is stored yet; the kind is guessed."""
+        room = access.require(user=request.user, slug=project)
+        _check_length(request)
+        said = UploadSerializer(data=_said(request))
+        said.is_valid(raise_exception=True)
+        uploads: list[tuple[str, BinaryIO]] = [(each.name, each.file) for each in said.validated_data["files"]]
+        reception.check_sizes(uploads)
+        mapping = _mapping(_object(said.validated_data, "mapping"))
+        opened = reception.open_intake(
+            project=room,
+            kind=said.validated_data.get("kind") or guess_kind(uploads, mapping),
+            files=uploads,
+            mapping=mapping,
+            target=_target(_object(said.validated_data, "target")),
+            actor=request.user,
+        )
+        return answer(opened, status.HTTP_201_CREATED)
+
+
+def _check_length(request: Request) -> None:
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if length.isdecimal() and int(length) > settings.UPLOAD_LIMIT + reception.MEGABYTE:
+        raise reception.too_large(_("This upload"), int(length))
+
+
+def _said(request: Request) -> dict[str, Any]:
+    """The form, or the raw body beside what the query says."""
+    is_raw = isinstance(request.accepted_parser, RawFileParser)
+    source = request.query_params if is_raw else request.POST
+    given = {name: source[name] for name in ("kind", "mapping", "target") if name in source}
+    return {"files": request.FILES.getlist("file" if is_raw else "files"), **given}
+
+
+def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
+    try:
+        parsed = orjson.loads(said.get(name) or "{}")
+    except orjson.JSONDecodeError as error:
+        raise ValidationError({name: [f"This is no JSON: {error}"]}) from None
+    if not isinstance(parsed, dict):
+        raise ValidationError({name: ["This has to be a JSON object."]})
+    return parsed
+
+
+def _mapping(said: dict[str, Any]) -> Mapping:
+    try:
+        return Mapping.from_dict(said)
+    except FormatError as error:
+        raise ValidationError({"mapping": [str(error.problem)]}) from None
+
+
+def _target(said: dict[str, Any]) -> dict[str, Any]:
+    asked = TargetSerializer(data=said)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)
+
+
+class IntakeDetail(APIView):
+    @extend_schema(responses=IntakeSerializer)
+    def get(self, request: Request, project: str, intake: int) -> Response:
+        """State and report of an import."""
+        return answer(find(request.user, project, intake))
+
+    @extend_schema(request=RevisionSerializer, responses=IntakeSerializer)
+    def patch(self, request: Request, project: str, intake: int) -> Response:
+        """Correct what is not stored yet: what the files hold, their mapping, where the rows go."""
+        found = find(request.user, project, intake)
+        asked = RevisionSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        said = dict(asked.validated_data)
+        if "mapping" in said:
+            said["mapping"] = _mapping(said["mapping"])
+        reception.revise(intake=found, actor=request.user, **said)
+        return answer(found)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, intake: int) -> Response:
+        """Delete an import that stored nothing, with its files."""
+        retraction.discard(intake=find(request.user, project, intake), actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class IntakePreview(APIView):
+    @extend_schema(responses=PreviewSerializer)
+    def get(self, request: Request, project: str, intake: int) -> Response:
+        """What storing would come to."""
+        found = _here(find(request.user, project, intake))
+        return Response(PreviewSerializer(reception.preview(intake=found)).data)
+
+
+class IntakeStorage(APIView):
+    @extend_schema(request=None, responses={200: IntakeSerializer, 202: IntakeSerializer})
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Store it, all or nothing. A large one is stored in the background (202): ask for its state."""
+        found = _here(find(request.user, project, intake))
+        if tasks.is_large(found):
+            reception.start(intake=found, actor=request.user)
+            tasks.store_intake.delay_on_commit(found.pk, request.user.pk)
+            return answer(found, status.HTTP_202_ACCEPTED)
+        try:
+            return answer(reception.carry_out(intake=found, actor=request.user))
+        except FileRefused as error:
+            return refused(error)
+
+
+class IntakeUndo(APIView):
+    @extend_schema(request=None, responses=IntakeSerializer)
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Take back what was stored, while nothing depends on it; the files stay."""
+        found = _here(find(request.user, project, intake))
+        retraction.undo(intake=found, actor=request.user)
+        return answer(found)

@@ -1,0 +1,119 @@
+"""Datasets and their items, for leads and researchers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts import access, languages
+from accounts.models import Project
+from annotation import sheet
+from annotation.models import Dataset, Intake, Item
+from annotation.models.corpus import ITEM_FILTERS
+
+PAGE = 50
+
+
+@dataclass(slots=True)
+class LanguageCounts:
+    """One row of the table of items by language and generator."""
+
+    language: str
+    name: str
+    cells: list[int] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(self.cells)
+
+
+def _datasets(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Dataset]]:
+    room = access.require(user=request.user, slug=project)
+    return room, Dataset.objects.visible_to(request.user).filter(project=room)
+
+
+@require_safe
+@login_required
+def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
+    """The project's datasets by name, the newest version first, and imports that are not stored yet."""
+    room, found = _datasets(request, project)
+    unstored = Intake.objects.visible_to(request.user).filter(project=room).exclude(state=Intake.State.STORED)
+    context = {
+        "title": _("Datasets"),
+        "project": room,
+        "datasets": found.annotate(items_count=Count("items"), languages=Count("items__language", distinct=True)),
+        "unstored": unstored.prefetch_related("files")[:20],
+    }
+    return render(request, "annotation/datasets.html", context)
+
+
+@require_safe
+@login_required
+def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
+    """One version: counts by language and generator, and its items, filtered, page by page."""
+    room, found = _datasets(request, project)
+    shown = get_object_or_404(found.select_related("intake", "derived_from"), pk=dataset)
+    mine = Item.objects.visible_to(request.user).filter(dataset=shown)
+    items = mine.matching(request.GET.dict()).order_by("ordinal")
+    after = _number(request.GET.get("after", ""))
+    page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
+    context = {
+        "title": shown.name,
+        "project": room,
+        "dataset": shown,
+        "simulated": shown.simulated,
+        "versions": found.filter(name=shown.name),
+        "items": page[:PAGE],
+        "next_after": page[PAGE - 1].ordinal if len(page) > PAGE else None,
+        "is_first_page": after is None,
+        "matching": items.count(),
+        "chosen": {name: request.GET.get(name, "") for name in (*ITEM_FILTERS, "q")},
+        **_counts(shown),
+    }
+    return render(request, "annotation/dataset.html", context)
+
+
+def _counts(dataset: Dataset) -> dict[str, Any]:
+    """The table of items by language and generator, and what the filters choose from."""
+    found = Item.objects.filter(dataset=dataset).order_by().values_list("language", "generator")
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    for language, generator, count in found.annotate(count=Count("pk")):
+        counts[language][generator] = count
+    generators = sorted({generator for by_generator in counts.values() for generator in by_generator})
+    rows = [
+        LanguageCounts(tag, languages.endonym(tag), [counts[tag].get(generator, 0) for generator in generators])
+        for tag in sorted(counts)
+    ]
+    return {"generators": generators, "counts": rows}
+
+
+def _number(text: str) -> int | None:
+    return int(text[:18]) if text.isascii() and text.isdecimal() else None
+
+
+@require_safe
+@login_required
+def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> HttpResponse:
+    """One item as the desk shows it, and beside it what no annotator sees."""
+    room, found = _datasets(request, project)
+    shown = get_object_or_404(found, pk=dataset)
+    stored = get_object_or_404(Item.objects.visible_to(request.user), dataset=shown, pk=item)
+    beside = Item.objects.visible_to(request.user).filter(dataset=shown)
+    context = {
+        "title": stored.title or stored.external_id,
+        "project": room,
+        "dataset": shown,
+        "stored": stored,
+        "item": sheet.show_item(stored, (), shown.layout),
+        "before": beside.filter(ordinal__lt=stored.ordinal).order_by("-ordinal").first(),
+        "after": beside.filter(ordinal__gt=stored.ordinal).order_by("ordinal").first(),
+    }
+    return render(request, "annotation/item.html", context)

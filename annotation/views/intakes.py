@@ -1,0 +1,244 @@
+"""Imports, from the choice of files to the undo; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import reception, retraction, targets, tasks
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import FormatError
+from annotation.formats.proposing import guess_kind
+from annotation.formats.reading import File
+from annotation.models import Dataset, Intake, IntakeFile, Item, RubricVersion
+from annotation.views import intake_page
+from annotation.views.campaigns import show_refusal
+
+STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
+
+
+class ManyFiles(forms.FileField):
+    """Every chosen file, as a list."""
+
+    widget = forms.ClearableFileInput
+
+    def clean(self, given: Any, initial: Any = None) -> list[Any]:
+        return [super(ManyFiles, self).clean(each, initial) for each in given] or super().clean(None, initial)
+
+
+class ManyFilesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+    def value_from_datadict(self, posted: Any, files: Any, name: str) -> list[Any]:
+        return list(files.getlist(name))
+
+
+class UploadForm(forms.Form):
+    files = ManyFiles(label=gettext_lazy("Files"), widget=ManyFilesInput)  # type: ignore[assignment]
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What they hold"),
+        choices=[("", gettext_lazy("Tell by the content")), *Intake.Kind.choices],
+        required=False,
+    )
+
+
+def _intakes(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Intake]]:
+    room = access.require(user=request.user, slug=project)
+    return room, Intake.objects.visible_to(request.user).filter(project=room).select_related("project")
+
+
+def find(request: HttpRequest, project: str, intake: int) -> tuple[Project, Intake]:
+    """The project and the intake at an address, for those who may see it."""
+    room, found = _intakes(request, project)
+    return room, get_object_or_404(found, pk=intake)
+
+
+@require_safe
+@login_required
+def intakes_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every import of the project, newest first."""
+    room, found = _intakes(request, project)
+    listed = found.select_related("created_by").prefetch_related("files")[:200]
+    return render(request, "annotation/intakes.html", {"title": _("Imports"), "project": room, "intakes": listed})
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_intake(request: HttpRequest, project: str) -> HttpResponse:
+    """Choose files; what they are is guessed, and shown on the next page."""
+    room, _found = _intakes(request, project)
+    asked = request.GET.get("kind", "")
+    form = UploadForm(request.POST or None, request.FILES or None, initial={"kind": asked})
+    if form.is_valid():
+        try:
+            return redirect(intake_page.address(_opened(request, room, form.cleaned_data)))
+        except Refused as refused:
+            show_refusal(form, refused)
+    return render(request, "annotation/intake_new.html", {"title": _("Import"), "project": room, "form": form})
+
+
+def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Intake:
+    uploads: list[File] = [(each.name, each.file) for each in said["files"]]
+    reception.check_sizes(uploads)
+    kind = said["kind"] or guess_kind(uploads)
+    return reception.open_intake(
+        project=project, kind=kind, files=uploads, target=_likely_target(project, kind), actor=request.user
+    )
+
+
+def _likely_target(project: Project, kind: str) -> dict[str, Any]:
+    """The only campaign, or the only dataset and rubric, where that is plain; else somebody has to say."""
+    if kind in (Intake.Kind.DATASET, Intake.Kind.RUBRIC):
+        return {}
+    try:
+        find_one = targets.find if kind == Intake.Kind.RATINGS else targets.only
+        return find_one(project=project).as_dict()
+    except Refused:
+        return {}
+
+
+@require_safe
+@login_required
+def show_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Columns, first rows, problems and report of an import; its progress while it is stored; what it made, then."""
+    room, found = find(request, project, intake)
+    if found.kind not in STORED_HERE:
+        return redirect(intake_page.address(found))
+    unstored = found.state in reception.UNSTORED
+    context = intake_page.context(request, room, found, reception.preview(intake=found) if unstored else None)
+    addresses = {"store_url": reverse("intake_store", args=[room.slug, found.pk])}
+    addresses["undo_url"] = reverse("intake_undo", args=[room.slug, found.pk])
+    return render(request, "annotation/intake.html", {**context, **addresses, "made": _made(found)})
+
+
+def _made(intake: Intake) -> list[tuple[str, str]]:
+    """Name and address of what a stored import made."""
+    slug = intake.project.slug
+    made = [(str(each), reverse("dataset", args=[slug, each.pk])) for each in Dataset.objects.filter(intake=intake)]
+    versions = RubricVersion.objects.filter(pk__in=intake.report.get("versions", [])).select_related("rubric")
+    made += [(str(each), reverse("rubric_version", args=[slug, each.rubric.key, each.number])) for each in versions]
+    if campaign := intake.report.get("campaign"):
+        made.append((_("Campaign"), reverse("campaign", args=[slug, campaign])))
+    return made
+
+
+@require_POST
+@login_required
+def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Take over the page's table, a saved mapping, or one written as YAML; then look again."""
+    _room, found = find(request, project, intake)
+    try:
+        _revise(request, found)
+    except FormatError as error:
+        messages.error(request, str(error.problem))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect(intake_page.address(found))
+
+
+def _revise(request: HttpRequest, intake: Intake) -> None:
+    form, actor = request.POST, request.user
+    if earlier := form.get("mapping_of", ""):
+        _room, mine = _intakes(request, intake.project.slug)
+        used = get_object_or_404(mine, pk=intake_page.key(earlier))
+        reception.revise(intake=intake, mapping=reception.mapping_of(used), actor=actor)
+    elif "yaml" in form:
+        reception.revise(intake=intake, mapping=Mapping.from_yaml("mapping", form["yaml"]), actor=actor)
+    elif form.get("kind", intake.kind) != intake.kind and form["kind"] in Intake.Kind.values:
+        target = _likely_target(intake.project, form["kind"])
+        reception.revise(intake=intake, kind=form["kind"], target=target, actor=actor)
+    else:
+        target = intake_page.read_target(form, intake.kind)
+        mapping = intake_page.read_mapping(form, reception.mapping_of(intake))
+        reception.revise(intake=intake, mapping=mapping, target=target, actor=actor)
+
+
+@require_POST
+@login_required
+def store_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Store what the page shows: at once, or in the background when there is much of it."""
+    _room, found = find(request, project, intake)
+    try:
+        if found.kind not in STORED_HERE:
+            raise Refused(_("Verdicts are stored from their own page."), code="wrong_kind")
+        if tasks.is_large(found):
+            reception.start(intake=found, actor=request.user)
+            tasks.store_intake.delay_on_commit(found.pk, request.user.pk)
+        else:
+            reception.carry_out(intake=found, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect(intake_page.address(found))
+
+
+@require_safe
+@login_required
+def intake_progress(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """How far storing is; asks the page to reload once it is over."""
+    _room, found = find(request, project, intake)
+    done = Item.objects.filter(dataset__intake=found).count()
+    answer = render(request, "annotation/_intake_progress.html", {"intake": found, "done": done})
+    if found.state != Intake.State.STORING:
+        answer["HX-Refresh"] = "true"
+    return answer
+
+
+@require_POST
+@login_required
+def undo_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Take back what was stored, while nothing depends on it."""
+    _room, found = find(request, project, intake)
+    try:
+        if found.kind not in STORED_HERE:
+            raise Refused(_("Verdicts are taken back from their own page."), code="wrong_kind")
+        retraction.undo(intake=found, actor=request.user)
+        messages.success(request, _("Undone. The files are still here; store them again or discard them."))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect(intake_page.address(found))
+
+
+@require_POST
+@login_required
+def discard_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Delete an import that stored nothing, with its files."""
+    room, found = find(request, project, intake)
+    try:
+        retraction.discard(intake=found, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect(intake_page.address(found))
+    return redirect("datasets", room.slug)
+
+
+@require_safe
+@login_required
+def intake_mapping(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """The mapping as a YAML file, for the command line and for other projects."""
+    _room, found = find(request, project, intake)
+    headers = {"Content-Disposition": f'attachment; filename="mapping-{found.pk}.yaml"'}
+    return HttpResponse(reception.mapping_of(found).as_yaml(), content_type="application/yaml", headers=headers)
+
+
+@require_safe
+@login_required
+def intake_file(request: HttpRequest, project: str, intake: int, file: int) -> FileResponse:
+    """One of the files, byte for byte as it came."""
+    _room, found = find(request, project, intake)
+    kept = get_object_or_404(IntakeFile.objects.filter(intake=found), pk=file)
+    return FileResponse(
+        kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type="application/octet-stream"
+    )

@@ -1,0 +1,141 @@
+"""Rubrics, their versions and what changed between them; for leads and researchers."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from itertools import groupby
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import access, languages
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import rubrics
+from annotation.formats.rubric import CriterionDocument, RubricDocument, rubric_from_dict
+from annotation.formats.rubric_document import plain
+from annotation.models import RubricVersion
+
+
+def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:
+    room = access.require(user=request.user, slug=project)
+    found = RubricVersion.objects.visible_to(request.user).filter(rubric__project=room)
+    return room, found.select_related("rubric__project")
+
+
+def _version(request: HttpRequest, project: str, rubric: str, number: int) -> tuple[Project, RubricVersion]:
+    room, found = _versions(request, project)
+    return room, get_object_or_404(found, rubric__key=rubric, number=number)
+
+
+@require_safe
+@login_required
+def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every rubric with its versions, the newest first."""
+    room, found = _versions(request, project)
+    ordered = found.order_by("rubric__key", "-number")
+    listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda each: each.rubric)]
+    return render(request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": room, "rubrics": listed})
+
+
+@require_safe
+@login_required
+def version_page(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
+    """One version: every criterion with its anchors in every language, and what changed since the version before."""
+    room, shown = _version(request, project, rubric, number)
+    document = rubric_from_dict(shown.document)
+    beside = _versions(request, project)[1].filter(rubric=shown.rubric)
+    earlier = beside.filter(number__lt=number).order_by("-number").first()
+    spoken = _languages(document)
+    context = {
+        "title": shown.name(request.LANGUAGE_CODE),
+        "project": room,
+        "version": shown,
+        "versions": beside,
+        "earlier": earlier,
+        "changes": _changes(rubric_from_dict(earlier.document), document) if earlier else [],
+        "languages": [(tag, languages.endonym(tag), languages.direction(tag)) for tag in spoken],
+        "criteria": [_criterion(each, spoken) for each in document.criteria],
+    }
+    return render(request, "annotation/rubric_version.html", context)
+
+
+def _languages(document: RubricDocument) -> list[str]:
+    """Every language that some text is in, the source language first."""
+    tags = {*document.name}
+    for each in document.criteria:
+        tags |= each.name.keys() | each.question.keys() | each.definition.keys()
+        tags |= {tag for anchors in each.anchors.values() for tag in anchors}
+    return sorted(tags, key=lambda tag: (tag != document.source_language, tag))
+
+
+def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]:
+    """A criterion as rows of texts by language: its wording, then each point with its anchor."""
+    values = [point.value for point in document.scale.points] or sorted(document.anchors)
+    labels = {point.value: point.label for point in document.scale.points}
+    wording = {_("Name"): document.name, _("Question"): document.question, _("Definition"): document.definition}
+    return {
+        "document": document,
+        "wording": [(what, [text.get(tag, "") for tag in spoken]) for what, text in wording.items() if text],
+        "points": [
+            (
+                plain(value),
+                [(labels.get(value, {}).get(tag), document.anchors.get(value, {}).get(tag)) for tag in spoken],
+            )
+            for value in values
+        ],
+        "guidance": [
+            (tag, document.mark_if.get(tag, ()), document.dont_mark_if.get(tag, ()), document.examples.get(tag, ()))
+            for tag in spoken
+            if any(tag in part for part in (document.mark_if, document.dont_mark_if, document.examples))
+        ],
+    }
+
+
+def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
+    """The lines of the documents' YAML that were taken away and put in, with a little of what stands around them."""
+    lines = unified_diff(before.as_yaml().splitlines(), after.as_yaml().splitlines(), lineterm="", n=2)
+    return [line for line in lines if not line.startswith(("---", "+++"))]
+
+
+@require_POST
+@login_required
+def publish_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
+    """Freeze a draft for good."""
+    room, draft = _version(request, project, rubric, number)
+    try:
+        rubrics.publish(version=draft, actor=request.user)
+        messages.success(request, _("Published. It can be used in campaigns now, and never changes again."))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("rubric_version", room.slug, rubric, number)
+
+
+@require_POST
+@login_required
+def withdraw_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
+    """Delete a draft."""
+    room, draft = _version(request, project, rubric, number)
+    try:
+        rubrics.withdraw(version=draft, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("rubric_version", room.slug, rubric, number)
+    return redirect("rubrics", room.slug)
+
+
+@require_safe
+@login_required
+def version_yaml(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
+    """The document as YAML, which reads back to the same rubric."""
+    _room, shown = _version(request, project, rubric, number)
+    headers = {"Content-Disposition": f'attachment; filename="{rubric}-v{number}.yaml"'}
+    return HttpResponse(
+        rubric_from_dict(shown.document).as_yaml(), content_type="application/yaml; charset=utf-8", headers=headers
+    )

@@ -1,0 +1,69 @@
+"""Imports of verdicts: the page of every import, with judging's verbs behind it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import reception
+from annotation.models import Intake
+from annotation.views import intake_page, intakes
+from judging import intake_verdicts
+from judging.models import JudgeRun
+
+
+def _find(request: HttpRequest, project: str, intake: int) -> tuple[Project, Intake]:
+    room, found = intakes.find(request, project, intake)
+    if found.kind != Intake.Kind.VERDICTS:
+        raise Http404("This import holds no verdicts.")
+    return room, found
+
+
+@require_safe
+@login_required
+def verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
+    room, found = _find(request, project, intake)
+    seen = None
+    if found.state in reception.UNSTORED:
+        with reception.opened(found) as files:
+            seen = intake_verdicts.preview(
+                project=room, files=files, mapping=reception.mapping_of(found), said=found.target
+            )
+    addresses = {"store_url": reverse("verdict_import_store", args=[room.slug, found.pk])}
+    addresses["undo_url"] = reverse("verdict_import_undo", args=[room.slug, found.pk])
+    made = [(str(run.judge), "") for run in JudgeRun.objects.filter(intake=found).select_related("judge")]
+    context = intake_page.context(request, room, found, seen)
+    return render(request, "annotation/intake.html", {**context, **addresses, "made": made})
+
+
+@require_POST
+@login_required
+def store_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Store what the page shows."""
+    room, found = _find(request, project, intake)
+    try:
+        intake_verdicts.carry_out(intake=found, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("verdict_import", room.slug, found.pk)
+
+
+@require_POST
+@login_required
+def undo_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Take the verdicts back, and the judges that have no others."""
+    room, found = _find(request, project, intake)
+    try:
+        intake_verdicts.undo(intake=found, actor=request.user)
+        messages.success(request, _("Undone. The files are still here; store them again or discard them."))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("verdict_import", room.slug, found.pk)
