@@ -156,8 +156,9 @@ def _require_open(campaign: Campaign) -> None:
 
 def seat(*, user: User, duty: int) -> tuple[Duty, Annotator]:
     """The duty with its campaign, and who this person is in it; ``Duty.DoesNotExist`` if it is none of theirs."""
-    found = _seated(user).select_related("campaign").get(pk=duty)
-    return found, Annotator.objects.get(user=user, project=found.campaign.project_id)
+    seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat that is filtered by
+    found = seated.select_related("campaign").get(pk=duty)
+    return found, Annotator(pk=found.seated)
 
 
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:

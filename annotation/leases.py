@@ -1,7 +1,7 @@
-"""The two statements that every submission sends besides its own rows, written out in SQL.
+"""What every item taken and every item submitted asks of the database besides its own rows, written out in SQL.
 
 Everything else in the product goes through Django's compiler; here building the query took longer than running it, and
-this path decides how many annotators a machine carries (bench/submit.py).
+this path decides how many annotators a machine carries (bench/submit.py, bench/next_item.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection
 
 from accounts.models import User
-from annotation.models import Assignment, Campaign, Duty
+from annotation.models import Annotator, Assignment, Campaign, Duty
 
 # The same rows as Assignment.objects.visible_to(user).filter(key=key).
 _BY_KEY = """
@@ -26,6 +26,20 @@ JOIN accounts_membership membership ON membership.project_id = campaign.project_
 WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
 """
 _LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision")  # in the model's order, for from_db
+# Past the furthest item of their own everything is new to the annotator, but for what they skipped; the index
+# assignment_queue leads straight to the first free slot there.
+_AHEAD = """
+SELECT slot.id FROM annotation_assignment slot
+WHERE slot.duty_id = %s AND slot.state = 'open'
+  AND slot.position > COALESCE((
+    SELECT MAX(own.position) FROM annotation_assignment own
+    WHERE own.annotator_id = %s AND own.duty_id = %s AND own.state = 'submitted'), 0)
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_skip skip
+    WHERE skip.duty_id = slot.duty_id AND skip.item_id = slot.item_id AND skip.annotator_id = %s)
+ORDER BY slot.position, slot.slot LIMIT 1
+"""
+_UNLOCKED = "FOR NO KEY UPDATE OF slot SKIP LOCKED"
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
 _KEY = Assignment._meta.get_field("key")
 
@@ -46,6 +60,18 @@ def find(*, user: User, key: UUID) -> Assignment | None:
     assignment.duty = Duty.from_db(None, ("id", "campaign_id"), (assignment.duty_id, campaign))
     assignment.duty.campaign = Campaign.from_db(None, ("id", "state"), (campaign, state))
     return assignment
+
+
+def ahead(*, duty: Duty, annotator: Annotator) -> Assignment | None:
+    """The first open slot that lies ahead of the annotator's own work and is in nobody else's hands, locked."""
+    locking = _UNLOCKED if connection.features.has_select_for_update_skip_locked else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    unleased = (row[0], Assignment.State.OPEN, None, None, None)
+    return Assignment.from_db(None, ("id", "state", "annotator_id", "key", "leased_until"), unleased)
 
 
 def drop_draft(assignment: Assignment) -> None:

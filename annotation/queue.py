@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from uuid_utils.compat import uuid7
 
+from annotation import leases
 from annotation.models import Annotator, Assignment, Draft, Duty, PanelSeat, Skip
 
 LEASE = timedelta(hours=2)
@@ -36,29 +36,19 @@ def held(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | Non
 def claim(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
     """Lease the next free slot, or None when nothing is left for this annotator. Call it inside a transaction."""
     for _ in range(TRIES):
-        free = next((slot for queue in _queues(duty, annotator, now) if (slot := queue.first())), None)
+        free = leases.ahead(duty=duty, annotator=annotator) or _behind(duty, annotator, now)
         if free is None or _lease(free, annotator, now):
             return free
     return None
 
 
-def _queues(duty: Duty, annotator: Annotator, now: datetime) -> Iterator[QuerySet[Assignment]]:
-    """First ahead of the annotator's own work, where every item is new to them and the index leads straight to the
-    next one; then whatever is left behind, expired leases included and skipped items last.
-    """
+def _behind(duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
+    """Whatever else is left: what others gave back or let run out, and at the very end what this person skipped."""
     slots = Assignment.objects.select_for_update(skip_locked=True, no_key=True).filter(duty=duty)
-    is_open = Q(state=Assignment.State.OPEN)
-    expired = Q(state=Assignment.State.LEASED, leased_until__lt=now)
+    free = Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, leased_until__lt=now)
     skipped = Exists(Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
     mine = Exists(Assignment.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
-    ahead = slots.filter(is_open, position__gt=_furthest(duty, annotator))
-    yield ahead.filter(~skipped).order_by("position", "slot")
-    yield slots.filter(is_open | expired).filter(~mine).order_by(skipped, "position", "slot")
-
-
-def _furthest(duty: Duty, annotator: Annotator) -> int:
-    mine = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED)
-    return mine.order_by("-position").values_list("position", flat=True).first() or 0
+    return slots.filter(free).filter(~mine).order_by(skipped, "position", "slot").first()
 
 
 def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
