@@ -5,15 +5,13 @@ Nothing of Django's model layer runs (no defaults, no `save`), so every column t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, models
-
-SQLITE_CHUNK = 20_000
 
 
 def insert(model: type[models.Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -22,14 +20,14 @@ def insert(model: type[models.Model], fields: Sequence[str], rows: Iterable[Sequ
     Runs in the caller's transaction and raises its IntegrityError when a row breaks a constraint.
     """
     rows = list(rows)  # a row that asks the database something would wait for ever while COPY holds the connection
-    columns = [model._meta.get_field(field).column for field in fields]  # type: ignore[union-attr]
+    columns = [str(model._meta.get_field(field).column) for field in fields]  # type: ignore[union-attr]
     names = ", ".join(connection.ops.quote_name(column) for column in columns)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
         _copy(f"COPY {table} ({names}) FROM STDIN", rows)
     else:
         marks = ", ".join(["?"] * len(columns))
-        _executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
+        _executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)  # noqa: S608 (names of our own tables)
 
 
 def _copy(statement: str, rows: Iterable[Sequence[Any]]) -> None:
@@ -48,9 +46,10 @@ def _plain(row: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(_SQLITE[type(value)](value) if type(value) in _SQLITE else value for value in row)
 
 
-_SQLITE = {
+_SQLITE: dict[type, Callable[[Any], Any]] = {
     bool: int,
     Decimal: str,
     UUID: lambda value: value.hex,
-    datetime: lambda value: connection.ops.adapt_datetimefield_value(value),
+    # Bound late: the connection of the thread that writes, not of the one that imported this.
+    datetime: lambda value: connection.ops.adapt_datetimefield_value(value),  # noqa: PLW0108
 }

@@ -21,7 +21,7 @@ TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark
 
 
 def draft(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
-    """A new draft version of the rubric with the document's key; the same document again returns the version it made."""
+    """A new draft version of the rubric with the document's key; the same document again is the same version."""
     content = document.as_dict()
     digest = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
     with transaction.atomic():

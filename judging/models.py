@@ -159,7 +159,7 @@ class Attempt(models.Model):
 
 
 class Verdict(models.Model):
-    """A judge's score on one criterion, or the reason there is none. An out-of-range number is kept and enters nothing."""
+    """A judge's score on one criterion, or the reason there is none. A number off the scale is kept, for no mean."""
 
     class Status(models.TextChoices):
         OK = "ok", _("Read")

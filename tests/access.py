@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from accounts import invitations, tokens
-from analytics import dashboards
-from analytics.models import Snapshot
-from accounts.models import Membership, Role, Scope
-from annotation import desk
-from annotation.answers import Answer
-from annotation.models import Intake, Skip
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 
+from accounts import invitations, tokens
+from accounts.models import Membership, Role, Scope
+from analytics import dashboards
+from analytics.models import Snapshot
+from annotation import desk
+from annotation.answers import Answer
+from annotation.models import Intake, Skip
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests.annotation import scene
 from tests.cast import Cast, person
 
@@ -89,7 +89,10 @@ def furnish(cast: Cast) -> dict[str, Any]:
     """Fill Kassa with one of everything; returns what stands for each part of an address."""
     items = [
         scene.make.item(
-            number, generator=GENERATOR, scenario="scenario-nobody-may-see", attributes={"x": "attribute-nobody-may-see"},
+            number,
+            generator=GENERATOR,
+            scenario="scenario-nobody-may-see",
+            attributes={"x": "attribute-nobody-may-see"},
             external_id=f"{GENERATOR}/{number}",
         )
         for number in (1, 2)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from django.test import Client
+
 from accounts import people
 from accounts.models import Membership, Project, Role, User
-from django.test import Client
 
 PASSWORD = "correct horse battery"
 

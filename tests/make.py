@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
+
 from accounts.models import Project
 from annotation import campaigns, intake, rubrics
 from annotation.formats.items import ItemRow
@@ -34,7 +35,10 @@ def item(number: int, language: str = "et", generator: str = "atlas", **parts: A
     """A short dialogue, told apart by its number."""
     turns = [
         {"speaker": "customer", "text": f"Tere! Minu pakk number {number} on kadunud."},
-        {"speaker": "agent", "text": f"Vaatan kohe järele, kus pakk {number} on. " + "Palun oodake veidi. " * (number % 5)},
+        {
+            "speaker": "agent",
+            "text": f"Vaatan kohe järele, kus pakk {number} on. " + "Palun oodake veidi. " * (number % 5),
+        },
     ]
     given = {
         "external_id": f"d{number}",

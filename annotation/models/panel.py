@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import SIGHTED, Project, User
 
 
-class SightedAccess(models.QuerySet):  # type: ignore[type-arg]
+class SightedAccess(models.QuerySet):
     """Rows of a project, to its leads and researchers."""
 
     def visible_to(self, user: User) -> SightedAccess:

@@ -167,17 +167,16 @@ class Criterion(models.Model):
             return score in self.values
         if not self.minimum <= score <= self.maximum:
             return False
-        return (
-            not self.step or abs((score - self.minimum) / self.step - round((score - self.minimum) / self.step)) < 1e-9
-        )
+        steps = (score - self.minimum) / self.step if self.step else 0.0
+        return abs(steps - round(steps)) < 1e-9
 
 
 def spoken(texts: Any, language: str, source: str) -> Any:
-    """The entry of ``texts`` for ``language``: exact, then the same base language, then the source language, then any."""
+    """The entry of ``texts`` for ``language``: exact, then its base language, then the source language, then any."""
     if not isinstance(texts, dict) or not texts:
         return texts
-    base = language.split("-")[0]
-    near = next((tag for tag in texts if tag.split("-")[0] == base), None)
+    base = language.partition("-")[0]
+    near = next((tag for tag in texts if tag.partition("-")[0] == base), None)
     for tag in (language, base, near, source):
         if tag in texts:
             return texts[tag]

@@ -1,4 +1,4 @@
-"""The few ways from an edge to a project: what you may not see does not exist (404), what you may not do is refused (403)."""
+"""The few ways from an edge to a project: what you may not see is not there (404), what you may not do is refused."""
 
 from __future__ import annotations
 

@@ -24,13 +24,23 @@ class LanguagesField(forms.CharField):
 
     def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
         tags = (value or "").replace(",", " ").split()
-        try:
-            return list(dict.fromkeys(languages.canonical(tag) for tag in tags))
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from None
+        return list(dict.fromkeys(_canonical(tag) for tag in tags))
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return self.to_python(data) != (initial or [])
+
+
+def _canonical(tag: str) -> str:
+    try:
+        return languages.canonical(tag)
+    except ValueError:
+        meant = languages.spoken_in(tag)
+        sentence = (
+            _("“%(tag)s” is not a language tag. Did you mean %(meant)s?")
+            if meant
+            else _("“%(tag)s” is not a language tag. Write one such as et, pt-BR or zh-Hant.")
+        )
+        raise forms.ValidationError(sentence, params={"tag": tag, "meant": meant}) from None
 
 
 class SelfForm(forms.Form):

@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Invitation, Membership, Project, Role, User
@@ -58,7 +59,7 @@ def find(secret: str) -> Invitation:
     invitation = Invitation.objects.open().select_related("project").filter(secret_digest=digest(secret)).first()
     if invitation is None:
         raise InvitationClosed(
-            "This invitation was used, withdrawn or has expired. Ask the project's lead for a new one."
+            _("This invitation was used, withdrawn or has expired. Ask the project's lead for a new one.")
         )
     return invitation
 
@@ -82,8 +83,8 @@ def accept(*, secret: str, user: User) -> Membership:
     with transaction.atomic():
         taken = Invitation.objects.open().filter(pk=invitation.pk).update(accepted_by=user, accepted_at=timezone.now())
         if not taken:
-            raise InvitationClosed("This invitation was just used.")
-        member, _ = Membership.objects.get_or_create(
+            raise InvitationClosed(_("This invitation was just used."))
+        member, _made = Membership.objects.get_or_create(
             project=invitation.project, user=user, defaults={"role": invitation.role}
         )
         user.languages = sorted({*user.languages, *invitation.languages})

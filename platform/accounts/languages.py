@@ -87,6 +87,11 @@ def english_name(tag: str) -> str:
     return _name(_parse(tag), _ENGLISH)
 
 
+def spoken_in(code: str) -> str:
+    """People write the country for the language (``jp``, ``cz``): the language which that country speaks, or ``""``."""
+    return next(iter(get_official_languages(code.upper())), "")
+
+
 @lru_cache(maxsize=4096)
 def _parse(tag: str) -> _Tag:
     found = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
@@ -116,7 +121,7 @@ def _require_known(base: _Tag, tag: str) -> None:
     if base.language == "und":
         raise ValueError(f"{tag!r} means an undetermined language; name the language")
     if not _is_language(base.language):
-        raise ValueError(f"{base.language!r} is not a language code{_suggestion(base.language)}")
+        raise ValueError(f"{base.language!r} is not a language code{_hint(base.language)}")
     if base.script and base.script not in _ENGLISH.scripts and not base.script.startswith("Qa"):
         raise ValueError(f"{base.script!r} is not a script code")
     if base.region and base.region not in _ENGLISH.territories and not _PRIVATE_REGION.fullmatch(base.region):
@@ -128,10 +133,9 @@ def _is_language(code: str) -> bool:
     return known or bool(_PRIVATE_LANGUAGE.fullmatch(code))
 
 
-def _suggestion(code: str) -> str:
-    """People write the country for the language (``jp``, ``cz``): say which language that country speaks."""
-    spoken = get_official_languages(code.upper())
-    return f" (did you mean {spoken[0]!r}?)" if spoken else ""
+def _hint(code: str) -> str:
+    meant = spoken_in(code)
+    return f" (did you mean {meant!r}?)" if meant else ""
 
 
 def _variants(text: str, tag: str) -> list[str]:

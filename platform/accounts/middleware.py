@@ -16,7 +16,7 @@ class InterfaceLanguageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         language = _own_language(request) or translation.get_language_from_request(request)
         with translation.override(language):
-            request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
+            request.LANGUAGE_CODE = language
             response = self.get_response(request)
             response.headers.setdefault("Content-Language", language)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))

@@ -18,7 +18,7 @@ WEAK_PARTS = ("changeme", "change-me", "change_me", "secret", "insecure", "passw
 
 
 def secret_key(given: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
-    """The signing key: the given one if it is strong; for an embedded instance one of its own, kept in its data folder."""
+    """The signing key: the given one if it is strong; an embedded instance makes one and keeps it with its data."""
     if given:
         if not debug:
             _refuse_weak(given)
@@ -72,7 +72,7 @@ class Provider:
 
 
 def providers(environment: Mapping[str, str]) -> dict[str, Provider]:
-    """Every declared provider by name: the list in PANELBENCH_PROVIDERS (JSON), or OPENAI_API_KEY and OPENAI_BASE_URL."""
+    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and OPENAI_API_KEY with OPENAI_BASE_URL."""
     declared = [_provider(entry) for entry in _entries(environment.get("PANELBENCH_PROVIDERS", ""))]
     if environment.get("OPENAI_API_KEY") and not any(provider.name == "openai" for provider in declared):
         base_url = environment.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"

@@ -1,4 +1,4 @@
-"""What every page's frame needs: navigation, who is reading, and what is not running. Lazy: the desk asks for none of it."""
+"""What every page's frame needs: navigation, who is reading, what is not running. Lazy: the desk asks for none of it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,13 @@ _SILENT = {
 
 
 def shell(request: HttpRequest) -> dict[str, object]:
-    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.silent`, `shell.notices`, `shell.version`."""
-    return {"shell": SimpleLazyObject(lambda: _shell(request))}
+    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.silent`, `shell.notices`, `shell.version`,
+    and `unreviewed_languages` for the language menu.
+    """
+    return {
+        "shell": SimpleLazyObject(lambda: _shell(request)),
+        "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
+    }
 
 
 def _shell(request: HttpRequest) -> dict[str, object]:
@@ -72,10 +77,10 @@ def _links(request: HttpRequest, held: Membership | None) -> list[Link]:
         return []
     return [
         Link(
-            label=label,
+            label=str(label),
             url=(url := _url(name, held.project)),
             icon=icon,
-            group=group,
+            group=str(group),
             current=request.path == url or (name != "project" and request.path.startswith(url)),
         )
         for label, name, icon, roles, group in _PROJECT_LINKS

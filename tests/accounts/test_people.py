@@ -6,12 +6,12 @@ import re
 from datetime import timedelta
 
 import pytest
-from accounts import invitations, people, tokens
-from accounts.models import AuditEntry, Invitation, Membership, Role, Scope, Token, User
-from accounts.refusals import Refused
 from django.test import Client
 from django.utils import timezone
 
+from accounts import invitations, people, tokens
+from accounts.models import AuditEntry, Invitation, Membership, Role, Scope, Token, User
+from accounts.refusals import Refused
 from tests.cast import PASSWORD, Cast
 
 
@@ -115,7 +115,10 @@ class TestTokens:
     def test_a_read_token_does_not_write(self, cast: Cast) -> None:
         _token, secret = tokens.issue(user=cast.boris, name="script", scope=Scope.READ)
         answer = Client().post(
-            "/api/v1/projects/", {"name": "X", "slug": "x"}, "application/json", headers={"authorization": f"Bearer {secret}"}
+            "/api/v1/projects/",
+            {"name": "X", "slug": "x"},
+            "application/json",
+            headers={"authorization": f"Bearer {secret}"},
         )
         assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
 

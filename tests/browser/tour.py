@@ -1,7 +1,7 @@
 """The demo as its first visitor meets it: score by keyboard, then see the numbers move.
 
-`python -m tests.browser.tour http://127.0.0.1:8000 --out pictures` walks a running demo and keeps pictures of it, wide and
-narrow, light and dark; tests/browser/test_demo.py takes the same steps on a server of its own.
+`python -m tests.browser.tour http://127.0.0.1:8000 --out pictures` walks a running demo and keeps pictures of it, wide
+and narrow, light and dark; tests/browser/test_demo.py takes the same steps on a server of its own.
 """
 
 from __future__ import annotations

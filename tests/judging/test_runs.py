@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from accounts.refusals import Refused
 from django.utils import timezone
+
+from accounts.refusals import Refused
 from judging import judges, leases, runs, working
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
-
 from tests import make
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
@@ -22,7 +22,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def declared(cast: Cast, model: str = "sim-steady", **variant: Any) -> Judge:
     return judges.declare(
-        project=cast.kassa, name=f"{model} {variant}", provider="simulated", model=model, variant=variant, actor=cast.boris
+        project=cast.kassa,
+        name=f"{model} {variant}",
+        provider="simulated",
+        model=model,
+        variant=variant,
+        actor=cast.boris,
     )
 
 
@@ -41,7 +46,9 @@ def worked(run: JudgeRun) -> runs.RunProgress:
 
 class TestPlanning:
     @pytest.mark.parametrize(("grouping", "calls"), [("compound", 12), ("single", 24)])
-    def test_a_run_plans_every_call_beforehand(self, cast: Cast, provider: RunningProvider, grouping: str, calls: int) -> None:
+    def test_a_run_plans_every_call_beforehand(
+        self, cast: Cast, provider: RunningProvider, grouping: str, calls: int
+    ) -> None:
         run = started(cast, declared(cast, grouping=grouping), repeats=2)
         assert runs.progress(run) == runs.RunProgress(planned=calls, waiting=calls, in_flight=0, settled=0, failed=0)
 
@@ -67,7 +74,9 @@ class TestPlanning:
 
 class TestWorking:
     @pytest.mark.parametrize("grouping", ["compound", "single"])
-    def test_every_item_gets_one_verdict_per_criterion(self, cast: Cast, provider: RunningProvider, grouping: str) -> None:
+    def test_every_item_gets_one_verdict_per_criterion(
+        self, cast: Cast, provider: RunningProvider, grouping: str
+    ) -> None:
         run = started(cast, declared(cast, grouping=grouping), repeats=2)
         done = worked(run)
         assert done.finished
@@ -90,7 +99,9 @@ class TestWorking:
         worked(run)
         assert "atlas" not in str(list(Attempt.objects.values_list("request", flat=True)))
 
-    def test_misbehaviour_ends_in_verdicts_with_reasons_and_retries(self, cast: Cast, provider: RunningProvider) -> None:
+    def test_misbehaviour_ends_in_verdicts_with_reasons_and_retries(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
         run = started(cast, declared(cast, "sim-broken"), items=30)
         for _round in range(12):
             Call.objects.update(not_before=None)
@@ -114,7 +125,9 @@ class TestWorking:
             for into, out in Attempt.objects.values_list("tokens_in", "tokens_out")
         )
 
-    def test_a_spent_budget_pauses_the_run_and_raising_it_goes_on(self, cast: Cast, provider: RunningProvider, settings: Any) -> None:
+    def test_a_spent_budget_pauses_the_run_and_raising_it_goes_on(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
         object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
         run = started(cast, declared(cast), items=3, budget=Decimal(0))
         worked(run)
@@ -125,7 +138,9 @@ class TestWorking:
         assert runs.resume(run=run)
         assert worked(run).finished
 
-    def test_a_missing_key_pauses_the_run_and_says_which(self, cast: Cast, provider: RunningProvider, settings: Any) -> None:
+    def test_a_missing_key_pauses_the_run_and_says_which(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
         run = started(cast, declared(cast), items=2)
         object.__setattr__(settings.PROVIDERS["simulated"], "key_variable", "PANELBENCH_NO_SUCH_KEY")
         worked(run)

@@ -19,6 +19,7 @@ from accounts.models import Profile, Token, User
 
 A_YEAR = 31_536_000
 
+
 @require_http_methods(["GET", "POST"])
 @login_required
 def me(request: HttpRequest) -> HttpResponse:

@@ -63,7 +63,7 @@ def _found(cast: dict[str, Any]) -> Project:
         name="Customer support in five languages",
         slug=SLUG,
         founder=lead,
-        description="Demo: 45 short dialogues, three per scenario and language, rated by panels of three and two judges.",
+        description="Demo: 45 short dialogues in five languages, rated by panels of three and by two judges.",
     )
     Membership.objects.create(project=project, user=researcher, role=Role.RESEARCHER)
     campaign = _campaign(project, researcher)
@@ -187,6 +187,7 @@ def _judges() -> list[dict[str, Any]]:
 
 def _logins(cast: dict[str, Any]) -> list[Login]:
     annotators = [
-        Login(f"annotator, {panel['name']}, 3 dialogues to score", panel["seats"][0]["email"]) for panel in cast["panels"]
+        Login(f"annotator, {panel['name']}, 3 dialogues to score", panel["seats"][0]["email"])
+        for panel in cast["panels"]
     ]
     return [Login("lead", cast["lead"]["email"]), Login("researcher", cast["researcher"]["email"]), *annotators]
