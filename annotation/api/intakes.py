@@ -204,10 +204,10 @@ def _check_length(request: Request) -> None:
 
 def _said(request: Request) -> dict[str, Any]:
     """The form, or the raw body beside what the query says."""
-    is_raw = isinstance(request.accepted_parser, RawFileParser)
+    is_raw = (request.content_type or "").startswith(RawFileParser.media_type)
     source = request.query_params if is_raw else request.POST
     given = {name: source[name] for name in ("kind", "mapping", "target") if name in source}
-    return {"files": request.FILES.getlist("file" if is_raw else "files"), **given}
+    return {"files": [*request.FILES.values()] if is_raw else request.FILES.getlist("files"), **given}
 
 
 def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
