@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,7 @@ REASONS = {
     "truncated": gettext_lazy("cut off"),
     "error": gettext_lazy("errors"),
     "stopped": gettext_lazy("stopped by a critical mark"),
+    "without_reference": gettext_lazy("on items whose panel mode is tied"),
 }
 
 
@@ -207,18 +209,15 @@ class NumbersPage:
 
     @property
     def left_out(self) -> list[tuple[str, int]]:
-        """Why verdicts of this judge, and items without a settled panel score, enter no figure."""
-        counted: dict[str, int] = {}
+        """Why verdicts of this judge, and items without a settled panel score, enter no figure of the table."""
+        tag = self.part if self.part in self.languages else self.whole
+        counted: Counter[str] = Counter()
         for row in self.content["counts"]:
-            if row["judge"] == self.judge and row.get("language") == self.whole:
-                for reason, number in row["reasons"].items():
-                    counted[reason] = counted.get(reason, 0) + number
-        told = [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items())]
-        tied = sum(
-            int(figure.value or 0)
-            for figure in self.figures.each("without_reference", self.criteria, [self.whole], self.judge)
-        )
-        return told + ([(_("on items whose panel mode is tied"), tied)] if tied else [])
+            if row["judge"] == self.judge and row.get("language") == tag:
+                counted.update(row["reasons"])
+        for figure in self.figures.each("without_reference", self.criteria, [tag], self.judge):
+            counted[figure.statistic] += int(figure.value or 0)
+        return [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
 
     # --- bias ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,131 @@
+"""The numbers and the ratings table by API: the same figures from the CSV as from the JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pandas as pd
+import pytest
+from django.test import Client
+
+from analytics import dashboards, ratings
+from analytics.stats import agreement, calibration
+from analytics.stats.estimate import CellEstimate
+from analytics.stats.tables import ratings_table
+from annotation.models import Annotator, Campaign
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    made = scene.campaign(cast)
+    scene.judged(made, {"fluency": [9, "unparsed", 2, 2.5, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]})
+    dashboards.snapshot(campaign=made)
+    return made
+
+
+def base(campaign: Campaign) -> str:
+    return f"/api/v1/projects/kassa/campaigns/{campaign.pk}"
+
+
+def table(client: Client, campaign: Campaign, query: str = "") -> str:
+    answer = client.get(f"{base(campaign)}/ratings.csv{query}", headers={"Accept": "text/csv"})
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    return b"".join(answer.streaming_content).decode()
+
+
+def numbers(client: Client, campaign: Campaign, query: str = "") -> dict[str, Any]:
+    answer = client.get(f"{base(campaign)}/numbers/{query}")
+    assert answer.status_code == 200
+    return dict(answer.json())
+
+
+def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> dict[tuple[Any, ...], CellEstimate]:
+    """Every figure computed anew from the CSV, by what it is about."""
+    frame = pd.read_csv(io.StringIO(text))
+    again = ratings_table(frame, scales=ratings.scales(campaign))
+    how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
+    found: list[CellEstimate] = []
+    for by in (("language", "criterion"), ("criterion",)):
+        found += agreement.report(again, by=by, **how)
+        found += calibration.report(again, judge="Kohtunik", by=by, **how)
+    return {_about(each.as_row()): each for each in found}
+
+
+def _about(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("statistic", "variant", "criterion", "language", "judge"))
+
+
+def test_the_csv_gives_the_figures_of_the_json(cast: Cast, campaign: Campaign) -> None:
+    client = cast.client("boris")
+    snapshot = numbers(client, campaign)["snapshot"]
+    again = figures_again(table(client, campaign), campaign, snapshot["settings"])
+    compared = [row for row in snapshot["estimates"] if row["value"] is not None]
+    assert len(compared) > 40
+    for row in snapshot["estimates"]:
+        same = again[_about(row)].as_row()
+        for name in ("value", "n_items", "n_raters", "n_ratings", "n_missing", "reason"):
+            assert row[name] == same[name], (row, name)
+    bias = next(row for row in compared if row["statistic"] == "bias" and row["language"] == "et")
+    assert [bias["low"], bias["high"]] == [again[_about(bias)].estimate.low, again[_about(bias)].estimate.high]
+
+
+def test_the_table_has_the_published_columns_and_one_line_per_score(cast: Cast, campaign: Campaign) -> None:
+    header, *rows = csv.reader(io.StringIO(table(cast.client("boris"), campaign)))
+    assert tuple(header) == ratings.COLUMNS
+    assert len(rows) == 60
+    judge = dict(zip(header, rows[2], strict=True))
+    assert (judge["rater"], judge["score"], judge["missing_reason"]) == ("Kohtunik", "9", "out_of_range")
+
+
+def test_a_name_that_looks_like_a_formula_is_harmless_in_the_table(cast: Cast, campaign: Campaign) -> None:
+    Annotator.objects.filter(pseudonym="mari").update(pseudonym='=HYPERLINK("http://x")')
+    raters = {row["rater"] for row in csv.DictReader(io.StringIO(table(cast.client("boris"), campaign)))}
+    assert '\'=HYPERLINK("http://x")' in raters
+
+
+def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> None:
+    found = numbers(cast.client("boris"), campaign)
+    assert not found["stale"]
+    stored = dashboards.newest([campaign])[campaign.pk]
+    snapshot = found["snapshot"]
+    assert (snapshot["id"], snapshot["inputs_digest"], snapshot["revision"]) == (
+        stored.pk, stored.inputs_digest, stored.revision,
+    )  # fmt: skip
+    assert snapshot["settings"] == {"raters": [], "bootstrap": 2000, "confidence": 0.95, "seed": 20260101}
+    assert [(judge["name"], judge["simulated"]) for judge in snapshot["judges"]] == [("Kohtunik", True)]
+    assert {"criterion", "language", "judge", "reasons"} <= snapshot["counts"][0].keys()
+
+
+def test_a_subset_of_raters(cast: Cast, campaign: Campaign) -> None:
+    client = cast.client("boris")
+    assert numbers(client, campaign, "?raters=mari,jaan") == {"stale": True, "snapshot": None}
+    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=("jaan", "mari")))
+    assert numbers(client, campaign, "?raters=mari&raters=jaan")["snapshot"]["settings"]["raters"] == ["jaan", "mari"]
+    lines = csv.DictReader(io.StringIO(table(client, campaign, "?raters=mari")))
+    assert {row["rater"] for row in lines} == {"mari", "Kohtunik"}
+
+
+@pytest.mark.parametrize("route", ["numbers/", "ratings.csv"])
+def test_an_unknown_rater_is_refused(cast: Cast, campaign: Campaign, route: str) -> None:
+    answer = cast.client("boris").get(f"{base(campaign)}/{route}?raters=keegi")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unknown_rater")
+
+
+@pytest.mark.parametrize(("who", "status"), [("aino", 200), ("boris", 200), ("maarika", 403), ("zoltan", 404)])
+def test_numbers_are_for_leads_and_researchers(cast: Cast, campaign: Campaign, who: str, status: int) -> None:
+    for route in ("numbers/", "ratings.csv"):
+        assert cast.client(who).get(f"{base(campaign)}/{route}").status_code == status
+
+
+def test_the_routes_ask_few_questions(cast: Cast, campaign: Campaign, django_assert_num_queries: Any) -> None:
+    client = cast.client("boris")
+    with django_assert_num_queries(10):
+        numbers(client, campaign)
+    with django_assert_num_queries(10):
+        table(client, campaign)

@@ -1,0 +1,192 @@
+"""Snapshots: computed once, stale when something was rated since, and by workers only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from analytics import dashboards, delimited, ratings, tasks
+from analytics.dashboards import Settings
+from analytics.figures import Figure, Figures
+from analytics.models import Snapshot
+from annotation.models import Annotation, Annotator, Campaign
+from judging.models import Verdict
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def figures(found: Snapshot) -> Figures:
+    return Figures(found.content["estimates"])
+
+
+def alpha(found: Snapshot, language: str | None = "et", criterion: str = "fluency") -> Figure:
+    figure = figures(found).get("krippendorff_alpha", criterion, language)
+    assert figure is not None
+    return figure
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    made = scene.campaign(cast)
+    scene.judged(made)
+    return made
+
+
+class TestContent:
+    def test_every_criterion_and_language_and_all_languages_but_never_criteria_together(
+        self, campaign: Campaign
+    ) -> None:
+        rows = dashboards.snapshot(campaign=campaign).content["estimates"]
+        cells = {(row["criterion"], row.get("language")) for row in rows}
+        assert cells == {(key, tag) for key in ("coherence", "fluency") for tag in ("ar", "et", None)}
+
+    def test_the_agreement_of_two_who_differ_once(self, campaign: Campaign) -> None:
+        found = dashboards.snapshot(campaign=campaign)
+        percent = figures(found).get("percent_agreement", "fluency", "et")
+        assert percent is not None
+        assert percent.value == pytest.approx(5 / 6)
+        assert (percent.n_items, percent.n_raters, percent.n_ratings) == (6, 2, 12)
+
+    def test_the_judge_against_the_panels_mode_by_hand(self, campaign: Campaign) -> None:
+        # Estonian modes 0 1 2 3 (3|2 tied) 1 against 1 1 2 3 2 0: errors 1 0 0 0 1, signed sum 0 over 5 items.
+        found = figures(dashboards.snapshot(campaign=campaign))
+        mae, bias = (found.get(name, "fluency", "et", "Kohtunik") for name in ("mae", "bias"))
+        assert (mae.value, bias.value, mae.n_items, mae.n_missing) == (pytest.approx(0.4), 0.0, 5, 1)  # type: ignore[union-attr]
+        assert found.get("without_reference", "fluency", "et", "Kohtunik").value == 1.0  # type: ignore[union-attr]
+
+    def test_what_nobody_rated_twice_is_undefined_with_a_reason(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa)
+        make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
+        undefined = alpha(dashboards.snapshot(campaign=made))
+        assert (undefined.value, undefined.reason) == (None, "only one rater")
+
+    def test_one_variant_of_each_statistic(self, campaign: Campaign) -> None:
+        rows = dashboards.snapshot(campaign=campaign).content["estimates"]
+        variants = {(row["statistic"], row.get("variant")) for row in rows}
+        assert {("fleiss_kappa", "unequal"), ("gwet_ac", "ordinal"), ("cohen_kappa", "quadratic")} <= variants
+        names = [(row["statistic"], row["criterion"], row.get("language"), row.get("judge")) for row in rows]
+        assert len(names) == len(set(names))
+
+    def test_counts_say_what_was_left_out(self, cast: Cast) -> None:
+        made = scene.campaign(cast)
+        scene.judged(made, {"fluency": [9, "unparsed", "refused", *9 * [1]]})
+        counts = dashboards.snapshot(campaign=made).content["counts"]
+        judge = next(row for row in counts if (row["judge"], row.get("language")) == ("Kohtunik", "et"))
+        assert (judge["ratings"], judge["missing"]) == (3, 2)
+        assert judge["reasons"] == {"out_of_range": 1, "refused": 1, "unparsed": 1}
+        panel = next(
+            row for row in counts if (row["judge"], row["criterion"], row.get("language")) == ("", "fluency", "et")
+        )
+        assert (panel["items"], panel["raters"], panel["ratings"]) == (6, 2, 12)
+
+    def test_an_empty_campaign_has_an_empty_snapshot(self, cast: Cast) -> None:
+        content = dashboards.snapshot(campaign=make.campaign(cast.kassa)).content
+        assert (content["estimates"], content["languages"], content["rated"]["items"]) == ([], [], 0)
+
+    def test_provenance(self, campaign: Campaign) -> None:
+        found = dashboards.snapshot(campaign=campaign)
+        csv = "".join(delimited.lines(ratings.COLUMNS, ratings.rows(campaign=campaign)))
+        assert found.inputs_digest == hashlib.sha256(csv.encode()).hexdigest()
+        assert (found.seed, found.code_version) == (Settings().seed, dashboards.code_version())
+        assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]
+
+
+class TestFreshness:
+    def test_the_same_rows_give_the_same_snapshot(self, campaign: Campaign) -> None:
+        first = dashboards.snapshot(campaign=campaign)
+        assert dashboards.snapshot(campaign=campaign) == first
+        assert dashboards.current(campaign=campaign) == (first, False)
+
+    def test_the_same_rows_and_seed_give_the_same_figures(self, campaign: Campaign) -> None:
+        first = dashboards.snapshot(campaign=campaign).content
+        Snapshot.objects.all().delete()
+        assert json.dumps(dashboards.snapshot(campaign=campaign).content) == json.dumps(first)
+
+    def test_a_new_rating_makes_it_stale_and_a_refresh_moves_the_figure(self, campaign: Campaign) -> None:
+        before = dashboards.snapshot(campaign=campaign)
+        make.rated(campaign, {"fluency": {"uus": [3, 2, 1, 0, 0, 3, *6 * [None]]}})
+        assert dashboards.current(campaign=campaign) == (before, True)
+        tasks.refresh(campaign.pk)
+        after, is_stale = dashboards.current(campaign=campaign)
+        assert not is_stale
+        assert alpha(after).value < alpha(before).value  # type: ignore[operator, arg-type]
+
+    @pytest.mark.parametrize("change", ["verdict", "run", "superseded"])
+    def test_everything_that_enters_or_leaves_the_table_makes_it_stale(self, campaign: Campaign, change: str) -> None:
+        dashboards.snapshot(campaign=campaign)
+        if change == "verdict":
+            verdict = Verdict.objects.first()
+            Verdict.objects.create(
+                run=verdict.run, item=verdict.item, criterion=verdict.criterion, repeat=2, status="ok", score=1
+            )
+        elif change == "run":
+            scene.judged(campaign)
+        else:
+            row = Annotation.objects.first()
+            Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
+        assert dashboards.current(campaign=campaign)[1]
+
+    def test_a_snapshot_of_older_code_is_none(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+        dashboards.snapshot(campaign=campaign)
+        monkeypatch.setattr(dashboards, "LAYOUT", dashboards.LAYOUT + 1)
+        assert dashboards.current(campaign=campaign) == (None, True)
+
+    def test_only_so_many_are_kept(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(dashboards, "KEPT", 1)
+        for number in range(2):
+            make.rated(campaign, {"fluency": {f"uus-{number}": [number, *11 * [None]]}})
+            newest = dashboards.snapshot(campaign=campaign)
+        assert list(Snapshot.objects.all()) == [newest]
+
+
+class TestRaters:
+    def test_a_subset_has_a_snapshot_of_its_own(self, campaign: Campaign) -> None:
+        everyone = dashboards.snapshot(campaign=campaign)
+        chosen = Annotator.objects.filter(pseudonym__in=["noor", "hala"])
+        tasks.refresh(campaign.pk, [annotator.pk for annotator in chosen])
+        settings = Settings(raters=("hala", "noor"))
+        subset, is_stale = dashboards.current(campaign=campaign, settings=settings)
+        assert not is_stale
+        assert subset != everyone
+        assert figures(subset).get("krippendorff_alpha", "fluency", "et") is None
+        assert alpha(subset, "ar").value == alpha(everyone, "ar").value
+        assert dashboards.newest([campaign]) == {campaign.pk: everyone}
+
+
+class TestTasks:
+    def test_stale_numbers_are_asked_for_once(
+        self, campaign: Campaign, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        with django_capture_on_commit_callbacks() as asked:
+            tasks.refresh_stale()
+            tasks.refresh_stale()
+        assert len(asked) == 1
+        tasks.refresh(campaign.pk)
+        with django_capture_on_commit_callbacks() as asked:
+            tasks.refresh_stale()
+        assert not asked
+
+    def test_what_became_stale_again_is_asked_for_again(
+        self, campaign: Campaign, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        tasks.refresh_stale()
+        tasks.refresh(campaign.pk)
+        make.rated(campaign, {"fluency": {"uus": [3, *11 * [None]]}})
+        with django_capture_on_commit_callbacks() as asked:
+            tasks.refresh_stale()
+        assert len(asked) == 1
+
+
+def test_web_processes_load_neither_pandas_nor_scipy() -> None:
+    """Every address resolved, as a web process does at its start."""
+    look = "import django, sys; django.setup(); import panelbench.urls; print({'pandas', 'scipy'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"

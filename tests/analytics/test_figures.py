@@ -1,0 +1,192 @@
+"""Figures, heatmaps, sentences, charts and CSV text: everything about the page that needs no database."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+
+from analytics import charts, delimited, sentences
+from analytics.charts import Labelled
+from analytics.figures import Figure, Figures, spread
+from analytics.heatmaps import HeatCell, Heatmap, heatmap
+
+NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
+
+
+def figure(value: float | None = 0.71, low: float | None = 0.64, high: float | None = 0.77, **parts: Any) -> Figure:
+    counts = {"n_items": 120, "n_raters": 3, "n_ratings": 360}
+    given = {"statistic": "krippendorff_alpha", "criterion": "a", **counts, **parts}
+    return Figure(value=value, low=low, high=high, reason="" if value is not None else "only one rater", **given)
+
+
+class TestSpelling:
+    def test_an_estimate_as_the_page_prints_it(self) -> None:
+        assert str(figure()) == "0.71 [0.64, 0.77] · 120 items × 3 raters"
+
+    def test_counts_are_told_apart_where_not_everyone_rated_everything(self) -> None:
+        assert figure(n_ratings=359).basis == "120 items, 3 raters, 359 ratings"
+
+    @pytest.mark.parametrize(
+        ("statistic", "value", "number"),
+        [
+            ("krippendorff_alpha", -0.123, "−0.12"),
+            ("krippendorff_alpha", -0.001, "0.00"),
+            ("bias", 0.5, "+0.50"),
+            ("bias", -0.004, "0.00"),
+            ("percent_agreement", 0.666, "67%"),
+        ],
+    )
+    def test_numbers(self, statistic: str, value: float, number: str) -> None:
+        assert figure(value, statistic=statistic).number == number
+
+    def test_a_percentage_spells_its_interval_in_percent(self) -> None:
+        assert figure(0.5, 0.25, 0.75, statistic="percent_agreement").interval == "[25, 75]"
+
+    def test_an_undefined_figure_says_why(self) -> None:
+        assert str(figure(None, None, None)) == "undefined: only one rater · 120 items × 3 raters"
+
+    def test_a_figure_without_interval_says_why(self) -> None:
+        told = str(figure(low=None, high=None, interval_reason="an interval needs two items"))
+        assert told == "0.71 · 120 items × 3 raters · an interval needs two items"
+
+
+def test_a_figure_is_found_by_what_it_is_about() -> None:
+    rows = [
+        {"statistic": "mae", "criterion": "a", "language": "et", "judge": "j", "value": 1.0, "n_items": 3},
+        {"statistic": "mae", "criterion": "a", "judge": "j", "value": 2.0, "seed": 5},
+    ]
+    found = Figures(rows)
+    assert [found.get("mae", "a", tag, "j").value for tag in ("et", None)] == [1.0, 2.0]
+    assert found.get("mae", "a", "et") is None
+
+
+def test_the_spread_of_criteria_pools_nothing() -> None:
+    found = spread([figure(0.2, criterion="b"), figure(0.9), figure(None, None, None, criterion="c"), figure(0.4)])
+    assert (found.median_number, found.lowest.criterion, found.highest.value, found.count) == ("0.40", "b", 0.9, 3)
+    assert spread([figure(None, None, None)]) is None
+
+
+class TestHeatmap:
+    @pytest.mark.parametrize(
+        ("value", "ink"), [(-0.5, 1), (0.19, 1), (0.3, 2), (0.64, 5), (0.79, 6), (0.8, 7), (1.0, 7), (None, None)]
+    )
+    def test_bins(self, value: float | None, ink: int | None) -> None:
+        assert HeatCell("a", "et", figure(value)).bin == ink
+
+    def test_few_items_mute_a_cell_and_do_not_blank_it(self) -> None:
+        few = HeatCell("a", "et", figure(n_items=29))
+        assert (few.is_muted, few.bin, HeatCell("a", "et", figure(n_items=30)).is_muted) == (True, 6, False)
+
+    def test_low_agreement_asks_for_a_look_unless_chance_is_in_it(self) -> None:
+        assert HeatCell("a", "et", figure(0.39)).needs_attention
+        assert not HeatCell("a", "et", figure(0.4)).needs_attention
+        assert not HeatCell("a", "et", figure(0.1, statistic="percent_agreement")).needs_attention
+        assert not HeatCell("a", "et", figure(None)).needs_attention
+
+    def test_all_languages_stand_apart_and_only_beside_several(self) -> None:
+        both = heatmap(Figures([]), statistic="gwet_ac", criteria=["a"], languages=["ar", "et"])
+        assert (both.languages, len(both.cells), len(both.undefined)) == (("ar", "et", None), 2, 3)
+        assert heatmap(Figures([]), statistic="gwet_ac", criteria=["a"], languages=["et"]).languages == ("et",)
+
+
+def _heat(values: dict[tuple[str, str], float | None], n_items: int = 120) -> Heatmap:
+    rows = [
+        {"statistic": "gwet_ac", "criterion": key, "language": tag, "value": value, "n_items": n_items, "reason": "r"}
+        for (key, tag), value in values.items()
+    ]
+    tags = sorted({tag for _key, tag in values})
+    return heatmap(Figures(rows), statistic="gwet_ac", criteria=sorted({key for key, _tag in values}), languages=tags)
+
+
+class TestSentences:
+    def test_the_weakest_criterion_is_named_when_it_is_so_in_most_languages(self) -> None:
+        heat = _heat(
+            {("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.7, ("b", "ar"): 0.3, ("a", "ja"): 0.1, ("b", "ja"): 0.2}
+        )
+        told = sentences.on_agreement(heat, NAMES.__getitem__)
+        assert told.startswith("Fluency is the least reliable criterion in 2 of 3 languages.")
+
+    def test_no_criterion_is_blamed_without_a_majority(self) -> None:
+        heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.1, ("b", "ar"): 0.3})
+        assert sentences.on_agreement(heat, NAMES.__getitem__).startswith("No criterion is the least reliable")
+
+    def test_few_items_are_said_before_anything_else(self) -> None:
+        heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2}, n_items=9)
+        assert "fewer than 30 items (9 at most)" in sentences.on_agreement(heat, NAMES.__getitem__)
+
+    def test_nothing_defined_is_said_too(self) -> None:
+        assert "No cell has a value yet" in sentences.on_agreement(_heat({("a", "et"): None}), NAMES.__getitem__)
+
+    def test_bias_is_named_only_where_the_interval_excludes_zero(self) -> None:
+        found = [
+            figure(-0.4, -0.6, -0.2, statistic="bias", language="ar"),
+            figure(-0.3, -0.5, -0.1, statistic="bias", language="ja"),
+            figure(0.1, -0.1, 0.3, statistic="bias", language="et"),
+        ]
+        told = sentences.on_bias(found, NAMES.__getitem__)
+        assert told == "The judge is harsher than the panel in Arabic and Japanese."
+        assert "no language" in sentences.on_bias(found[2:], NAMES.__getitem__)
+        assert "No language has an interval" in sentences.on_bias([], NAMES.__getitem__)
+
+    def test_generous_and_harsh_are_both_named(self) -> None:
+        found = [
+            figure(-0.4, -0.6, -0.2, statistic="bias", language="ar"),
+            figure(0.4, 0.2, 0.6, statistic="bias", language="et"),
+        ]
+        told = sentences.on_bias(found, NAMES.__getitem__)
+        assert told == "The judge is harsher than the panel in Arabic and more generous in Estonian."
+
+    def test_nearest_and_farthest_criterion(self) -> None:
+        kappas = [figure(0.6, statistic="cohen_kappa"), figure(-0.1, statistic="cohen_kappa", criterion="b")]
+        told = sentences.on_calibration(kappas, NAMES.__getitem__)
+        assert told == "The judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10)."
+        assert "weighted κ of 0.60" in sentences.on_calibration(kappas[:1], NAMES.__getitem__)
+        assert "share no item" in sentences.on_calibration([], NAMES.__getitem__)
+
+
+class TestForest:
+    ROWS = (
+        Labelled("Estonian", figure(0.02, -0.2, 0.3, statistic="bias")),
+        Labelled("Arabic", figure(-0.45, -0.66, -0.2, statistic="bias", n_items=9)),
+        Labelled("Japanese", figure(None, None, None, statistic="bias")),
+    )
+
+    def test_the_spec_orders_by_value_and_leaves_out_the_undefined(self) -> None:
+        spec = charts.forest(self.ROWS, axis="difference", description="what it shows")
+        points = spec["layer"][2]["encoding"]
+        assert points["y"]["sort"] == ["Arabic", "Estonian"]
+        assert [value["is_clear"] for value in spec["data"]["values"]] == [False, True]
+        low, high = points["x"]["scale"]["domain"]
+        assert low < -0.66 < 0.3 < high
+        assert spec["description"] == "what it shows"
+
+    @pytest.mark.parametrize("theme", charts.THEMES)
+    def test_it_renders_in_the_themes_own_colours(self, theme: str) -> None:
+        drawn = charts.svg(charts.forest(self.ROWS, axis="difference", description="d", theme=theme))
+        assert drawn.startswith("<svg")
+        assert charts.THEMES[theme]["clear"] in drawn
+        assert "Estonian" in drawn
+        assert "Japanese" not in drawn
+
+    def test_nothing_to_draw_is_still_a_picture(self) -> None:
+        assert charts.svg(charts.forest([], axis="difference", description="d")).startswith("<svg")
+
+
+class TestDelimited:
+    def test_what_looks_like_a_formula_is_quoted_and_numbers_are_not(self) -> None:
+        row = ["=1+1", "@x", "-a", "\tb", "＝c", "plain", -1.0, 2.0, 0.1, True, None, 3]
+        header, line = delimited.lines(["x"] * 12, [row])
+        assert header == ",".join(["x"] * 12) + "\n"
+        assert next(csv.reader([line])) == [
+            "'=1+1", "'@x", "'-a", "'\tb", "'＝c", "plain", "-1", "2", "0.1", "true", "", "3",
+        ]  # fmt: skip
+
+    def test_a_line_is_made_when_it_is_asked_for(self) -> None:
+        def rows() -> Any:
+            yield ["first"]
+            raise AssertionError("asked for the second row")
+
+        made = delimited.lines(["x"], rows())
+        assert [next(made), next(made)] == ["x\n", "first\n"]

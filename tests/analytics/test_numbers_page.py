@@ -1,0 +1,258 @@
+"""The pages: a project's overview, the list of campaigns, agreement and calibration with its chart."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import Heartbeat
+from analytics import dashboards, tasks
+from annotation import campaigns
+from annotation.models import Campaign
+from judging.models import Judge
+from tests import make
+from tests.analytics import scene
+from tests.annotation import scene as panel_scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    made = scene.campaign(cast)
+    scene.judged(made)
+    dashboards.snapshot(campaign=made)
+    return made
+
+
+def read(client: Client, campaign: Campaign, query: str = "", **headers: str) -> str:
+    answer = client.get(f"/p/kassa/numbers/{campaign.pk}/{query}", headers=headers)
+    assert answer.status_code == 200
+    return " ".join(re.sub(r"\s+", " ", answer.content.decode()).split())
+
+
+class TestFigures:
+    def test_a_cell_holds_its_value_and_tells_its_interval_and_basis(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        assert re.search(r"Fluency, Estonian: 0\.9\d \[0\.\d\d, 1\.00\] · 6 items × 2 raters", page)
+        assert "Krippendorff’s α" in page
+
+    def test_few_items_mute_a_cell_and_only_the_undefined_is_blank(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        assert re.search(r'<td data-bin="\d" class=" muted">', page)
+        assert page.count('<td class="undefined') == 1
+        assert "Coherence, Arabic: not rated" in page
+        assert "Every cell rests on fewer than 30 items (6 at most)" in page
+
+    def test_an_undefined_cell_says_why(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa)
+        make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
+        dashboards.snapshot(campaign=made)
+        page = read(cast.client("boris"), made)
+        assert "Fluency, Estonian: undefined: only one rater" in page
+        assert "No judge has rated these items" in page
+
+    def test_another_coefficient(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign, "?coefficient=percent_agreement")
+        assert "Fluency, Estonian: 83% [" in page
+        assert "not corrected for chance" in page
+
+    def test_the_calibration_table_of_the_judge_chosen(self, cast: Cast, campaign: Campaign) -> None:
+        scene.judged(campaign, {"fluency": [9, *11 * [3]]}, name="Teine", simulated=False)
+        dashboards.snapshot(campaign=campaign)
+        page = read(cast.client("boris"), campaign, "?judge=Teine&part=et")
+        assert "Teine against the panel" in page
+        assert "1 off the scale" in page
+        assert "1 on items whose panel mode is tied" in page
+
+    def test_a_judge_on_the_simulated_provider_is_marked_everywhere(self, cast: Cast, campaign: Campaign) -> None:
+        assert read(cast.client("boris"), campaign).count("Simulated provider") == 3
+        Judge.objects.update(simulated=False)
+        make.rated(campaign, {"fluency": {"uus": [1, *11 * [None]]}})
+        dashboards.snapshot(campaign=campaign)
+        assert "Simulated provider" not in read(cast.client("boris"), campaign)
+
+    def test_nothing_rated_yet(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa)
+        dashboards.snapshot(campaign=made)
+        assert "Nothing is rated yet" in read(cast.client("boris"), made)
+
+    def test_names_are_escaped(self, cast: Cast) -> None:
+        made = scene.campaign(cast)
+        scene.judged(made, name="<b>J</b>")
+        dashboards.snapshot(campaign=made)
+        page = read(cast.client("boris"), made)
+        assert "<b>J</b>" not in page
+        assert "&lt;b&gt;J&lt;/b&gt;" in page
+
+
+class TestFreshness:
+    def test_without_figures_it_says_that_they_are_being_computed(self, cast: Cast) -> None:
+        made = scene.campaign(cast)
+        Heartbeat.objects.create(name="w", kind="worker", seen_at=timezone.now())
+        assert "The first figures are being computed." in read(cast.client("boris"), made)
+
+    def test_without_a_worker_it_says_what_to_do(self, cast: Cast, campaign: Campaign) -> None:
+        make.rated(campaign, {"fluency": {"uus": [3, *11 * [None]]}})
+        page = read(cast.client("boris"), campaign)
+        assert "no worker is running to compute new ones" in page
+        assert "panelbench up" in page
+
+    def test_opening_the_page_asks_for_what_is_missing(
+        self, cast: Cast, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        made = scene.campaign(cast)
+        with django_capture_on_commit_callbacks() as asked:
+            read(cast.client("boris"), made)
+            read(cast.client("boris"), made)
+        assert len(asked) == 1
+
+    def test_the_page_asks_for_itself_and_gets_only_what_changed(self, cast: Cast, campaign: Campaign) -> None:
+        client = cast.client("boris")
+        again = re.search(r'hx-get="([^"]*seen=[^"]*)"', read(client, campaign)).group(1)  # type: ignore[union-attr]
+        assert client.get(again, headers={"HX-Request": "true"}).status_code == 204
+        make.rated(campaign, {"fluency": {"uus": [3, *11 * [None]]}})
+        stale = client.get(again, headers={"HX-Request": "true"})
+        assert "data-stale" in stale.content.decode()
+        assert "HX-Retarget" not in stale
+        tasks.refresh(campaign.pk)
+        fresh = client.get(again, headers={"HX-Request": "true"})
+        assert (fresh["HX-Retarget"], fresh["HX-Reselect"]) == ("#main", "#main")
+        assert "data-stale" not in fresh.content.decode()
+
+    def test_a_followed_link_is_always_answered(self, cast: Cast, campaign: Campaign) -> None:
+        newest = dashboards.newest([campaign])[campaign.pk]
+        assert "Computed" in read(cast.client("boris"), campaign, f"?seen={newest.pk}-fresh")
+
+
+class TestRaters:
+    def test_a_subset_is_computed_and_shown(self, cast: Cast, campaign: Campaign) -> None:
+        dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=("hala", "noor")))
+        for query in ("?raters=noor,hala", "?raters=noor&raters=hala"):
+            page = read(cast.client("boris"), campaign, query)
+            assert "Only the chosen raters count." in page
+            assert "2 of 4 raters" in page
+            assert "Fluency, Estonian: not rated" in page
+
+    def test_a_subset_that_nobody_asked_for_before_is_asked_for(
+        self, cast: Cast, campaign: Campaign, django_capture_on_commit_callbacks: Any
+    ) -> None:
+        with django_capture_on_commit_callbacks() as asked:
+            page = read(cast.client("boris"), campaign, "?raters=noor,hala")
+        assert len(asked) == 1
+        assert "No figures yet" in page
+
+    def test_a_stranger_is_named_and_everyone_counts(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign, "?raters=keegi")
+        assert "Nobody called keegi has rated in this campaign." in page
+        assert "All raters" in page
+
+
+class TestChart:
+    def address(self, cast: Cast, campaign: Campaign) -> str:
+        page = read(cast.client("boris"), campaign)
+        return re.search(r'<img loading="lazy" src="([^"]*)"', page).group(1).replace("&amp;", "&")  # type: ignore[union-attr]
+
+    def test_it_is_an_svg_of_its_own_with_an_etag(self, cast: Cast, campaign: Campaign) -> None:
+        client, address = cast.client("boris"), self.address(cast, campaign)
+        chart = client.get(address)
+        assert (chart.status_code, chart["Content-Type"]) == (200, "image/svg+xml")
+        assert "Estonian" in chart.content.decode()
+        assert client.get(address, headers={"If-None-Match": chart["ETag"]}).status_code == 304
+        dark = client.get(address.replace("theme=light", "theme=dark"))
+        assert dark["ETag"] != chart["ETag"]
+        assert dark.content != chart.content
+
+    def test_its_values_stand_in_a_table_and_its_message_in_the_alternative_text(
+        self, cast: Cast, campaign: Campaign
+    ) -> None:
+        page = read(cast.client("boris"), campaign)
+        assert re.search(r'alt="Fluency\. [^"]*interval[^"]*table below', page)
+        assert "The chart as a table" in page
+
+    def test_a_snapshot_of_another_campaign_is_not_there(self, cast: Cast, campaign: Campaign) -> None:
+        other = campaigns.open_campaign(
+            project=cast.kassa, name="Round 2", dataset=campaign.dataset, rubric_version=campaign.rubric_version
+        )
+        newest = dashboards.newest([campaign])[campaign.pk]
+        answer = cast.client("boris").get(f"/p/kassa/numbers/{other.pk}/{newest.pk}/bias.svg")
+        assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(("who", "status"), [("aino", 200), ("boris", 200), ("maarika", 403), ("zoltan", 404)])
+def test_numbers_are_for_leads_and_researchers(cast: Cast, campaign: Campaign, who: str, status: int) -> None:
+    newest = dashboards.newest([campaign])[campaign.pk]
+    base = f"/p/kassa/numbers/{campaign.pk}/"
+    for address in ("/p/kassa/", base, f"{base}{newest.pk}/bias.svg"):
+        assert cast.client(who).get(address).status_code == status
+
+
+class TestList:
+    def test_the_only_campaign_is_gone_to_at_once(self, cast: Cast, campaign: Campaign) -> None:
+        answer = cast.client("boris").get("/p/kassa/numbers/")
+        assert (answer.status_code, answer["Location"]) == (302, f"/p/kassa/numbers/{campaign.pk}/")
+
+    def test_several_are_listed_with_their_headlines(
+        self, cast: Cast, campaign: Campaign, django_assert_num_queries: Any
+    ) -> None:
+        for number in (2, 3):
+            campaigns.open_campaign(
+                project=cast.kassa,
+                name=f"Round {number}",
+                dataset=campaign.dataset,
+                rubric_version=campaign.rubric_version,
+            )
+        client = cast.client("boris")
+        with django_assert_num_queries(7):
+            page = client.get("/p/kassa/numbers/").content.decode()
+        assert page.count("Not computed yet.") == 2
+        assert re.search(r"<dd>0\.\d\d</dd>", page)
+        assert "(simulated)" in page
+
+    def test_none_says_what_to_do(self, cast: Cast) -> None:
+        assert "Open a campaign" in cast.client("boris").get("/p/kassa/numbers/").content.decode()
+
+
+def test_the_page_asks_the_same_few_questions_whatever_its_size(
+    cast: Cast, campaign: Campaign, django_assert_num_queries: Any
+) -> None:
+    client = cast.client("boris")
+    with django_assert_num_queries(12):
+        read(client, campaign)
+    scene.judged(campaign, name="Teine")
+    make.rated(campaign, {"fluency": {f"r{number}": 12 * [1] for number in range(9)}})
+    dashboards.snapshot(campaign=campaign)
+    with django_assert_num_queries(12):
+        read(client, campaign)
+
+
+class TestOverview:
+    def test_an_empty_project_shows_the_way(self, cast: Cast) -> None:
+        page = cast.client("aino").get("/p/kassa/").content.decode()
+        assert "What to do next" in page
+        assert page.count("data-done") == 0
+        assert re.search(r'aria-current="step">\s*<div><b>Upload a dataset', page)
+
+    def test_what_is_done_is_ticked_and_the_next_step_stands_out(self, cast: Cast) -> None:
+        panel_scene.duty(cast)
+        page = cast.client("aino").get("/p/kassa/").content.decode()
+        assert page.count("data-done") == 4
+        assert re.search(r'aria-current="step">\s*<div><b>Declare a judge', page)
+        assert "0 of 6 assignments" in page
+
+    def test_a_whole_project_shows_its_campaigns_and_runs(
+        self, cast: Cast, campaign: Campaign, django_assert_num_queries: Any
+    ) -> None:
+        panel_scene.panels.seat(panel=panel_scene.panels.create(project=cast.kassa, name="P"), user=cast.maarika)
+        client = cast.client("aino")
+        with django_assert_num_queries(15):
+            page = client.get("/p/kassa/").content.decode()
+        assert "What to do next" not in page
+        assert "24 imported annotations" in page
+        assert "Kohtunik" in page
+        assert "Simulated provider" in page

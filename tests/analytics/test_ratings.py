@@ -1,0 +1,132 @@
+"""The ratings table: every score that counts, once, with what it is about."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from analytics import ratings
+from annotation import desk
+from annotation.answers import Answer
+from annotation.models import Annotation, Campaign, Rating, Selection
+from judging.models import Call, JudgeRun
+from tests import make
+from tests.analytics import scene
+from tests.annotation import scene as panel_scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_one_row_per_score_in_a_stable_order(cast: Cast) -> None:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign)
+    table = list(ratings.rows(campaign=campaign))
+    assert len(table) == 24 + 12 + 24
+    assert table == list(ratings.rows(campaign=campaign))
+    assert [(row.item, row.criterion, row.rater, row.score) for row in table[:6]] == [
+        ("et-0", "fluency", "jaan", 0.0),
+        ("et-0", "fluency", "mari", 0.0),
+        ("et-0", "fluency", "Kohtunik", 1.0),
+        ("et-0", "coherence", "jaan", 1.0),
+        ("et-0", "coherence", "mari", 1.0),
+        ("et-0", "coherence", "Kohtunik", 1.0),
+    ]
+    assert (table[0].cluster, table[0].language, table[0].generator) == ("s0", "et", "atlas")
+
+
+def test_an_item_without_scenario_is_its_own_cluster(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa, items=1)
+    make.rated(campaign, {"fluency": {"mari": [2]}})
+    assert next(ratings.rows(campaign=campaign)).cluster == "d1"
+
+
+def test_the_desks_ratings_carry_panel_and_probability(cast: Cast) -> None:
+    duty = panel_scene.duty(cast, items=1)
+    taken = panel_scene.taken(cast, duty)
+    Selection.objects.filter(duty=duty).update(probability=0.25)
+    desk.submit(assignment=taken, key=taken.key, answers=panel_scene.ANSWERS, seconds=1)
+    row = next(ratings.rows(campaign=duty.campaign))
+    assert (row.panel, row.inclusion_prob, row.weight) == ("Estonian", 0.25, 4.0)
+
+
+def test_a_superseded_annotation_does_not_count(cast: Cast) -> None:
+    campaign = scene.campaign(cast)
+    Annotation.objects.filter(annotator__pseudonym="mari").update(superseded_at=timezone.now())
+    assert {row.rater for row in ratings.rows(campaign=campaign)} == {"jaan", "noor", "hala"}
+    assert [each.pseudonym for each in ratings.annotators(campaign)] == ["hala", "jaan", "noor"]
+
+
+def test_not_applicable_and_stopped_have_no_score_and_say_which(cast: Cast) -> None:
+    criteria = [make.criterion("tone", not_applicable=True), make.criterion("safety", (0, 1), group="critical")]
+    duty = panel_scene.duty(cast, items=1, criteria=[criteria[1], criteria[0]])
+    taken = panel_scene.taken(cast, duty)
+    answers = {"safety": Answer(score=0), "tone": Answer(status=Rating.Status.STOPPED)}
+    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=1)
+    rows = {row.criterion: row for row in ratings.rows(campaign=duty.campaign)}
+    assert (rows["tone"].score, rows["tone"].applicable, rows["tone"].missing_reason) == (None, True, "stopped")
+    Rating.objects.filter(criterion__key="tone").update(status="na")
+    rows = {row.criterion: row for row in ratings.rows(campaign=duty.campaign)}
+    assert (rows["tone"].score, rows["tone"].applicable, rows["tone"].missing_reason) == (None, False, None)
+
+
+def test_a_verdict_off_the_scale_keeps_its_number_and_says_so(cast: Cast) -> None:
+    campaign = scene.campaign(cast)
+    run = scene.judged(campaign, {"fluency": [9, "unparsed", *10 * [1]]})
+    rows = [row for row in ratings.rows(campaign=campaign, runs=[run]) if row.rater == "Kohtunik"][:2]
+    assert [(row.score, row.missing_reason) for row in rows] == [(9.0, "out_of_range"), (None, "unparsed")]
+
+
+def test_a_judge_with_an_annotators_name_is_told_apart(cast: Cast) -> None:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign, name="mari")
+    kinds = {row.rater: row.rater_kind for row in ratings.rows(campaign=campaign)}
+    assert (kinds["mari"], kinds["mari (judge)"]) == ("annotator", "judge")
+
+
+def test_only_the_raters_asked_for(cast: Cast) -> None:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign)
+    chosen = {row.rater for row in ratings.rows(campaign=campaign, raters=["mari", "noor"])}
+    assert chosen == {"mari", "noor", "Kohtunik"}
+
+
+class TestNewestRuns:
+    def test_the_newest_run_of_each_judge(self, cast: Cast) -> None:
+        campaign = scene.campaign(cast)
+        scene.judged(campaign)
+        newer, other = scene.judged(campaign), scene.judged(campaign, name="Teine")
+        assert set(ratings.newest_runs(campaign)) == {newer, other}
+
+    def test_a_run_under_way_replaces_no_finished_one(self, cast: Cast) -> None:
+        campaign = scene.campaign(cast)
+        finished, under_way = scene.judged(campaign), scene.judged(campaign, {"fluency": [1, *11 * [None]]})
+        call = Call.objects.create(run=under_way, item=campaign.dataset.items.first())
+        assert list(ratings.newest_runs(campaign)) == [finished]
+        Call.objects.filter(pk=call.pk).update(state=Call.State.SETTLED)
+        assert list(ratings.newest_runs(campaign)) == [under_way]
+
+    def test_a_run_cancelled_before_it_said_anything_does_not_count(self, cast: Cast) -> None:
+        campaign = scene.campaign(cast)
+        spoke = scene.judged(campaign)
+        silent = scene.judged(campaign, {})
+        JudgeRun.objects.filter(pk=silent.pk).update(state=JudgeRun.State.CANCELLED)
+        assert list(ratings.newest_runs(campaign)) == [spoke]
+
+    def test_a_run_on_other_items_does_not_count(self, cast: Cast) -> None:
+        campaign = scene.campaign(cast)
+        others = make.dataset(cast.kassa, 2, name="Others")
+        scene.judged(Campaign(project=cast.kassa, dataset=others, rubric_version=campaign.rubric_version), {})
+        assert not ratings.newest_runs(campaign)
+
+
+def test_the_frame_has_the_published_columns_also_when_empty(cast: Cast) -> None:
+    frame = ratings.load(campaign=make.campaign(cast.kassa))
+    assert (tuple(frame.columns), len(frame), str(frame["score"].dtype)) == (ratings.COLUMNS, 0, "float64")
+
+
+def test_a_long_scale_is_spelt_out(cast: Cast) -> None:
+    long = make.criterion("quality", scale={"level": "interval", "min": 0, "max": 100, "step": 5}, anchors={})
+    version = make.rubric(cast.kassa, long)
+    scale = ratings.scale(version.criteria.get())
+    assert (scale.q, scale.points[:3], scale.level) == (21, (0.0, 5.0, 10.0), "interval")
