@@ -2,7 +2,7 @@
 
 Two populations of items: a four-point ordinal scale with moderate agreement, and a binary flag raised on one item in
 six. Three raters, a fifth of the ratings missing. The true value is the statistic of 400,000 items. Printed: the share
-of simulations whose interval holds it, per method and number of items, with its Monte Carlo error.
+of intervals that hold it, per method and number of items, with its Monte Carlo error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from analytics.stats.scales import Scale, scale_of
 from analytics.stats.tables import Coded, coded_from_matrix
 
 Scores = NDArray[np.float64]
-Shares = dict[tuple[str, ...], list[bool]]
+Shares = dict[tuple[str, ...], list[float]]
 SIZES = (50, 100, 200)
 TRUE_ITEMS = 400_000
 
@@ -86,16 +86,21 @@ def simulate(name: str, simulations: int, methods: dict[str, Resampling]) -> Sha
     return shares
 
 
-def covers(estimate: Estimate, true: float) -> bool:
-    """No interval is no cover; a constant statistic (chance at fixed n) counts within rounding."""
+def covers(estimate: Estimate, true: float) -> float:
+    """1 or 0, NaN where no interval is given; a constant statistic (chance at fixed n) counts within rounding."""
     if estimate.low is None or estimate.high is None:
-        return False
-    return estimate.low - 1e-9 <= true <= estimate.high + 1e-9
+        return float("nan")
+    return float(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
 
 
 def main(argv: list[str]) -> None:
     simulations, resamples = (int(argv[0]) if argv else 2000), (int(argv[1]) if len(argv) > 1 else 1000)
-    every_method = {"percentile": Resampling(resamples), "bca": Resampling(resamples, "bca"), "closed": Resampling(0)}
+    every_method = {
+        "default": Resampling(resamples),
+        "percentile": Resampling(resamples, "percentile"),
+        "bca": Resampling(resamples, "bca"),
+        "closed": Resampling(0),
+    }
     methods = {name: how for name, how in every_method.items() if name in (argv[2:] or every_method)}
     error = 100 * (0.95 * 0.05 / simulations) ** 0.5
     sys.stdout.write(
@@ -106,13 +111,21 @@ def main(argv: list[str]) -> None:
         sys.stdout.flush()
 
 
+def spelled(covered: list[float] | None) -> str:
+    """Coverage of the intervals that are given, and in brackets the share of simulations without one."""
+    if covered is None:
+        return ""
+    none = np.isnan(covered).mean()
+    return f"{100 * np.nanmean(covered):.1f}" + (f" (none: {100 * none:.0f})" if none >= 0.005 else "")
+
+
 def table(name: str, shares: Shares, methods: list[str]) -> list[str]:
     heads = [(method, str(size)) for method in methods for size in SIZES]
     titles = [f"{method} n={size}" for method, size in heads]
     out = ["", name, "", f"| figure | {' | '.join(titles)} |", "|---" * (len(heads) + 1) + "|"]
     for figure in dict.fromkeys(key[0] for key in shares):
         found = [shares.get((figure, *head)) for head in heads]
-        out.append(f"| {figure} | " + " | ".join("" if c is None else f"{100 * np.mean(c):.1f}" for c in found) + " |")
+        out.append(f"| {figure} | " + " | ".join(map(spelled, found)) + " |")
     return out
 
 

@@ -75,7 +75,7 @@ def report(
     bootstrap: int = 2000,
     seed: int = 0,
     confidence: float = 0.95,
-    interval: str = "percentile",
+    interval: str = "default",
     leave_one_out: bool = False,
     min_items: int = 0,
 ) -> list[CellEstimate]:
@@ -84,10 +84,11 @@ def report(
     ``raters`` names who is compared; without it the annotators are (judges, juries, adjudicators and references stay
     out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
-    intervals only. ``interval`` is ``percentile`` or ``bca``. ``leave_one_out`` adds every count-based coefficient
-    with each annotator left out (``annotator`` names the one left out). Figures on fewer than ``min_items`` items carry
-    a remark. Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures
-    don't depend on which other cells are asked for.
+    intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
+    ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every count-based
+    coefficient with each annotator left out (``annotator`` names the one left out). Figures on fewer than ``min_items``
+    items carry a remark. Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a
+    cell's figures don't depend on which other cells are asked for.
     """
     how = Resampling(bootstrap, interval, confidence)
     wanted = None if statistics is None else frozenset(statistics)
@@ -104,7 +105,7 @@ def measure(
     variant: str | None = None,
     clusters: Any = None,
     bootstrap: int = 2000,
-    interval: str = "percentile",
+    interval: str = "default",
     confidence: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> Estimate:

@@ -28,6 +28,9 @@ MOST_POINTS = 1001
 """Beyond this many points scores are continuous: figures that compare categories are undefined."""
 
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
+BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
+"""Percentile intervals of these cover too little on small panels (bench/stats_RESULTS.md): BCa is their default."""
+
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
 """S2 reads Verdict Confidence by these bounds."""
 PAPER_NOTE = "S0's script: n taken from the first item; biased when items have unequal ratings"
@@ -52,11 +55,29 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones; ``method`` percentile or bca."""
+    """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones.
+
+    ``method``: ``percentile``, ``bca``, or ``default``: what covers best for the statistic, and percentile where BCa
+    has no acceleration.
+    """
 
     resamples: int = 2000
-    method: str = "percentile"
+    method: str = "default"
     confidence: float = 0.95
+
+    def wants_bca(self, statistic: str) -> bool:
+        """Whether a statistic's resamples are to be corrected for bias and skewness."""
+        return self.method == "bca" or (self.method == "default" and statistic in BCA_BY_DEFAULT)
+
+    def interval(
+        self, statistic: str, value: float, draws: Floats, without: Floats | None, multiplicity: Floats
+    ) -> Interval:
+        """Of (B,) draws and, for BCa, (U,) values with a unit of each kind left out."""
+        plain = percentile(draws, confidence=self.confidence)
+        if without is None or not self.wants_bca(statistic) or plain.low is None:
+            return plain
+        corrected = bca(value, draws, without, multiplicity, confidence=self.confidence)
+        return plain if corrected.low is None and self.method == "default" else corrected
 
 
 def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[Figure]:
@@ -262,12 +283,15 @@ def _resampled(
 ) -> list[Interval]:
     statistic = _together(patterns, figures)
     values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
-    if how.method == "percentile":
-        return [percentile(row, confidence=how.confidence) for row in values]
-    without, m = left_out(statistic, patterns.units), patterns.units.multiplicity.astype(np.float64)
+    skewed = [index for index, figure in enumerate(figures) if how.wants_bca(figure.statistic)]
+    without: dict[int, Floats] = {}
+    if skewed:
+        rows = left_out(_together(patterns, [figures[index] for index in skewed]), patterns.units)
+        without = dict(zip(skewed, rows, strict=True))
+    m = patterns.units.multiplicity.astype(np.float64)
     return [
-        bca(float(estimate.value or 0.0), row, gone, m, confidence=how.confidence)
-        for estimate, row, gone in zip(found, values, without, strict=True)
+        how.interval(estimate.statistic, float(estimate.value or 0.0), row, without.get(index), m)
+        for index, (estimate, row) in enumerate(zip(found, values, strict=True))
     ]
 
 
@@ -275,7 +299,7 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
     counts, keep = _view(patterns, figure)
     units = patterns.units if keep is None else _restricted(patterns.units, keep)
     if estimate.se is not None and estimate.value is not None:
-        method = "linearised t" if units.composition is None else "linearised t, clusters"
+        method = "linearised t (approximate: single ratings)" if (patterns.n == 1).any() else "linearised t"
         return t_interval(estimate.value, estimate.se, units.n - 1, method=method, confidence=how.confidence)
     return jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
 

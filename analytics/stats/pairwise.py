@@ -13,7 +13,7 @@ from analytics.stats import linearised
 from analytics.stats import pairs as kernels
 from analytics.stats.countwise import MOST_POINTS, Resampling
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval
+from analytics.stats.intervals import Interval, normal_interval, t_interval
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
 from analytics.stats.resampling import Statistic, Units, jackknife, left_out, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
@@ -102,10 +102,8 @@ class _Resamples:
 
     def interval(self, value: float, pairs: Any, how: Resampling) -> Interval:
         """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
-        draws = self.draws[pairs].mean(axis=0)
-        if self.without is None:
-            return percentile(draws, confidence=how.confidence)
-        return bca(value, draws, self.without[pairs].mean(axis=0), self.multiplicity, confidence=how.confidence)
+        without = None if self.without is None else self.without[pairs].mean(axis=0)
+        return how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, self.multiplicity)
 
 
 def _cohen_rows(
@@ -131,7 +129,7 @@ def _resamples(several: Statistic, units: Units, rng: np.random.Generator, how: 
     if not how.resamples or units.n < 2:
         return None
     draws = resampled(several, units, resamples=how.resamples, rng=rng)
-    without = left_out(several, units) if how.method == "bca" else None
+    without = left_out(several, units) if how.wants_bca("cohen_kappa") else None
     return _Resamples(draws, without, units.multiplicity.astype(np.float64))
 
 
@@ -189,7 +187,9 @@ def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, w: Floats, h
     """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
     if patterns.units.composition is None:
         se = np.nan if found.se is None else found.se
-        return normal_interval(found.value or 0.0, se, method="Fleiss-Cohen-Everitt", confidence=how.confidence)
+        return normal_interval(
+            found.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
+        )
     one = _several(patterns, [pair], w)
     return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
 
@@ -257,7 +257,5 @@ def _conger_resampled(
         return kernels.conger_kappa(patterns.codes, weights, w)
 
     values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
-    if how.method == "percentile":
-        return percentile(values, confidence=how.confidence)
-    m = patterns.units.multiplicity.astype(np.float64)
-    return bca(value, values, left_out(statistic, patterns.units), m, confidence=how.confidence)
+    without = left_out(statistic, patterns.units) if how.wants_bca("conger_kappa") else None
+    return how.interval("conger_kappa", value, values, without, patterns.units.multiplicity.astype(np.float64))

@@ -93,8 +93,8 @@ def _why_undefined(m: MeanSquares) -> str:
 def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     """Bounds of the single-rater form, stepped up by Spearman-Brown for the mean of k."""
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
-    if single is None:
-        return Interval(interval_reason="the raters agree without error: F has no finite value")
+    if single is None or not np.isfinite(single).all():
+        return Interval(interval_reason="the mean squares leave F without finite bounds")
     if form.endswith("1"):
         return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
     if 1 + (m.k - 1) * single[0] <= 0:

@@ -36,6 +36,8 @@ class Scale:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"unknown level {self.level!r}: use one of {', '.join(LEVELS)}")
+        if self.declared and not self.points:
+            raise ValueError("a declared scale has at least one point")
         if len(set(self.points)) != len(self.points):
             raise ValueError("a scale names each point once")
         if self.is_numeric and list(self.points) != sorted(cast("tuple[float, ...]", self.points)):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument(
-        "--interval", choices=("percentile", "bca"), default="percentile", help="kind of bootstrap interval"
+        "--interval", choices=("default", "percentile", "bca"), default="default", help="kind of bootstrap interval"
     )
     parser.add_argument("--leave-one-out", action="store_true", help="also every coefficient without each annotator")
 
