@@ -1,0 +1,86 @@
+"""Bring the catalogues in `locale/` up to date with what the code marks for translation, and compile them.
+
+For a checkout; docs/translating.md tells how to work with it. Babel does all of it, so nobody needs GNU gettext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import DEFAULT_KEYWORDS, extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.utils.translation.template import templatize
+
+FOLDERS = ("templates", "platform", "annotation", "judging", "analytics")
+KEYWORDS = {
+    **DEFAULT_KEYWORDS,
+    **{f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext")},
+}
+
+
+def sources(root: Path) -> Iterator[Path]:
+    """Every file that may hold a marked sentence."""
+    for folder in FOLDERS:
+        for suffix in ("html", "txt", "py"):
+            yield from sorted((root / folder).rglob(f"*.{suffix}"))
+
+
+def extracted(root: Path, paths: Iterable[Path]) -> Catalog:
+    """A catalogue of what ``paths`` mark for translation, still without translations."""
+    catalogue = Catalog(fuzzy=False)
+    for path in paths:
+        marked = extract("python", BytesIO(_as_python(path)), KEYWORDS, ["Translators:"], {"encoding": "utf-8"})
+        for _line, message, comments, context in marked:
+            place = (path.relative_to(root).as_posix(), None)
+            catalogue.add(message, locations=[place], auto_comments=comments, context=context)
+    return catalogue
+
+
+def _as_python(path: Path) -> bytes:
+    """Django blanks out all of a template but its sentences, as Python; its indentation means nothing there."""
+    code = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        code = "\n".join(line.strip() for line in templatize(code, origin=str(path)).splitlines())
+    return code.encode()
+
+
+def read(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parent.parent.name)
+
+
+def compiled(catalogue: Catalog) -> bytes:
+    """The catalogue as gettext loads it: without what is not translated."""
+    target = BytesIO()
+    write_mo(target, catalogue)
+    return target.getvalue()
+
+
+def refresh(path: Path, template: Catalog) -> Catalog:
+    """Give the catalogue at ``path`` the template's sentences, keep its translations of them, and compile it."""
+    catalogue = read(path)
+    # A copy: a new message would be shared with the next catalogue, which has other plural forms.
+    catalogue.update(deepcopy(template), no_fuzzy_matching=True, update_creation_date=False)
+    with path.open("wb") as file:
+        write_po(file, catalogue, width=120, sort_by_file=True, include_lineno=False, ignore_obsolete=True)
+    path.with_suffix(".mo").write_bytes(compiled(catalogue))
+    return catalogue
+
+
+class Command(BaseCommand):
+    help = "Update and compile the catalogues in locale/ from what the code marks for translation."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        template = extracted(settings.CHECKOUT_DIR, sources(settings.CHECKOUT_DIR))
+        for path in sorted((settings.CHECKOUT_DIR / "locale").glob("*/LC_MESSAGES/django.po")):
+            catalogue = refresh(path, template)
+            done = sum(1 for message in catalogue if message.id and message.string and all(message.string))
+            self.stdout.write(f"{path.parent.parent.name}: {done} of {len(template)} sentences translated")
