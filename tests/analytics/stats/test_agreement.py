@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from analytics.stats.agreement import measure, report
 from analytics.stats.estimate import CellEstimate, Estimate
@@ -276,3 +278,48 @@ def test_clusters_reach_every_kind_of_interval() -> None:
         assert {key: e.value for key, e in clustered.items()} == {key: e.value for key, e in single.items()}
         assert all(e.low is not None and e.high is not None for e in clustered.values())
         assert any(e.low != single[key].low for key, e in clustered.items())
+
+
+def test_the_default_interval_is_what_covers() -> None:
+    rng = np.random.default_rng(4)
+    matrix = rng.integers(1, 4, (60, 3)).tolist()
+    wanted = ["krippendorff_alpha", "gwet_ac"]
+    by_method = {
+        method: by_name(report(table_of(matrix), bootstrap=300, interval=method, statistics=wanted))
+        for method in ("default", "percentile", "bca")
+    }
+    for key, estimate in by_method["default"].items():
+        chosen = "bca" if key[0] == "gwet_ac" else "percentile"
+        assert estimate == by_method[chosen][key]
+
+
+SCORES = st.sampled_from(
+    [["1", "2", "3"], ["0.5", "2"], ["No", "Yes"], ["4"], ["1", "", "N/A"], ["0", "50", "100", ""]]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pool=SCORES,
+    shape=st.tuples(st.integers(0, 7), st.integers(1, 4)),
+    resamples=st.sampled_from([0, 20]),
+    clustered=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_whatever_the_table_a_figure_is_finite_or_says_why(
+    pool: list[str], shape: tuple[int, int], resamples: int, clustered: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"i{i}", f"r{r}", str(rng.choice(pool)), f"c{i // 2 if clustered else i}")
+        for i in range(shape[0])
+        for r in range(shape[1])
+        if rng.random() < 0.8
+    ]
+    table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "score", "cluster"], dtype=object))
+    for row in report(table, bootstrap=resamples, leave_one_out=True):
+        found = row.estimate
+        assert (found.value is None) == (found.reason is not None)
+        numbers = [number for number in (found.value, found.low, found.high, found.se) if number is not None]
+        assert np.isfinite(numbers).all()
+        assert found.value is None or (found.low is None) == (found.interval_reason is not None)
