@@ -98,7 +98,7 @@ def estimates(
     found = []
     for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
         why = reason or ("chance alone would agree always" if np.isnan(value) else None)
-        base = _described(cell, patterns, figure)
+        base = _described(cell, figure)
         found.append(_banded(base.with_(value=None if why else value, reason=why)))
     return _with_intervals(patterns, figures, found, rng, how)
 
@@ -220,21 +220,19 @@ def _view(patterns: Patterns, figure: Figure) -> tuple[Floats, NDArray[np.bool_]
     return patterns.counts[keep], keep
 
 
-def _described(cell: Coded, patterns: Patterns, figure: Figure) -> Estimate:
+def _described(cell: Coded, figure: Figure) -> Estimate:
     """The counts an estimate carries: the items that enter its observed agreement, their raters and ratings."""
-    n, totals = patterns.n, patterns.units.pattern_totals if cell.n_items else np.zeros(0)
-    entering = n == figure.complete if figure.complete is not None else n >= 2
-    items = np.bincount(cell.item, minlength=cell.n_items)
-    enters = items == figure.complete if figure.complete is not None else items >= 2
+    per_item = np.bincount(cell.item, minlength=cell.n_items)
+    enters = per_item == figure.complete if figure.complete is not None else per_item >= 2
     return Estimate(
         statistic=figure.statistic,
         variant=figure.variant,
         level=cell.scale.level,
         value=None,
         reason="not computed",
-        n_items=int(totals @ entering),
+        n_items=int(enters.sum()),
         n_raters=int(np.unique(cell.rater[enters[cell.item]]).size) if cell.item.size else 0,
-        n_ratings=int(totals @ (n * entering)),
+        n_ratings=int(per_item[enters].sum()),
         n_missing=cell.n_missing,
         note=PAPER_NOTE if figure.paper else None,
     )
@@ -306,7 +304,7 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
 
 def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:
     """On a continuous scale only interval alpha is left; it needs no categories."""
-    base = _described_continuous(cell, figure)
+    base = _described(cell, figure)
     if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
         return base.with_(reason=f"the scores take {cell.scale.q} values: figures on categories need a scale")
     x = cell.scale.values[cell.code] - cell.scale.values.mean()
@@ -318,18 +316,3 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     if np.isnan(value):
         return base.with_(reason="no two scores that share an item differ")
     return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how)[0]
-
-
-def _described_continuous(cell: Coded, figure: Figure) -> Estimate:
-    per_item = np.bincount(cell.item, minlength=cell.n_items)
-    return Estimate(
-        statistic=figure.statistic,
-        variant=figure.variant,
-        level=cell.scale.level,
-        value=None,
-        reason="not computed",
-        n_items=int((per_item >= 2).sum()),
-        n_raters=len(cell.raters),
-        n_ratings=int(per_item[per_item >= 2].sum()),
-        n_missing=cell.n_missing,
-    )
