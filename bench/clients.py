@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
+CRITERIA = ("grammar", "readability", "coherence", "fluency", "tone")
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

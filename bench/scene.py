@@ -10,6 +10,8 @@ from uuid import UUID
 import orjson
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -19,8 +21,7 @@ from annotation import allocation, campaigns, intake, panels, rubrics
 from annotation.formats.items import ItemRow
 from annotation.formats.rubric import parse_rubric
 from annotation.models import Annotator, Assignment, Campaign, Duty
-
-CRITERIA = ("grammar", "readability", "coherence", "fluency", "tone")
+from bench.clients import CRITERIA
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,30 @@ class Scene:
         return allocation.allocate(campaign=self.campaign, panel=panel, overlap=overlap, name=name)
 
     def lease(self, duty: Duty, clients: int, each: int) -> list[list[Slot]]:
-        """Put slot n of the first ``each`` items on the desk of client n, all at once."""
-        now = timezone.now()
-        slots = list(Assignment.objects.filter(duty=duty, position__lte=each).order_by("position", "slot"))
-        for slot in slots:
-            slot.state, slot.key = Assignment.State.LEASED, uuid7()
-            slot.annotator = self.people[slot.slot - 1][1]
-            slot.leased_at, slot.leased_until = now, now + timedelta(hours=2)
-        leased = ("state", "key", "annotator", "leased_at", "leased_until")
-        Assignment.objects.bulk_update(slots, leased, batch_size=500)
-        return [
-            [Slot(s.pk, s.key, s.item_id, s.annotator_id) for s in slots if s.slot == client + 1]
-            for client in range(clients)
-        ]
+        """Put slot n of the first ``each`` items on the desk of client n."""
+        slots = self.fill(Assignment.objects.filter(duty=duty, position__lte=each), Assignment.State.LEASED)
+        return [[slot for number, slot in slots if number == client + 1] for client in range(clients)]
+
+    def fill(self, free: QuerySet[Assignment], state: str, first: int = 0) -> list[tuple[int, Slot]]:
+        """Give slot n of every item to person ``first`` + n, all at once; the slots with their numbers."""
+        people = [annotator.pk for _user, annotator, _session in self.people]
+        rows = free.order_by("position", "slot").values_list("slot", "pk", "item")
+        filled = [(number, Slot(pk, uuid7(), item, people[first + number - 1])) for number, pk, item in rows]
+        now = connection.ops.adapt_datetimefield_value(timezone.now())
+        until = connection.ops.adapt_datetimefield_value(timezone.now() + timedelta(hours=2))
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.executemany(_FILL, [(state, _key(slot), slot.annotator, now, until, slot.pk) for _n, slot in filled])
+        return filled
+
+
+_FILL = (
+    "UPDATE annotation_assignment "
+    "SET state = %s, key = %s, annotator_id = %s, leased_at = %s, leased_until = %s WHERE id = %s"
+)
+
+
+def _key(slot: Slot) -> object:
+    return Assignment._meta.get_field("key").get_db_prep_value(slot.key, connection)
 
 
 def make(*, items: int, annotators: int) -> Scene:

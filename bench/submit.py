@@ -73,9 +73,7 @@ def _acknowledge(reply: clients.Reply, slot: Any, acknowledged: list[str]) -> fl
 
 
 def _submission() -> Way:
-    from bench.scene import CRITERIA
-
-    scores = {f"score-{key}": 3 for key in CRITERIA}
+    scores = {f"score-{key}": 3 for key in clients.CRITERIA}
     return lambda client, slot: client.post(f"/desk/at/{slot.key}/submit/", {**scores, "key": slot.key, "seconds": 30})
 
 
