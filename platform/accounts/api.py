@@ -33,7 +33,7 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
 
 
 class RoleSerializer(serializers.Serializer[Membership]):
-    project = serializers.SlugRelatedField(slug_field="slug", read_only=True)
+    project = serializers.SlugField(source="project.slug")
     role = serializers.ChoiceField(Role.choices)
 
 

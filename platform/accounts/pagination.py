@@ -1,10 +1,25 @@
 """Lists go by cursor: stable under inserts, at any depth."""
 
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination as DrfCursorPagination
+from rest_framework.request import Request
 
 
 class CursorPagination(DrfCursorPagination):
+    """`limit` rows to a page, a thousand at most; what is no number is refused rather than guessed."""
+
     ordering = "pk"
     page_size = 100
     page_size_query_param = "limit"
     max_page_size = 1000
+
+    def get_page_size(self, request: Request) -> int | None:
+        """The asked for size, cut to the largest."""
+        asked = request.query_params.get(self.page_size_query_param)
+        if asked is not None and not (asked.isascii() and asked.isdecimal() and int(asked[:18]) > 0):
+            raise ValidationError({self.page_size_query_param: [_("A whole number from 1 on.")]})
+        size: int | None = super().get_page_size(request)
+        return size

@@ -9,6 +9,8 @@ import annotation.urls
 import judging.urls
 from panelbench import health
 
+handler404 = "panelbench.missing.not_found"
+
 APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
 
 urlpatterns = [
