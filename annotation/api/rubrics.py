@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import orjson
+import json
+
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -58,7 +59,7 @@ class Rubrics(generics.ListAPIView[Rubric]):
     def post(self, request: Request, project: str) -> Response:
         """The document is the JSON form of docs/formats.md; posting it again returns the version it made."""
         room = access.require(user=request.user, slug=project)
-        parsed = parse_rubric("document.json", orjson.dumps(request.data))
+        parsed = parse_rubric("document.json", json.dumps(request.data).encode())
         if parsed.document is None:
             raise ValidationError({problem.column or "document": [str(problem)] for problem in parsed.problems})
         version = rubrics.draft(project=room, document=parsed.document, actor=request.user)

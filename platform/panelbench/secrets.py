@@ -72,7 +72,7 @@ class Provider:
 
 
 def providers(environment: Mapping[str, str]) -> dict[str, Provider]:
-    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and OPENAI_API_KEY with OPENAI_BASE_URL."""
+    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and that of OPENAI_API_KEY."""
     declared = [_provider(entry) for entry in _entries(environment.get("PANELBENCH_PROVIDERS", ""))]
     if environment.get("OPENAI_API_KEY") and not any(provider.name == "openai" for provider in declared):
         base_url = environment.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"

@@ -1,4 +1,4 @@
-"""What every page's frame needs: navigation, who is reading, what is not running. Lazy: the desk asks for none of it."""
+"""What every page's frame needs: navigation, who is reading, what is not running. Lazy: the desk asks for nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
@@ -43,9 +43,7 @@ _SILENT = {
 
 
 def shell(request: HttpRequest) -> dict[str, object]:
-    """The frame's context: `shell.project`, `shell.role`, `shell.nav`, `shell.silent`, `shell.notices`, `shell.version`,
-    and `unreviewed_languages` for the language menu.
-    """
+    """The frame's `shell` (project, role, nav, silent, notices, version), and `unreviewed_languages` for its menu."""
     return {
         "shell": SimpleLazyObject(lambda: _shell(request)),
         "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
@@ -89,7 +87,4 @@ def _links(request: HttpRequest, held: Membership | None) -> list[Link]:
 
 
 def _url(name: str, project: Project) -> str:
-    try:
-        return reverse(name, args=[project.slug])
-    except NoReverseMatch:  # TEMPORARY while the rooms are being built
-        return "#"
+    return reverse(name, args=[project.slug])
