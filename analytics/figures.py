@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 SMALL = 30
 """Below this many items a figure is shown in muted ink."""
 MINUS = "−"
+LEFT_TO_RIGHT = "\u200e"
 
 PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement"})
 SIGNED = frozenset({"bias"})
@@ -102,8 +104,9 @@ class Figure:
         if self.statistic in PERCENTAGES:
             return f"{100 * value:.0f}{suffix}"
         text = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}"
-        text = text.lstrip("+-") if float(text) == 0 else text
-        return text.replace("-", MINUS)
+        text = text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
+        # In right-to-left text a sign would otherwise wander behind its number.
+        return LEFT_TO_RIGHT + text if get_language_bidi() and not text[0].isdigit() else text
 
 
 Key = tuple[str, str, str | None, str | None]

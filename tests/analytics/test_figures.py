@@ -6,6 +6,7 @@ import csv
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from analytics import charts, delimited, sentences
 from analytics.charts import Labelled
@@ -40,6 +41,11 @@ class TestSpelling:
     )
     def test_numbers(self, statistic: str, value: float, number: str) -> None:
         assert figure(value, statistic=statistic).number == number
+
+    def test_a_sign_stays_before_its_number_in_right_to_left_text(self) -> None:
+        with translation.override("ar"):
+            assert figure(-0.5).number == "\u200e−0.50"
+            assert figure(0.5).number == "0.50"
 
     def test_a_percentage_spells_its_interval_in_percent(self) -> None:
         assert figure(0.5, 0.25, 0.75, statistic="percent_agreement").interval == "[25, 75]"
