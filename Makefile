@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
 
-.PHONY: help demo up test check format lock bench clean
+.PHONY: help demo up test check format locale lock bench clean
 
 help:
 	@echo "make demo    install, load the demo project, start it and print its address"
@@ -13,6 +13,7 @@ help:
 	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
 	@echo "make check   style, types, layers, templates, migrations"
 	@echo "make format  put the code into its style"
+	@echo "make locale  bring the interface's translations up to date and compile them"
 	@echo "make lock    pin every package anew"
 	@echo "make bench   one measurement of bench/, by NAME"
 	@echo "make clean   remove the environment and the caches (the data in .panelbench stays)"
@@ -42,6 +43,9 @@ check: $(VENV)/dev.stamp
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+locale: $(VENV)/base.stamp
+	@DEBUG=on $(BIN)/python manage.py catalogues
 
 lock: $(VENV)/dev.stamp
 	$(LOCK) -c requirements/constraints.txt pyproject.toml --group build -o requirements/base.txt
