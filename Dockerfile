@@ -11,6 +11,7 @@ COPY judging judging
 COPY analytics analytics
 COPY templates templates
 COPY static static
+COPY locale locale
 RUN uv pip install --python /opt/panelbench/bin/python --no-deps --no-build-isolation . \
  && STATIC_ROOT=/opt/static PANELBENCH_DATA_DIR=/tmp/build DEBUG=on \
     /opt/panelbench/bin/panelbench collectstatic --noinput
