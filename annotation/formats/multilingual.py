@@ -100,10 +100,13 @@ class MultilingualReader:
         return {self.source: self._all(node, read)}
 
     def by_language(self, node: Node, read: Callable[[Node], T]) -> dict[str, T]:
-        """An object whose keys are language tags, each language once."""
+        """An object whose keys are language tags, each language once; a language may still be empty."""
         found: dict[str, T] = {}
-        for tag, child in self.members(node).items():
+        for tag, child in node.members():
+            # Also where nothing is set: after an unquoted comma in {en: one, two} the rest of the text is such a key.
             language = self._canonical(tag, child)
+            if child.value is None:
+                continue
             if language in found:
                 self.fail(child, "each language once", "duplicate_language", f"{language} twice")
             found[language] = read(child)

@@ -235,3 +235,9 @@ def test_any_words_survive(name: str, anchor: str, lines: list[str], value: floa
         ),
     )
     assert parse_rubric("r.yaml", document.as_yaml().encode()).document == document
+
+
+def test_a_text_cut_by_an_unquoted_comma_is_refused() -> None:
+    criterion = "{key: c, name: {en: Clear, but short}, scale: {level: ordinal, points: [0, 1]}}"
+    text = f"{{key: r, name: R, source_language: en, criteria: [{criterion}]}}"
+    assert [problem.code for problem in parse_rubric("r.yaml", text.encode()).problems] == ["language"]
