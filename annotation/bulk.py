@@ -42,7 +42,9 @@ def _executemany(statement: str, rows: Iterable[Sequence[Any]]) -> None:
         cursor.connection.executemany(statement, (_plain(row) for row in rows))
 
 
-def _plain(row: Sequence[Any]) -> tuple[Any, ...]:
+def _plain(row: Sequence[Any]) -> Sequence[Any]:
+    if _SQLITE.keys().isdisjoint(map(type, row)):
+        return row
     return tuple(_SQLITE[type(value)](value) if type(value) in _SQLITE else value for value in row)
 
 

@@ -147,7 +147,7 @@ def _item(dataset_pk: int, ordinal: int, row: ItemRow) -> tuple[Any, ...]:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+    return orjson.dumps(value).decode() if value else "[]" if isinstance(value, list) else "{}"
 
 
 def _make_ready(dataset: Dataset, actor: User | None) -> None:
