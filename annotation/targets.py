@@ -46,10 +46,11 @@ def resolve(*, project: Project, said: Mapping[str, Any]) -> Target | None:
 def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
     """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
     existing = list(_campaigns(project))
-    named = [each for each in existing if each.name == campaign] if campaign else existing
-    if not campaign and len(named) == 1 and not (dataset or rubric) or campaign and named:
-        return _of(named[0])
-    if dataset or rubric or not existing:
+    says_what = bool(dataset or rubric)
+    fitting = [each for each in existing if each.name == campaign or not (campaign or says_what)]
+    if len(fitting) == 1:
+        return _of(fitting[0])
+    if says_what or not existing:
         return only(project=project, dataset=dataset, rubric=rubric, name=campaign)
     raise _unsaid(existing, _("campaign"), campaign)
 
