@@ -1,4 +1,4 @@
-"""The published Estonian study, in by command and out as its known figures (docs/estonian-study.md walks through it)."""
+"""The published Estonian study, in by command and out as its known figures (docs/estonian-study.md walks it)."""
 
 from __future__ import annotations
 

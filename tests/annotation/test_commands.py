@@ -55,8 +55,9 @@ def test_a_dataset_a_rubric_and_ratings_come_in_one_after_the_other(cast: Cast, 
     assert "dataset: dialogues v1" in run("import_dataset", folder / "dialogues.csv").lines
     rubric = folder / "rubric.yaml"
     rubric.write_text(
-        "{key: short, name: Short, source_language: en, criteria: [{key: fluency, name: Fluency, scale: {level: ordinal,"
-        " points: [0, 1, 2, 3]}}, {key: coherence, name: Coherence, scale: {level: ordinal, points: [0, 1]}}]}"
+        "{key: short, name: Short, source_language: en, criteria: [{key: fluency, name: Fluency, "
+        "scale: {level: ordinal, points: [0, 1, 2, 3]}}, "
+        "{key: coherence, name: Coherence, scale: {level: ordinal, points: [0, 1]}}]}"
     )
     assert "rubric: short v1 (draft)" in run("import_rubric", rubric).lines
     assert "rubric: short v1 (published)" in run("import_rubric", rubric, "--publish").lines

@@ -23,7 +23,8 @@ DIALOGUES = "\ufeffid,language,question,answer,model,note\r\n" + "".join(
 RATINGS = "item,rater,criterion,score\nd1,A1,Fluency,3\nd1,A1,coherence,1\nd2,A1,FLUENCY,\n"
 RUBRIC = (
     "{key: short, name: Short, source_language: en, criteria: "
-    "[{key: fluency, name: {en: Fluency, ar: سلاسة}, scale: {level: ordinal, points: [0, 1, 2, 3]}, anchors: {0: Poor}}]}"
+    "[{key: fluency, name: {en: Fluency, ar: سلاسة}, scale: {level: ordinal, points: [0, 1, 2, 3]}, "
+    "anchors: {0: Poor}}]}"
 )
 
 

@@ -1,0 +1,189 @@
+"""Verdicts that judges gave elsewhere: every row stored or accounted for, and all of it or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accounts.refusals import Refused
+from annotation import reception
+from annotation.formats.verdicts import VerdictRow
+from annotation.intake import FileRefused
+from annotation.models import Dataset, Intake, RubricVersion
+from judging import intake_verdicts, judges
+from judging.models import Attempt, Judge, JudgeRun, Verdict
+from judging.verdict_fitting import VerdictsReport
+from tests import make
+from tests.cast import Cast
+
+CRITERIA = (
+    make.criterion("fluency"),
+    make.criterion("coherence", (0, 1), not_applicable=True),
+    {
+        "key": "topic",
+        "name": {"en": "Topic"},
+        "scale": {
+            "level": "nominal",
+            "points": [{"value": 1, "label": {"en": "parcel"}}, {"value": 3, "label": {"en": "bill"}}],
+        },
+    },
+)
+
+
+@pytest.fixture
+def rated(cast: Cast) -> tuple[Dataset, RubricVersion]:
+    return make.dataset(cast.kassa), make.rubric(cast.kassa, *CRITERIA)
+
+
+def row(item: str, score: float | None, criterion: str = "fluency", **parts: Any) -> VerdictRow:
+    given = {
+        "item": item,
+        "judge": "judge-x",
+        "criterion": criterion,
+        "score": score,
+        "applicable": True,
+        "missing": score is None,
+        "rationale": "",
+        "repeat": 0,
+        "reply": "",
+        "generator": None,
+        "file": "verdicts.jsonl",
+        "line": 1,
+    }
+    return VerdictRow(**{**given, **parts})
+
+
+def stored(cast: Cast, rated: tuple[Dataset, RubricVersion], *rows: VerdictRow) -> VerdictsReport:
+    intake = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.VERDICTS)
+    dataset, version = rated
+    return intake_verdicts.store_verdicts(
+        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake
+    )
+
+
+def test_each_number_is_held_against_its_scale(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
+    report = stored(
+        cast,
+        rated,
+        row("d1", 3),
+        row("d2", 2.5),
+        row("d3", 4),
+        row("d4", -0.1),
+        row("d1", None, "coherence", applicable=False, missing=False),
+        row("d2", None, "coherence"),
+        row("d1", 2, "topic"),
+        row("d1", None, "topic", applicable=False, missing=False, judge="judge-y"),
+    )
+    found = Verdict.objects.values_list(
+        "item__external_id", "criterion__key", "status", "score", "applicable", "fractional"
+    )
+    assert set(found) == {
+        ("d1", "fluency", "ok", 3, True, False),
+        ("d2", "fluency", "ok", 2.5, True, True),
+        ("d3", "fluency", "out_of_range", 4, True, False),
+        ("d4", "fluency", "out_of_range", -0.1, True, False),
+        ("d1", "coherence", "ok", None, False, False),
+        ("d1", "topic", "out_of_range", 2, True, False),
+        ("d1", "topic", "unparsed", None, True, False),
+    }
+    counts = (report.given, report.stored, report.missing, report.out_of_range, report.fractional, report.unparsed)
+    assert counts == (8, 7, 1, 3, 1, 1)
+    assert {judge.name: judge.provider for judge in Judge.objects.all()} == {"judge-x": "", "judge-y": ""}
+
+
+def test_repeats_count_from_one_here(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
+    stored(cast, rated, row("d1", 1), row("d1", 2, repeat=1), row("d1", 3, repeat=2))
+    assert list(Verdict.objects.order_by("repeat").values_list("repeat", "score")) == [(1, 1), (2, 2), (3, 3)]
+    assert JudgeRun.objects.get().repeats == 3
+
+
+def test_raw_replies_are_kept_once_however_many_criteria_they_answer(
+    cast: Cast, rated: tuple[Dataset, RubricVersion]
+) -> None:
+    stored(
+        cast,
+        rated,
+        row("d1", 1, reply="both"),
+        row("d1", 1, "coherence", reply="both"),
+        row("d2", 2, reply="one"),
+        row("d2", 0, "coherence", reply="other"),
+        row("d3", 3),
+    )
+    assert sorted(each["imported"] for each in Attempt.objects.values_list("reply", flat=True)) == [
+        "both",
+        "one",
+        "other",
+    ]
+    said = {
+        (verdict.item.external_id, verdict.criterion.key): verdict.attempt and verdict.attempt.reply["imported"]
+        for verdict in Verdict.objects.select_related("item", "criterion", "attempt")
+    }
+    assert said == {
+        ("d1", "fluency"): "both",
+        ("d1", "coherence"): "both",
+        ("d2", "fluency"): "one",
+        ("d2", "coherence"): "other",
+        ("d3", "fluency"): None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (row("d9", 1), "unknown_item"),
+        (row("d1", 1, "tone"), "unknown_criterion"),
+        (row("d1", 1, generator="somebody else"), "other_generator"),
+        (row("d1", 1, judge="j" * 121), "too_long"),
+        (row("d1", 1, repeat=1000), "repeat"),
+    ],
+)
+def test_a_row_that_does_not_fit_keeps_all_others_out(
+    cast: Cast, rated: tuple[Dataset, RubricVersion], bad: VerdictRow, code: str
+) -> None:
+    with pytest.raises(FileRefused) as refused:
+        stored(cast, rated, row("d2", 1), bad)
+    assert dict(refused.value.problems.codes) == {code: 1}
+    assert (Verdict.objects.count(), JudgeRun.objects.count()) == (0, 0)
+
+
+def test_what_was_imported_before_collapses_contradicts_or_waits(
+    cast: Cast, rated: tuple[Dataset, RubricVersion]
+) -> None:
+    stored(cast, rated, row("d1", 1), row("d2", 2))
+    again = stored(cast, rated, row("d1", 1), row("d2", 2))
+    assert (again.collapsed, again.stored, JudgeRun.objects.count()) == (2, 0, 1)
+    with pytest.raises(FileRefused) as refused:
+        stored(cast, rated, row("d1", 3))
+    assert dict(refused.value.problems.codes) == {"conflict": 1}
+    with pytest.raises(Refused, match="store all its files together"):
+        stored(cast, rated, row("d1", 1), row("d3", 3))
+    assert Verdict.objects.count() == 2
+
+
+def test_a_judge_that_is_run_here_is_not_taken_for_an_imported_one(
+    cast: Cast, rated: tuple[Dataset, RubricVersion], settings: Any
+) -> None:
+    Judge.objects.create(project=cast.kassa, name="judge-x", provider="simulated", model="m", digest="d")
+    with pytest.raises(Refused, match="Give the imported one another name"):
+        stored(cast, rated, row("d1", 1))
+
+
+def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
+    dataset, version = rated
+    intake = reception.open_intake(
+        project=cast.kassa,
+        kind=Intake.Kind.VERDICTS,
+        files=[
+            ("v.csv", b"item,judge,criterion,score,reply\nd1,x,Fluency,3,three\nd1,x,Fluency,3,three\nd2,x,fluency,,\n")
+        ],
+        target={"dataset": dataset.pk, "rubric_version": version.pk},
+    )
+    intake_verdicts.carry_out(intake=intake)
+    report = intake.report
+    assert [report[name] for name in ("read", "stored", "collapsed", "missing")] == [3, 1, 1, 1]
+    intake_verdicts.undo(intake=intake)
+    for model in (Verdict, Attempt, JudgeRun, Judge):
+        assert model.objects.count() == 0  # type: ignore[attr-defined]
+    assert (intake.state, intake.files.count()) == ("uploaded", 1)
+    assert judges.imported(project=cast.kassa, name="x").runs.count() == 0
