@@ -34,6 +34,9 @@ MOST_RESAMPLED_RATERS = 30
 MOST_LISTED_RATERS = 20
 """Larger panels list only the pairs that share an item."""
 
+FEW_COMMON_ITEMS = 50
+"""Below so many common items an interval of kappa on a rare flag covers too little (bench/stats_RESULTS.md)."""
+
 COHEN_VARIANTS: dict[str, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
 ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is unknown"
 
@@ -114,15 +117,26 @@ def _cohen_rows(
     several = _several(patterns, listed, w)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
     resamples = _resamples(several, patterns.units, rng, how) if 0 < len(listed) <= MOST_RESAMPLED_PAIRS else None
+    common = []
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
         found = _pair_estimate(cell, patterns, variant, w, pair, float(value))
         if found.is_defined:
+            common.append(found.n_items)
             interval = (
                 resamples.interval(float(value), [index], how) if resamples else _closed(patterns, found, pair, w, how)
             )
-            found = found.with_(**interval.as_changes())
+            found = _marked(found.with_(**interval.as_changes()), found.n_items)
         yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
-    yield _mean_estimate(cell, patterns, variant, values, several, resamples, how), None
+    mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
+    yield _marked(mean, min(common, default=0)), None
+
+
+def _marked(estimate: Estimate, common: int) -> Estimate:
+    """An interval on few common items says that it is approximate."""
+    method = estimate.method
+    if method is None or common >= FEW_COMMON_ITEMS or method.endswith("(approximate)"):
+        return estimate
+    return estimate.with_(method=f"{method} (approximate)")
 
 
 def _resamples(several: Statistic, units: Units, rng: np.random.Generator, how: Resampling) -> _Resamples | None:
