@@ -36,13 +36,13 @@ class DatasetSerializer(serializers.Serializer[Dataset]):
     created_at = serializers.DateTimeField(read_only=True)
 
 
-class TurnSerializer(serializers.Serializer[Any]):
+class DatasetTurnSerializer(serializers.Serializer[Any]):
     speaker = serializers.CharField()
     name = serializers.CharField(required=False)
     text = serializers.CharField()
 
 
-class ItemSerializer(serializers.Serializer[Item]):
+class DatasetItemSerializer(serializers.Serializer[Item]):
     id = serializers.IntegerField(source="pk", read_only=True)
     external_id = serializers.CharField(read_only=True)
     ordinal = serializers.IntegerField(read_only=True)
@@ -56,7 +56,7 @@ class ItemSerializer(serializers.Serializer[Item]):
     content_warning = serializers.CharField(read_only=True)
     digest = serializers.CharField(read_only=True)
 
-    @extend_schema_field(TurnSerializer(many=True))
+    @extend_schema_field(DatasetTurnSerializer(many=True))
     def get_turns(self, item: Item) -> list[dict[str, str]]:
         return list(item.turns)
 
@@ -90,7 +90,7 @@ class DatasetDetail(generics.RetrieveAPIView[Dataset]):
 class Items(generics.ListAPIView[Item]):
     """The items of a dataset in their order, byte for byte as they came."""
 
-    serializer_class = ItemSerializer
+    serializer_class = DatasetItemSerializer
     queryset = Item.objects.none()
     pagination_class = ByOrdinal
 

@@ -241,7 +241,9 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "CampaignState": "annotation.models.campaign.Campaign.State",
+        "IntakeKind": "annotation.models.corpus.Intake.Kind",
         "IntakeState": "annotation.models.corpus.Intake.State",
+        "RubricState": "annotation.models.rubric.RubricVersion.State",
         "JudgeRunState": "judging.models.JudgeRun.State",
         "CallState": "judging.models.Call.State",
     },

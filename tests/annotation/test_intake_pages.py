@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import campaigns, tasks
+from annotation import campaigns, reception, tasks
 from annotation.models import Annotation, Dataset, Intake, Item, RubricVersion
 from judging.models import JudgeRun, Verdict
 from tests import make
@@ -133,22 +135,28 @@ def test_a_dataset_in_use_is_not_taken_back(cast: Cast) -> None:
     assert (Dataset.objects.count(), Item.objects.count()) == (0, 0)
 
 
-def test_a_large_file_is_stored_in_the_background(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+def test_a_large_file_is_stored_by_a_worker(
+    worker: subprocess.Popen[bytes], cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "AT_ONCE", 10)
-    queued: list[tuple[int, int]] = []
-    monkeypatch.setattr(tasks.store_intake, "delay", lambda *keys: queued.append(keys))
     boris = cast.client("boris")
     intake = uploaded(boris, file("dialogues.csv", DIALOGUES))
-    with django_capture_on_commit_callbacks(execute=True):
-        boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    deadline = time.monotonic() + 30
+    while "HX-Refresh" not in boris.get(f"/p/kassa/imports/{intake.pk}/progress/"):
+        assert time.monotonic() < deadline, "the worker did not store the import"
+        time.sleep(0.1)
+    tasks.store_intake(intake.pk)  # a message delivered again finds nothing to do
+    assert (Dataset.objects.count(), Item.objects.count()) == (1, 3)
+    assert "dialogues v1" in page(boris, f"/p/kassa/imports/{intake.pk}/")
+
+
+def test_an_import_under_way_shows_how_far_it_is(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris, file("dialogues.csv", DIALOGUES))
+    reception.start(intake=intake)
     assert "Being stored" in page(boris, f"/p/kassa/imports/{intake.pk}/")
     assert "HX-Refresh" not in boris.get(f"/p/kassa/imports/{intake.pk}/progress/")
-    for _delivery in range(2):  # a redelivered task finds nothing to do
-        tasks.store_intake(*queued[0])
-    assert boris.get(f"/p/kassa/imports/{intake.pk}/progress/")["HX-Refresh"] == "true"
-    assert (Dataset.objects.count(), Item.objects.count()) == (1, 3)
 
 
 def test_an_upload_beyond_the_limit_says_so(cast: Cast, settings: Any) -> None:
