@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from judging import digests
+from judging import digests, replies
 from judging.client import Endpoint
 from judging.models import Judge
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
@@ -78,7 +78,7 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
     for factor, level in factors.items():
         if factor not in known:
             raise Refused(_("A prompt variant has no “%(factor)s”.") % {"factor": factor}, fields={"variant": factor})
-        if level not in FACTORS[factor]:
+        if not any(level is each or (level == each and isinstance(level, str)) for each in FACTORS[factor]):
             there_is = ", ".join(map(str, FACTORS[factor]))
             sentence = _("“%(level)s” is no %(factor)s; there are: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
@@ -119,7 +119,20 @@ def _undeclared(provider: str) -> str:
 
 
 def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, if they can be sent and stored: JSON, and none that the runner sets itself."""
+    sentence = ""
     if reserved := sorted(RESERVED & parameters.keys()):
         sentence = _("Not a parameter of a judge: %s") % ", ".join(reserved)
-        raise Refused(sentence, code="reserved_parameter", fields={"parameters": sentence})
+    elif not _is_json(parameters):
+        sentence = _("The parameters hold a number or a character that JSON has no room for.")
+    if sentence:
+        raise Refused(sentence, code="parameters", fields={"parameters": sentence})
     return dict(parameters)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        written = digests.canonical(value)
+    except (ValueError, RecursionError):
+        return False
+    return replies.storable(written.decode("utf-8", "surrogatepass")).encode() == written and b"\\u0000" not in written

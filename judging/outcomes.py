@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -87,6 +88,17 @@ def unstorable(outcome: Outcome, fault: Exception) -> Outcome:
     attempt = Attempt(call=outcome.call, outcome=outcome.attempt.outcome, reason=reason)
     readings = [Reading(criterion=each.criterion, status="error") for each in outcome.readings]
     return replace(outcome, attempt=attempt, readings=readings)
+
+
+def said(reply: Mapping[str, Any]) -> str:
+    """A stored reply for people to read: what was said, else the refusal or reasoning, else how it ended."""
+    try:
+        choice = reply["choices"][0]
+        texts = [choice["message"].get(part) for part in ("content", "refusal", "reasoning_content", "reasoning")]
+        ended = f"({choice.get('finish_reason')})"
+    except (LookupError, TypeError, AttributeError):
+        return json.dumps(reply, ensure_ascii=False, indent=2) if reply else ""
+    return next((text for text in texts if isinstance(text, str) and text.strip()), ended)
 
 
 def _counted(tokens: int | None) -> int | None:

@@ -12,8 +12,9 @@ from itertools import product
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Count, Max, QuerySet, Sum
+from django.db.models import Avg, Count, Max, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts import audit
 from accounts.models import User
@@ -41,8 +42,7 @@ def start(
     actor: User | None = None,
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards."""
-    _refuse_unfit(judge, dataset, rubric_version, repeats)
-    _refuse_budget(judge, budget)
+    refuse_unfit(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     with transaction.atomic():
         run = JudgeRun.objects.create(
             project=judge.project,
@@ -58,7 +58,10 @@ def start(
     return run
 
 
-def _refuse_unfit(judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int) -> None:
+def refuse_unfit(
+    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1, budget: Decimal | None = None
+) -> None:
+    """Refuse a run that can't be started, saying why."""
     judges.endpoint(judge)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
         raise Refused(_("A run needs a ready dataset and a published rubric version."), code="not_ready")
@@ -67,6 +70,7 @@ def _refuse_unfit(judge: Judge, dataset: Dataset, rubric_version: RubricVersion,
     if not 1 <= repeats <= MAX_REPEATS:
         sentence = _("Repeats go from 1 to %d.") % MAX_REPEATS
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
+    _refuse_budget(judge, budget)
     _check_prompt(judge, rubric_version)
 
 
@@ -146,7 +150,7 @@ def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """How far a run is, from its rows."""
+    """How far a run is, from its rows; tokens, cost and seconds per reply over every attempt."""
 
     planned: int
     waiting: int
@@ -161,15 +165,24 @@ class RunProgress:
     latency: float | None = None
 
     @property
+    def done(self) -> int:
+        """Calls that are asked no more."""
+        return self.settled + self.failed
+
+    @property
+    def tokens(self) -> int:
+        """Tokens sent and received."""
+        return self.tokens_in + self.tokens_out
+
+    @property
     def finished(self) -> bool:
         """Whether nothing is left to ask."""
-        return self.planned == self.settled + self.failed
+        return self.planned == self.done
 
     @property
     def percent(self) -> int:
         """Whole percent done, 100 only when finished."""
-        done = self.settled + self.failed
-        return 100 if self.finished else 100 * done // max(self.planned, 1)
+        return 100 if self.finished else 100 * self.done // self.planned
 
 
 def progress(run: JudgeRun) -> RunProgress:
@@ -195,6 +208,25 @@ def progress(run: JudgeRun) -> RunProgress:
         cost=sums["cost"],
         latency=sums["latency"],
     )
+
+
+class Phase(TextChoices):
+    """What a page calls the state of a run: a run with nothing left to ask is finished, whatever else it is."""
+
+    RUNNING = "running", gettext_lazy("Running")
+    PAUSED = "paused", gettext_lazy("Paused")
+    FINISHED = "finished", gettext_lazy("Finished")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
+    IMPORTED = "imported", gettext_lazy("Imported")
+
+
+def phase(run: JudgeRun, *, finished: bool) -> Phase:
+    """The phase of a run whose calls are, or are not, all settled or failed."""
+    if run.intake_id:
+        return Phase.IMPORTED
+    if finished and run.state != JudgeRun.State.CANCELLED:
+        return Phase.FINISHED
+    return Phase(run.state)
 
 
 def affordable(run: JudgeRun) -> int | None:

@@ -1,8 +1,13 @@
 """What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
 
+import logging
+
 from celery import shared_task
+from kombu.exceptions import OperationalError
 
 from judging import leases, working
+
+logger = logging.getLogger(__name__)
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
@@ -22,6 +27,12 @@ def sweep() -> None:
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:
-    """Set as many workers on a run as share one; too many only find nothing to lease."""
-    for _worker in range(leases.MOST_HOLDERS):
-        work.apply_async_on_commit((run_pk,), expires=expires)
+    """Set as many workers on a run as share one; too many only find nothing to lease.
+
+    A queue that is away loses nothing: the sweep finds the run once it is back.
+    """
+    try:
+        for _worker in range(leases.MOST_HOLDERS):
+            work.apply_async_on_commit((run_pk,), expires=expires)
+    except OperationalError as error:
+        logger.warning("The queue is away; judge run %s waits for the sweep: %s", run_pk, error)

@@ -2,10 +2,22 @@
 
 from django.urls import path
 
+from judging.api import judges as judge_routes
+from judging.api import runs as run_routes
 from judging.api import verdict_imports as verdict_import_routes
-from judging.views import verdict_imports
+from judging.views import calls, judges, runs, verdict_imports
 
 pages = [
+    path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
+    path("p/<slug:project>/judges/new/", judges.new_judge, name="judge_new"),
+    path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
+    path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
+    path("p/<slug:project>/runs/", runs.runs_page, name="runs"),
+    path("p/<slug:project>/runs/<int:run>/", runs.run_page, name="run"),
+    path("p/<slug:project>/runs/<int:run>/live/", runs.run_live, name="run_live"),
+    path("p/<slug:project>/runs/<int:run>/state/", runs.move_run, name="run_move"),
+    path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
+    path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", calls.call_page, name="call"),
     path("p/<slug:project>/verdict-imports/<int:intake>/", verdict_imports.verdict_import, name="verdict_import"),
     path(
         "p/<slug:project>/verdict-imports/<int:intake>/store/",
@@ -20,6 +32,32 @@ pages = [
 ]
 
 api = [
+    path("projects/<slug:project>/judges/", judge_routes.Judges.as_view(), name="api_judges"),
+    path("projects/<slug:project>/judges/<int:judge>/", judge_routes.JudgeDetail.as_view(), name="api_judge"),
+    path(
+        "projects/<slug:project>/judges/<int:judge>/preview/",
+        judge_routes.JudgePreview.as_view(),
+        name="api_judge_preview",
+    ),
+    path("projects/<slug:project>/runs/", run_routes.Runs.as_view(), name="api_runs"),
+    path("projects/<slug:project>/runs/forecast/", run_routes.RunForecast.as_view(), name="api_run_forecast"),
+    path("projects/<slug:project>/runs/<int:run>/", run_routes.RunDetail.as_view(), name="api_run"),
+    path("projects/<slug:project>/runs/<int:run>/pause/", run_routes.Pause.as_view(), name="api_run_pause"),
+    path("projects/<slug:project>/runs/<int:run>/resume/", run_routes.Resume.as_view(), name="api_run_resume"),
+    path("projects/<slug:project>/runs/<int:run>/cancel/", run_routes.Cancel.as_view(), name="api_run_cancel"),
+    path(
+        "projects/<slug:project>/runs/<int:run>/rerun-failed/",
+        run_routes.RerunFailed.as_view(),
+        name="api_run_rerun_failed",
+    ),
+    path("projects/<slug:project>/runs/<int:run>/budget/", run_routes.Budget.as_view(), name="api_run_budget"),
+    path("projects/<slug:project>/runs/<int:run>/calls/", run_routes.Calls.as_view(), name="api_calls"),
+    path(
+        "projects/<slug:project>/runs/<int:run>/calls/<int:call>/",
+        run_routes.CallDetail.as_view(),
+        name="api_call",
+    ),
+    path("projects/<slug:project>/verdicts/", run_routes.Verdicts.as_view(), name="api_verdicts"),
     path(
         "projects/<slug:project>/verdict-imports/<int:intake>/preview/",
         verdict_import_routes.VerdictPreview.as_view(),

@@ -1,0 +1,109 @@
+"""Judges and what they would be sent; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Project, User
+from annotation.api.campaigns import LARGEST_ID
+from annotation.models import Item, RubricVersion
+from judging import judges, previews
+from judging.models import Judge
+
+
+class VariantSerializer(serializers.Serializer[Any]):
+    """The factors of a prompt; docs/judges.md says what each changes."""
+
+    grouping = serializers.ChoiceField(choices=judges.FACTORS["grouping"], required=False)
+    anchor_detail = serializers.ChoiceField(choices=judges.FACTORS["anchor_detail"], required=False)
+    explanation = serializers.BooleanField(required=False)
+    instruction_language = serializers.ChoiceField(choices=judges.FACTORS["instruction_language"], required=False)
+
+
+class DeclaredJudgeSerializer(serializers.Serializer[Judge]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120)
+    provider = serializers.CharField(max_length=80)
+    model = serializers.CharField(max_length=160)
+    parameters = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
+    variant = VariantSerializer(required=False)
+    simulated = serializers.BooleanField(read_only=True)
+    digest = serializers.CharField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class MessageSerializer(serializers.Serializer[Any]):
+    role = serializers.CharField()
+    content = serializers.CharField()
+
+
+class PromptSerializer(serializers.Serializer[previews.Prompt]):
+    criteria = serializers.ListField(child=serializers.CharField())
+    messages = MessageSerializer(many=True)
+    schema = serializers.DictField(child=serializers.JSONField())
+    tokens = serializers.IntegerField()
+
+
+class ChosenItemSerializer(serializers.Serializer[Any]):
+    item = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+    rubric_version = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+
+
+def found_in(user: User, slug: str) -> tuple[Project, QuerySet[Judge]]:
+    """The project, and the judges in it."""
+    room = access.require(user=user, slug=slug)
+    return room, Judge.objects.visible_to(user).filter(project=room)
+
+
+class Judges(generics.ListCreateAPIView[Judge]):
+    """The project's judges; posting declares one. The same configuration again is the judge there is."""
+
+    serializer_class = DeclaredJudgeSerializer
+    queryset = Judge.objects.none()
+
+    def get_queryset(self) -> QuerySet[Judge]:
+        return found_in(self.request.user, self.kwargs["project"])[1]
+
+    def perform_create(self, serializer: Any) -> None:
+        room, _found = found_in(self.request.user, self.kwargs["project"])
+        serializer.instance = judges.declare(project=room, actor=self.request.user, **serializer.validated_data)
+
+
+class JudgeDetail(APIView):
+    @extend_schema(responses=DeclaredJudgeSerializer)
+    def get(self, request: Request, project: str, judge: int) -> Response:
+        """One judge."""
+        return Response(DeclaredJudgeSerializer(get_object_or_404(found_in(request.user, project)[1], pk=judge)).data)
+
+
+class JudgePreview(APIView):
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("item", int, required=True),
+            OpenApiParameter("rubric_version", int, required=True),
+        ],
+        responses=PromptSerializer(many=True),
+    )
+    def get(self, request: Request, project: str, judge: int) -> Response:
+        """The exact messages this judge would send about one item, by one published rubric version."""
+        room, found = found_in(request.user, project)
+        asked = get_object_or_404(found, pk=judge)
+        chosen = ChosenItemSerializer(data=request.query_params)
+        chosen.is_valid(raise_exception=True)
+        items = Item.objects.visible_to(request.user).filter(dataset__project=room).select_related("dataset")
+        versions = RubricVersion.objects.visible_to(request.user).published().filter(rubric__project=room)
+        prompts = previews.prompts(
+            judge=asked,
+            item=get_object_or_404(items, pk=chosen.validated_data["item"]),
+            rubric_version=get_object_or_404(versions, pk=chosen.validated_data["rubric_version"]),
+        )
+        return Response(PromptSerializer(prompts, many=True).data)

@@ -1,0 +1,286 @@
+"""Judge runs, their calls and verdicts; for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.api.campaigns import LARGEST_ID
+from annotation.models import Dataset, RubricVersion
+from judging import previews, runs, tasks
+from judging.api.judges import found_in as judges_in
+from judging.models import Attempt, Call, JudgeRun, Verdict
+
+
+class RunSerializer(serializers.Serializer[JudgeRun]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    judge = serializers.IntegerField(source="judge_id", min_value=1, max_value=LARGEST_ID)
+    dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
+    rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
+    repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
+    budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+    state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
+    reason = serializers.CharField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
+    finished = serializers.BooleanField()
+    planned = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    in_flight = serializers.IntegerField()
+    settled = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    verdicts = serializers.DictField(child=serializers.IntegerField())
+    attempts = serializers.IntegerField()
+    tokens_in = serializers.IntegerField()
+    tokens_out = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
+    latency = serializers.FloatField(allow_null=True)
+
+
+class RunDetailSerializer(RunSerializer):
+    progress = serializers.SerializerMethodField()
+
+    @extend_schema(responses=ProgressSerializer)
+    def get_progress(self, run: JudgeRun) -> Any:
+        return ProgressSerializer(runs.progress(run)).data
+
+
+class ForecastSerializer(serializers.Serializer[previews.Forecast]):
+    calls = serializers.IntegerField()
+    verdicts = serializers.IntegerField()
+    tokens_in = serializers.IntegerField()
+    tokens_out = serializers.IntegerField()
+    cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
+
+
+class BudgetSerializer(serializers.Serializer[JudgeRun]):
+    budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True)
+
+
+class CallSerializer(serializers.Serializer[Call]):
+    id = serializers.IntegerField(source="pk")
+    item = serializers.CharField(source="item.external_id")
+    language = serializers.CharField(source="item.language")
+    criterion = serializers.CharField(source="criterion.key", default=None)
+    repeat = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=Call.State.choices)
+    tries = serializers.IntegerField()
+
+
+class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    class Meta:
+        model = Attempt
+        fields = (
+            *("number", "outcome", "request", "reply", "reason", "served_model"),
+            *("tokens_in", "tokens_out", "cost", "latency", "at"),
+        )
+
+
+class VerdictSerializer(serializers.Serializer[Verdict]):
+    id = serializers.IntegerField(source="pk")
+    run = serializers.IntegerField(source="run_id")
+    judge = serializers.CharField(source="run.judge.name")
+    item = serializers.CharField(source="item.external_id")
+    language = serializers.CharField(source="item.language")
+    criterion = serializers.CharField(source="criterion.key")
+    repeat = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=Verdict.Status.choices)
+    score = serializers.FloatField(allow_null=True)
+    applicable = serializers.BooleanField()
+    fractional = serializers.BooleanField()
+    coerced = serializers.CharField()
+    rationale = serializers.CharField()
+
+
+class CallDetailSerializer(CallSerializer):
+    attempts = AttemptSerializer(many=True)
+
+
+class RunFilters(filters.FilterSet):
+    judge = filters.NumberFilter(min_value=1, max_value=LARGEST_ID)
+    dataset = filters.NumberFilter(min_value=1, max_value=LARGEST_ID)
+    state = filters.ChoiceFilter(choices=JudgeRun.State.choices)
+
+
+class CallFilters(filters.FilterSet):
+    state = filters.ChoiceFilter(choices=Call.State.choices)
+    language = filters.CharFilter(field_name="item__language")
+    item = filters.CharFilter(field_name="item__external_id")
+
+
+class VerdictFilters(filters.FilterSet):
+    run = filters.NumberFilter(min_value=1, max_value=LARGEST_ID)
+    judge = filters.NumberFilter(field_name="run__judge", min_value=1, max_value=LARGEST_ID)
+    status = filters.ChoiceFilter(choices=Verdict.Status.choices)
+    criterion = filters.CharFilter(field_name="criterion__key")
+    language = filters.CharFilter(field_name="item__language")
+    item = filters.CharFilter(field_name="item__external_id")
+
+
+def found_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
+    """The project, and the runs in it."""
+    room = access.require(user=user, slug=slug)
+    found = JudgeRun.objects.visible_to(user).filter(project=room)
+    return room, found.select_related("project", "judge")
+
+
+def _run(user: User, slug: str, pk: int) -> JudgeRun:
+    return get_object_or_404(found_in(user, slug)[1], pk=pk)
+
+
+def _chosen(request: Request, slug: str) -> dict[str, Any]:
+    """What a request asks to be run, every row of it in the project."""
+    asked = RunSerializer(data=request.data)
+    asked.is_valid(raise_exception=True)
+    given, user = asked.validated_data, request.user
+    room, judges = judges_in(user, slug)
+    versions = RubricVersion.objects.visible_to(user).filter(rubric__project=room)
+    return {
+        "judge": get_object_or_404(judges, pk=given["judge_id"]),
+        "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=room, pk=given["dataset_id"]),
+        "rubric_version": get_object_or_404(versions, pk=given["rubric_version_id"]),
+        "repeats": given["repeats"],
+        "budget": given["budget"],
+    }
+
+
+class Runs(generics.ListAPIView[JudgeRun]):
+    """The project's runs; posting starts one."""
+
+    serializer_class = RunSerializer
+    filterset_class = RunFilters
+    queryset = JudgeRun.objects.none()
+
+    def get_queryset(self) -> QuerySet[JudgeRun]:
+        return found_in(self.request.user, self.kwargs["project"])[1]
+
+    @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Start a run; `forecast/` says beforehand what it takes."""
+        run = runs.start(actor=request.user, **_chosen(request, project))
+        tasks.enqueue(run.pk)
+        return Response(RunDetailSerializer(run).data, status=201)
+
+
+class RunForecast(APIView):
+    @extend_schema(request=RunSerializer, responses=ForecastSerializer)
+    def post(self, request: Request, project: str) -> Response:
+        """Calls, and roughly tokens and USD, of a run that is not started."""
+        chosen = _chosen(request, project)
+        runs.refuse_unfit(**chosen)
+        del chosen["budget"]
+        return Response(ForecastSerializer(previews.forecast(**chosen)).data)
+
+
+class RunDetail(APIView):
+    @extend_schema(responses=RunDetailSerializer)
+    def get(self, request: Request, project: str, run: int) -> Response:
+        """One run and how far it is."""
+        return Response(RunDetailSerializer(_run(request.user, project, run)).data)
+
+
+class _Move(APIView):
+    """Moves a run from one state to another; 409 when it is not in the state for that."""
+
+    @extend_schema(request=None, responses=RunDetailSerializer)
+    def post(self, request: Request, project: str, run: int) -> Response:
+        moved = _run(request.user, project, run)
+        if not self.move(moved, request.user):
+            sentence = _("The run is %s; nothing was changed.") % moved.get_state_display().lower()
+            raise Refused(sentence, code="wrong_state")
+        return Response(RunDetailSerializer(moved).data)
+
+    def move(self, run: JudgeRun, user: User) -> bool:
+        raise NotImplementedError
+
+
+class Pause(_Move):
+    """Send nothing more; calls in flight come in."""
+
+    def move(self, run: JudgeRun, user: User) -> bool:
+        return runs.pause(run=run, actor=user)
+
+
+class Resume(_Move):
+    """Go on with a paused run."""
+
+    def move(self, run: JudgeRun, user: User) -> bool:
+        resumed = runs.resume(run=run, actor=user)
+        if resumed:
+            tasks.enqueue(run.pk)
+        return resumed
+
+
+class Cancel(_Move):
+    """End a run for good; what was paid for stays."""
+
+    def move(self, run: JudgeRun, user: User) -> bool:
+        return runs.cancel(run=run, actor=user)
+
+
+class RerunFailed(_Move):
+    """Let the failed calls wait again; 409 when there are none."""
+
+    def move(self, run: JudgeRun, user: User) -> bool:
+        if not runs.rerun_failed(run=run, actor=user):
+            raise Refused(_("No call of this run can be asked again."), code="nothing_failed")
+        tasks.enqueue(run.pk)
+        return True
+
+
+class Budget(APIView):
+    @extend_schema(request=BudgetSerializer, responses=RunDetailSerializer)
+    def put(self, request: Request, project: str, run: int) -> Response:
+        """Raise, lower or lift the cap. A run that paused for money has to be resumed besides."""
+        capped = _run(request.user, project, run)
+        asked = BudgetSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        runs.rebudget(run=capped, actor=request.user, **asked.validated_data)
+        return Response(RunDetailSerializer(capped).data)
+
+
+class Calls(generics.ListAPIView[Call]):
+    """The calls of a run; each one's own address has its attempts."""
+
+    serializer_class = CallSerializer
+    filterset_class = CallFilters
+    queryset = Call.objects.none()
+
+    def get_queryset(self) -> QuerySet[Call]:
+        run = _run(self.request.user, self.kwargs["project"], self.kwargs["run"])
+        return run.calls.select_related("item", "criterion").defer("item__turns", "item__fields", "item__attributes")
+
+
+class CallDetail(APIView):
+    @extend_schema(responses=CallDetailSerializer)
+    def get(self, request: Request, project: str, run: int, call: int) -> Response:
+        """One call with every request that was sent for it and what came back."""
+        calls = _run(request.user, project, run).calls.select_related("item", "criterion").prefetch_related("attempts")
+        return Response(CallDetailSerializer(get_object_or_404(calls, pk=call)).data)
+
+
+class Verdicts(generics.ListAPIView[Verdict]):
+    """Every verdict of the project; only those with status `ok` enter a figure."""
+
+    serializer_class = VerdictSerializer
+    filterset_class = VerdictFilters
+    queryset = Verdict.objects.none()
+
+    def get_queryset(self) -> QuerySet[Verdict]:
+        mine = found_in(self.request.user, self.kwargs["project"])[1].order_by()
+        found = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
+        return found.defer("item__turns", "item__fields", "item__attributes")

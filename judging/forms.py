@@ -1,0 +1,182 @@
+"""What researchers fill in about judges and their runs, and what they look for in a run's log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from accounts import languages
+from accounts.models import Project, User
+from annotation.models import Dataset, RubricVersion
+from judging import judges
+from judging.models import Attempt, Call, Verdict
+from judging.runs import LARGEST_BUDGET, MAX_REPEATS
+
+GROUPINGS = [("compound", _("All criteria in one call")), ("single", _("One criterion per call"))]
+DETAILS = [
+    ("name", _("Names of criteria and points only")),
+    ("anchors", _("Definitions and anchors")),
+    ("reasons", _("Definitions, anchors and their reasons")),
+]
+EXPLANATIONS = [("yes", _("A short rationale before each score")), ("no", _("The score alone"))]
+INSTRUCTION_LANGUAGES = [(tag, languages.endonym(tag)) for tag in map(str, judges.FACTORS["instruction_language"])]
+
+
+class JudgeForm(forms.Form):
+    """Provider, model, parameters, and the factors of the prompt."""
+
+    provider = forms.ChoiceField(
+        label=_("Provider"), help_text=_("An endpoint that the operator of this instance declared.")
+    )
+    model = forms.CharField(
+        label=_("Model"),
+        max_length=160,
+        widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}),
+        help_text=_(
+            "As the provider calls it. Pin a dated version where there is one: a moving name is a moving judge."
+        ),
+    )
+    name = forms.CharField(label=_("Name"), max_length=120, help_text=_("How pages and figures call this judge."))
+    grouping = forms.ChoiceField(label=_("Grouping"), choices=GROUPINGS, widget=forms.RadioSelect, initial="compound")
+    anchor_detail = forms.ChoiceField(
+        label=_("How much of the rubric"), choices=DETAILS, widget=forms.RadioSelect, initial="anchors"
+    )
+    explanation = forms.ChoiceField(label=_("Reply"), choices=EXPLANATIONS, widget=forms.RadioSelect, initial="yes")
+    instruction_language = forms.ChoiceField(
+        label=_("Language of the instructions"),
+        choices=INSTRUCTION_LANGUAGES,
+        initial="en",
+        help_text=_("The rubric's own words are taken in this language where it has them."),
+    )
+    parameters = forms.JSONField(
+        label=_("Parameters"),
+        required=False,
+        initial=dict,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "code"}),
+        help_text=_('Sent with every call, as JSON: {"temperature": 0, "max_tokens": 400}. A seed moves on by repeat.'),
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        names = [(each.name, f"{each.name} · {each.base_url}") for each in settings.PROVIDERS.values()]
+        self.fields["provider"].choices = names  # type: ignore[attr-defined]
+
+    def clean_parameters(self) -> dict[str, Any]:
+        given = self.cleaned_data["parameters"] or {}
+        if not isinstance(given, dict):
+            raise forms.ValidationError(_("Parameters are a JSON object, such as {}."))
+        return given
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What `judges.declare` takes."""
+        plain = {name: self.cleaned_data[name] for name in ("name", "provider", "model", "parameters")}
+        variant = {name: self.cleaned_data[name] for name in ("grouping", "anchor_detail", "instruction_language")}
+        return {**plain, "variant": {**variant, "explanation": self.cleaned_data["explanation"] == "yes"}}
+
+
+class MaterialForm(forms.Form):
+    """A dataset and a published rubric version of the project."""
+
+    dataset = forms.ModelChoiceField(label=_("Dataset"), queryset=Dataset.objects.none(), empty_label=None)
+    rubric_version = forms.ModelChoiceField(label=_("Rubric"), queryset=RubricVersion.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        datasets = Dataset.objects.visible_to(user).filter(project=project).order_by("name", "-version")
+        rubrics = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
+        self.fields["dataset"].queryset = datasets  # type: ignore[attr-defined]
+        self.fields["rubric_version"].queryset = rubrics.select_related("rubric")  # type: ignore[attr-defined]
+
+    @property
+    def lacks(self) -> str:
+        """What the project has none of: `dataset`, `rubric`, or nothing."""
+        empty = [name for name in ("dataset", "rubric_version") if not self.fields[name].queryset.exists()]  # type: ignore[attr-defined]
+        return empty[0] if empty else ""
+
+
+class PreviewForm(MaterialForm):
+    """Which item to show the prompt about."""
+
+    number = forms.IntegerField(label=_("Item"), min_value=1, required=False)
+
+
+class RunForm(MaterialForm):
+    """What a judge is to rate, how often, and at what cost at most."""
+
+    repeats = forms.IntegerField(
+        label=_("Repeats"),
+        min_value=1,
+        max_value=MAX_REPEATS,
+        initial=1,
+        help_text=_("How often every item is asked about; more than one shows how steady the judge is."),
+    )
+    budget = forms.DecimalField(
+        label=_("Budget in USD"),
+        min_value=0,
+        max_value=LARGEST_BUDGET,
+        decimal_places=6,
+        required=False,
+        help_text=_("The run pauses before it would spend more. Empty: no cap."),
+    )
+
+
+class BudgetForm(forms.Form):
+    """A new cap for a run; empty lifts it."""
+
+    budget = RunForm.base_fields["budget"]
+
+
+class LogForm(forms.Form):
+    """The filters of a run's calls."""
+
+    status = forms.ChoiceField(label=_("Status"), required=False)
+    language = forms.ChoiceField(label=_("Language"), required=False)
+    q = forms.CharField(label=_("Search"), required=False, max_length=100)
+
+    STATUSES = [
+        ("", _("any status")),
+        *((status.value, status.label) for status in Verdict.Status),
+        *((state.value, state.label) for state in Call.State if state != Call.State.SETTLED),
+        ("retried", _("Tried more than once")),
+    ]
+
+    def __init__(self, *args: Any, spoken: list[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        any_language = [("", _("any language"))]
+        self.fields["status"].choices = self.STATUSES  # type: ignore[attr-defined]
+        self.fields["language"].choices = [  # type: ignore[attr-defined]
+            *any_language,
+            *((tag, format_lazy("{} · {}", languages.endonym(tag), tag)) for tag in spoken),
+        ]
+
+    def narrow(self, calls: QuerySet[Call]) -> QuerySet[Call]:
+        """The calls that fit; a filter that makes no sense filters nothing."""
+        self.is_valid()
+        chosen = self.cleaned_data
+        if status := chosen.get("status"):
+            calls = calls.filter(_of_status(status))
+        if language := chosen.get("language"):
+            calls = calls.filter(item__language=language)
+        return calls.filter(_about(chosen["q"])) if chosen.get("q") else calls
+
+
+def _of_status(status: str) -> Q | Exists:
+    if status in Call.State.values:
+        return Q(state=status)
+    if status == "retried":
+        return Q(tries__gt=1)
+    return Exists(Verdict.objects.filter(attempt__call=OuterRef("pk"), status=status))
+
+
+def _about(words: str) -> Q:
+    """Calls with these words in the item's name, a rationale, or the text of a reply."""
+    replies = Attempt.objects.filter(call=OuterRef("pk"), reply__choices__0__message__content__icontains=words)
+    rationales = Verdict.objects.filter(attempt__call=OuterRef("pk"), rationale__icontains=words)
+    named = Q(item__external_id__icontains=words) | Q(item__title__icontains=words)
+    return named | Q(Exists(replies)) | Q(Exists(rationales))

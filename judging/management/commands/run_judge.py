@@ -1,0 +1,183 @@
+"""`panelbench run_judge`: put a judge on a dataset, by workers or in this very process.
+
+Exit status: 0 started, or with --wait and --here finished; 1 ended paused, cancelled or with failed calls; 2 asked for
+wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.models import Dataset, RubricVersion
+from judging import judges, leases, runs, tasks, working
+from judging.models import Judge, JudgeRun
+
+ENDED_BADLY, USAGE = 1, 2
+LOOK = 1.0  # seconds between two looks at a run
+STILL = 20.0  # seconds without a reply before asking whether anybody works
+
+
+class Command(BaseCommand):
+    help = "Start a judge run; --wait for the workers to finish it, or do it --here without any."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
+        parser.add_argument("--dataset", required=True, metavar="D", help='a name (its newest version) or "name v2"')
+        parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
+        parser.add_argument("--repeats", type=int, default=1, metavar="N")
+        parser.add_argument("--budget", type=_money, metavar="USD", help="pause before more than this is spent")
+        _add_judge(parser.add_argument_group("the judge: one that is declared, or what it is to be"))
+        after = parser.add_mutually_exclusive_group()
+        after.add_argument("--wait", action="store_true", help="show progress until the workers have finished")
+        after.add_argument("--here", action="store_true", help="do the work in this process, without a queue")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            run = _started(options)
+        except Refused as refused:
+            raise CommandError(refused.sentence, returncode=USAGE) from None
+        self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.progress(run).planned} calls")
+        if options["here"]:
+            self._work_here(run)
+        else:
+            tasks.enqueue(run.pk)
+            if not options["wait"]:
+                return
+            self._watch(run, lambda: runs.progress(run).finished)
+        self._conclude(run)
+
+    def _work_here(self, run: JudgeRun) -> None:
+        """Shift after shift in a thread, so that progress can be shown; Ctrl-C pauses the run."""
+        with ThreadPoolExecutor(1) as pool:
+            while run.state == JudgeRun.State.RUNNING and not runs.progress(run).finished:
+                leases.sweep()  # there may be no beat
+                shift: Future[None] = pool.submit(_shift, run.pk)
+                self._watch(run, shift.done)
+                shift.result()
+
+    def _watch(self, run: JudgeRun, is_over: Callable[[], bool]) -> None:
+        """Print progress as it changes, until it is over or the run is at rest."""
+        shown, since = None, time.monotonic()
+        try:
+            while not is_over() and run.state == JudgeRun.State.RUNNING:
+                if (line := _line(runs.progress(run))) != shown:
+                    shown, since = line, time.monotonic()
+                    self.stdout.write(line)
+                elif time.monotonic() - since > STILL:
+                    since = time.monotonic()
+                    self.stdout.write("Nothing moves. Is a worker running? Start one with: panelbench up")
+                time.sleep(LOOK)
+                run.refresh_from_db(fields=["state", "reason"])
+        except KeyboardInterrupt:
+            runs.pause(run=run, reason="Interrupted at the command line.")
+
+    def _conclude(self, run: JudgeRun) -> None:
+        progress = runs.progress(run)
+        run.refresh_from_db(fields=["state", "reason"])
+        self.stdout.write(_line(progress))
+        if not progress.finished:
+            raise CommandError(f"{run.get_state_display()}: {run.reason}", returncode=ENDED_BADLY)
+        if progress.failed:
+            raise CommandError(f"{progress.failed} calls failed; their reasons are in the log.", returncode=ENDED_BADLY)
+
+
+def _add_judge(group: Any) -> None:
+    group.add_argument("--judge", metavar="NAME", help="its name; with --model the name of the judge to declare")
+    group.add_argument("--provider", help="a declared provider")
+    group.add_argument("--model", help="the model, as the provider calls it")
+    group.add_argument("--parameters", type=json.loads, default={}, metavar="JSON", help='such as {"temperature": 0}')
+    for factor in ("grouping", "anchor_detail", "instruction_language"):
+        levels = [str(level) for level in judges.FACTORS[factor]]
+        group.add_argument(f"--{factor.replace('_', '-')}", choices=levels)
+    group.add_argument("--no-explanation", action="store_const", const=False, dest="explanation")
+
+
+def _started(options: dict[str, Any]) -> JudgeRun:
+    project = Project.objects.filter(slug=options["project"]).first()
+    if project is None:
+        raise Refused(f"There is no project at /p/{options['project']}/.")
+    dataset, rubric_version = _dataset(project, options["dataset"]), _rubric(project, options["rubric"])
+    return runs.start(
+        judge=_judge(project, options),
+        dataset=dataset,
+        rubric_version=rubric_version,
+        repeats=options["repeats"],
+        budget=options["budget"],
+    )
+
+
+def _judge(project: Project, options: dict[str, Any]) -> Judge:
+    """The judge of that name, or one declared from the options."""
+    if options["model"]:
+        variant = {factor: options[factor] for factor in judges.FACTORS if options[factor] is not None}
+        name = options["judge"] or " ".join([options["model"], *map(str, variant.values())])
+        plain = {key: options[key] for key in ("model", "parameters")}
+        return judges.declare(project=project, name=name, provider=options["provider"] or "", variant=variant, **plain)
+    judge = Judge.objects.filter(project=project, name=options["judge"]).first()
+    if judge is None:
+        there_are = ", ".join(Judge.objects.filter(project=project).values_list("name", flat=True)) or "none"
+        raise Refused(
+            f"Name a judge with --judge (there are: {there_are}), or declare one with --provider and --model."
+        )
+    return judge
+
+
+def _dataset(project: Project, named: str) -> Dataset:
+    name, version = _versioned(named)
+    found = Dataset.objects.ready().filter(project=project, name__in=(name, named)).order_by("-version")
+    dataset = found.filter(version=version).first() if version else found.first()
+    if dataset is None:
+        raise Refused(f"There is no dataset {named!r} in {project.slug}.")
+    return dataset
+
+
+def _rubric(project: Project, named: str) -> RubricVersion:
+    key, number = _versioned(named)
+    found = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
+    version = found.filter(number=number).first() if number else found.order_by("-number").first()
+    if version is None:
+        raise Refused(f"There is no published rubric {named!r} in {project.slug}.")
+    return version
+
+
+def _versioned(named: str) -> tuple[str, int | None]:
+    """("Dialogues", 2) of "Dialogues v2"."""
+    name, _, version = named.rpartition(" v")
+    return (name, int(version)) if name and version.isdecimal() else (named, None)
+
+
+def _money(text: str) -> Decimal:
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(text) from None
+    if not amount.is_finite():
+        raise ValueError(text)
+    return amount
+
+
+def _shift(run_pk: int) -> None:
+    """One shift, or a moment's rest when nothing is due."""
+    try:
+        if not working.work(run_pk):
+            time.sleep(LOOK)
+    finally:
+        connection.close()  # this thread's own
+
+
+def _line(progress: runs.RunProgress) -> str:
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(progress.verdicts.items())) or "no verdict yet"
+    cost = f", ${progress.cost:.4f}" if progress.cost is not None else ""
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    return f"{progress.percent:3} %  {progress.done} of {progress.planned} calls{failed}; {statuses}{cost}"

@@ -1,0 +1,69 @@
+"""How templates write prompt variants, money and what became of a call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils.translation import gettext as _
+
+from accounts import languages
+from judging import outcomes
+from judging.forms import DETAILS, GROUPINGS
+from judging.models import Attempt, Call, Verdict
+
+register = template.Library()
+
+
+@register.filter
+def variant_chips(variant: Mapping[str, Any]) -> list[str]:
+    """A prompt variant in a few words each; an imported judge has none."""
+    if not variant:
+        return []
+    chips = [str(dict(GROUPINGS).get(variant.get("grouping", "compound"), ""))]
+    chips.append(str(dict(DETAILS).get(variant.get("anchor_detail", "anchors"), "")))
+    chips.append(_("With rationale") if variant.get("explanation", True) else _("Score alone"))
+    instructions = languages.endonym(variant.get("instruction_language", "en"))
+    return [*chips, _("Instructions: %s") % instructions]
+
+
+@register.filter
+def usd(amount: Decimal | None) -> str:
+    """$0.0042, $1.37, $240: as many digits as say something; a dash for an unknown amount."""
+    if amount is None:
+        return "–"
+    digits = 2 if amount >= 1 or not amount else 4
+    return f"${amount:,.{digits}f}" if amount >= Decimal("0.0001") or not amount else "< $0.0001"
+
+
+@register.filter
+def points(score: float) -> str:
+    """3, not 3.0."""
+    return f"{score:g}"
+
+
+@register.filter
+def indented(value: Any) -> str:
+    """JSON for people to read."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@register.filter
+def said(attempt: Attempt) -> str:
+    """The text of a reply; nothing without one."""
+    return outcomes.said(attempt.reply)
+
+
+@register.filter
+def verdicts(call: Call) -> list[Verdict]:
+    """The verdicts of a call, from prefetched rows."""
+    return [verdict for attempt in call.attempts.all() for verdict in attempt.verdicts.all()]
+
+
+@register.filter
+def last(call: Call) -> Attempt | None:
+    """The newest attempt of a call, from prefetched rows."""
+    return next(iter(reversed(call.attempts.all())), None)

@@ -1,0 +1,101 @@
+"""Judges: declared, looked at, and what they would ask about an item."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation.models import Item
+from annotation.views.campaigns import show_refusal
+from judging import judges, previews
+from judging.forms import JudgeForm, PreviewForm
+from judging.models import Attempt, Judge
+from judging.views.lists import listed
+
+
+def find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
+    """The project, and the judges in it."""
+    room = access.require(user=request.user, slug=project)
+    return room, Judge.objects.visible_to(request.user).filter(project=room)
+
+
+@require_safe
+@login_required
+def judges_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every judge of the project, with its runs and what they cost."""
+    room, found = find(request, project)
+    paid = Attempt.objects.filter(call__run__judge=OuterRef("pk")).order_by().values("call__run__judge")
+    spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
+    context = {
+        "title": _("Judges"),
+        "project": room,
+        "judges": found.annotate(runs_count=Count("runs"), spent=spent),
+        "providers": settings.PROVIDERS,
+    }
+    return render(request, "judging/judges.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def new_judge(request: HttpRequest, project: str) -> HttpResponse:
+    """Declare a judge; the same configuration again leads to the judge there is."""
+    room, _found = find(request, project)
+    form = JudgeForm(request.POST or None)
+    if form.is_valid():
+        try:
+            judge = judges.declare(project=room, actor=request.user, **form.declared)
+            if judge.name != form.cleaned_data["name"]:
+                messages.info(request, _("This very judge is declared already, as “%s”.") % judge.name)
+            return redirect("judge", room.slug, judge.pk)
+        except Refused as refused:
+            show_refusal(form, refused)
+    context = {"title": _("Declare a judge"), "project": room, "form": form, "providers": settings.PROVIDERS}
+    return render(request, "judging/judge_new.html", context)
+
+
+@require_safe
+@login_required
+def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
+    """What makes this judge, its runs, and the exact messages it would send about an item."""
+    room, found = find(request, project)
+    shown = get_object_or_404(found, pk=judge)
+    context = {
+        "title": shown.name,
+        "simulated": shown.simulated,
+        "project": room,
+        "judge": shown,
+        "runs": listed(shown.runs.all()),
+        **_preview(request, room, shown),
+    }
+    return render(request, "judging/judge.html", context)
+
+
+def _preview(request: HttpRequest, room: Project, judge: Judge) -> dict[str, Any]:
+    """The prompts about the chosen item, or about the first of the newest dataset."""
+    form = PreviewForm(request.GET if "dataset" in request.GET else None, project=room, user=request.user)
+    if form.lacks or not judge.provider:
+        return {"lacks": form.lacks}
+    valid = form.is_valid()
+    dataset = form.cleaned_data["dataset"] if valid else form.fields["dataset"].queryset.first()  # type: ignore[attr-defined]
+    version = form.cleaned_data["rubric_version"] if valid else form.fields["rubric_version"].queryset.first()  # type: ignore[attr-defined]
+    items = Item.objects.visible_to(request.user).filter(dataset=dataset).order_by("ordinal")
+    count = items.count()
+    number = min(form.cleaned_data["number"] or 1, count) if valid else 1
+    item = items.select_related("dataset")[number - 1 : number].get() if count else None
+    shown = {"form": form, "dataset": dataset, "version": version, "item": item, "number": number, "count": count}
+    try:
+        asked = previews.prompts(judge=judge, item=item, rubric_version=version) if item else []
+    except Refused as refused:
+        return {**shown, "refusal": refused.sentence}
+    return {**shown, "prompts": asked}

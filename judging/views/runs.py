@@ -1,0 +1,161 @@
+"""Judge runs: started after their price was seen, watched, steered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from accounts import access
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.views.campaigns import show_refusal
+from judging import judges, previews, runs, tasks
+from judging.forms import BudgetForm, RunForm
+from judging.models import Judge, JudgeRun, Verdict
+from judging.views import calls
+from judging.views.judges import find as find_judges
+from judging.views.lists import listed
+
+
+def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
+    room = access.require(user=request.user, slug=project)
+    found = JudgeRun.objects.visible_to(request.user).filter(project=room)
+    return room, found.select_related("project", "judge", "dataset", "rubric_version__rubric", "created_by")
+
+
+@require_safe
+@login_required
+def runs_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every run of every judge, newest first."""
+    room, found = _find(request, project)
+    return render(request, "judging/runs.html", {"title": _("Runs"), "project": room, "runs": listed(found)})
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
+    """Choose what is rated (GET), see what that takes, and start exactly that (POST)."""
+    room, found = find_judges(request, project)
+    asked = get_object_or_404(found, pk=judge)
+    given = request.POST or (request.GET if "dataset" in request.GET else None)
+    form = RunForm(given, project=room, user=request.user)
+    context: dict[str, Any] = {"title": _("Start a run"), "project": room, "judge": asked, "form": form}
+    if form.is_valid():
+        try:
+            if request.method == "POST":
+                return redirect("run", room.slug, _started(asked, form, request.user).pk)
+            context["forecast"] = _forecast(asked, form)
+        except Refused as refused:
+            show_refusal(form, refused)
+    context |= {"price": judges.price(asked), "simulated": asked.simulated}
+    return render(request, "judging/run_start.html", context)
+
+
+def _started(judge: Judge, form: RunForm, user: User) -> JudgeRun:
+    run = runs.start(judge=judge, actor=user, **form.cleaned_data)
+    tasks.enqueue(run.pk)
+    return run
+
+
+def _forecast(judge: Judge, form: RunForm) -> previews.Forecast:
+    chosen = {**form.cleaned_data}
+    runs.refuse_unfit(judge=judge, **chosen)
+    del chosen["budget"]
+    return previews.forecast(judge=judge, **chosen)
+
+
+@require_safe
+@login_required
+def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
+    """Progress, money, verdicts by status, and the log of calls."""
+    room, found = _find(request, project)
+    shown = get_object_or_404(found, pk=run)
+    context = {
+        "title": str(shown),
+        "simulated": shown.judge.simulated,
+        "project": room,
+        "budget_form": BudgetForm(initial={"budget": shown.budget}),
+        **_standing(shown),
+        **calls.log(request, shown),
+    }
+    return render(request, "judging/run.html", context)
+
+
+@require_safe
+@login_required
+def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
+    """The part of the run's page that moves; a run that came to rest reloads the page."""
+    room, found = _find(request, project)
+    context = _standing(get_object_or_404(found, pk=run))
+    if not context["moving"]:
+        return HttpResponseClientRefresh()
+    return render(request, "judging/_run_live.html", {"project": room, **context})
+
+
+def _standing(run: JudgeRun) -> dict[str, Any]:
+    """The run, how far it is, and what can be done with it now."""
+    progress = runs.progress(run)
+    phase = runs.phase(run, finished=progress.finished)
+    statuses = [(status, progress.verdicts.get(status.value, 0)) for status in Verdict.Status]
+    return {
+        "run": run,
+        "progress": progress,
+        "phase": phase,
+        "moving": phase == runs.Phase.RUNNING or progress.in_flight > 0,
+        "statuses": [(status, count) for status, count in statuses if count],
+        "verdicts": sum(progress.verdicts.values()),
+        "can_rerun": bool(progress.failed) and phase != runs.Phase.CANCELLED,
+    }
+
+
+@require_POST
+@login_required
+def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
+    """Pause, resume, cancel, or ask the failed calls again."""
+    room, found = _find(request, project)
+    moved = get_object_or_404(found, pk=run)
+    _move(request, moved, request.POST.get("to", ""))
+    return redirect("run", room.slug, moved.pk)
+
+
+def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
+    if to == "rerun":
+        again = runs.rerun_failed(run=run, actor=request.user)
+        tasks.enqueue(run.pk)
+        messages.success(request, ngettext("%d call is asked again.", "%d calls are asked again.", again) % again)
+    elif to in MOVES:
+        if not MOVES[to](run=run, actor=request.user):
+            messages.error(request, _("The run is %s; nothing was changed.") % run.get_state_display().lower())
+        elif to == "resume":
+            tasks.enqueue(run.pk)
+
+
+MOVES = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
+
+
+@require_POST
+@login_required
+def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
+    """Raise, lower or lift the cap; with `resume`, go on at once."""
+    room, found = _find(request, project)
+    capped = get_object_or_404(found, pk=run)
+    form = BudgetForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
+        return redirect("run", room.slug, capped.pk)
+    try:
+        runs.rebudget(run=capped, actor=request.user, **form.cleaned_data)
+        if "resume" in request.POST and runs.resume(run=capped, actor=request.user):
+            tasks.enqueue(capped.pk)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("run", room.slug, capped.pk)
