@@ -140,7 +140,8 @@ def take(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> As
     now = now or timezone.now()
     _require_open(duty.campaign)
     with transaction.atomic():
-        if not queue.is_seated(duty=duty, annotator=annotator):
+        # The locked seat makes one person's tabs queue up, so that nobody holds two items; so does SQLite's write lock.
+        if not leases.lock_seat(duty=duty, annotator=annotator):
             raise Refused(_("You are not on this panel. Ask the project's lead."), code="not_seated")
         return queue.held(duty=duty, annotator=annotator, now=now) or queue.claim(
             duty=duty, annotator=annotator, now=now

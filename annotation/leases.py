@@ -6,6 +6,7 @@ this path decides how many annotators a machine carries (bench/submit.py, bench/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import connection
@@ -26,6 +27,11 @@ JOIN accounts_membership membership ON membership.project_id = campaign.project_
 WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
 """
 _LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision")  # in the model's order, for from_db
+_SEAT = "SELECT seat.id FROM annotation_panelseat seat WHERE seat.panel_id = %s AND seat.annotator_id = %s "
+_HELD = """
+SELECT own.id FROM annotation_assignment own
+WHERE own.annotator_id = %s AND own.duty_id = %s AND own.state = 'leased' ORDER BY own.leased_at DESC LIMIT 1
+"""
 # Past the furthest item of their own everything is new to the annotator, but for what they skipped; the index
 # assignment_queue leads straight to the first free slot there.
 _AHEAD = """
@@ -62,16 +68,32 @@ def find(*, user: User, key: UUID) -> Assignment | None:
     return assignment
 
 
+def lock_seat(*, duty: Duty, annotator: Annotator) -> bool:
+    """Whether the annotator sits on the duty's panel; the seat's row stays locked until the transaction ends."""
+    locking = "FOR NO KEY UPDATE" if connection.features.has_select_for_no_key_update else ""
+    return _first(_SEAT + locking, [duty.panel_id, annotator.pk]) is not None
+
+
+def held(*, duty: Duty, annotator: Annotator) -> int | None:
+    """The primary key of what lies on the annotator's desk, the newest first."""
+    return _first(_HELD, [annotator.pk, duty.pk])
+
+
 def ahead(*, duty: Duty, annotator: Annotator) -> Assignment | None:
     """The first open slot that lies ahead of the annotator's own work and is in nobody else's hands, locked."""
     locking = _UNLOCKED if connection.features.has_select_for_update_skip_locked else ""
-    with connection.cursor() as cursor:
-        cursor.execute(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
-        row = cursor.fetchone()
-    if row is None:
+    pk = _first(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
+    if pk is None:
         return None
-    unleased = (row[0], Assignment.State.OPEN, None, None, None)
+    unleased = (pk, Assignment.State.OPEN, None, None, None)
     return Assignment.from_db(None, ("id", "state", "annotator_id", "key", "leased_until"), unleased)
+
+
+def _first(statement: str, values: Sequence[int]) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 def drop_draft(assignment: Assignment) -> None:

@@ -8,28 +8,26 @@ from django.db.models import Exists, OuterRef, Q
 from uuid_utils.compat import uuid7
 
 from annotation import leases
-from annotation.models import Annotator, Assignment, Draft, Duty, PanelSeat, Skip
+from annotation.models import Annotator, Assignment, Draft, Duty, Skip
 
 LEASE = timedelta(hours=2)
 TRIES = 5
 
 
-def is_seated(*, duty: Duty, annotator: Annotator) -> bool:
-    """Whether the annotator sits on the duty's panel. Holds the seat's row until the transaction ends.
-
-    That lock makes one person's tabs queue up, so that nobody holds two slots; SQLite's write lock does the same.
-    """
-    seat = PanelSeat.objects.select_for_update(no_key=True).filter(panel=duty.panel_id, annotator=annotator)
-    return seat.first() is not None
-
-
 def held(*, duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
     """The slot that is the annotator's own already, its lease renewed if it had run out and nobody took it."""
-    mine = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
-    own = mine.order_by("-leased_at").first()
-    if own and own.leased_until and own.leased_until < now:
-        own.leased_until = now + LEASE
-        own.save(update_fields=["leased_until"])
+    pk = leases.held(duty=duty, annotator=annotator)
+    if pk is None:
+        return None
+    own = Assignment.objects.get(pk=pk)
+    if own.annotator_id != annotator.pk or own.leased_until is None:
+        return None  # taken over since it was looked up
+    if own.leased_until >= now:
+        return own
+    until = now + LEASE
+    if not Assignment.objects.filter(pk=pk, key=own.key, state=Assignment.State.LEASED).update(leased_until=until):
+        return None
+    own.leased_until = until
     return own
 
 
