@@ -38,8 +38,8 @@ def extracted(root: Path, paths: Iterable[Path]) -> Catalog:
     catalogue = Catalog(fuzzy=False)
     for path in paths:
         marked = extract("python", BytesIO(_as_python(path)), KEYWORDS, ["Translators:"], {"encoding": "utf-8"})
-        for _line, message, comments, context in marked:
-            place = (path.relative_to(root).as_posix(), None)
+        for line, message, comments, context in marked:
+            place = (path.relative_to(root).as_posix(), line)
             catalogue.add(message, locations=[place], auto_comments=comments, context=context)
     return catalogue
 
