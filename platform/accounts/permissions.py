@@ -41,5 +41,6 @@ class InProject(BasePermission):
         roles = getattr(view, "roles", SIGHTED)
         if isinstance(roles, dict):
             roles = roles.get(request.method, SIGHTED)
-        access.require(user=request.user, slug=slug, roles=roles)  # type: ignore[arg-type]  (IsAuthenticated came first)
+        # IsAuthenticated came first, so this is a user.
+        access.require(user=request.user, slug=slug, roles=roles)  # type: ignore[arg-type]
         return True

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from drf_spectacular.openapi import AutoSchema as PlainSchema
 from rest_framework import serializers
 
+Direction = Literal["request", "response"]
 REASONS = {
     "400": "Some fields need another look.",
     "401": "No token or session, or one that is not good any more.",
@@ -28,10 +29,10 @@ class ErrorSerializer(serializers.Serializer[dict[str, Any]]):
     fields = serializers.DictField(child=serializers.ListField(child=serializers.CharField()))  # type: ignore[assignment]
 
 
-class AutoSchema(PlainSchema):  # type: ignore[no-untyped-call]
+class AutoSchema(PlainSchema):
     """drf-spectacular's schema with our errors on every operation."""
 
-    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+    def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         error = self.resolve_serializer(ErrorSerializer, "response").ref
         for status, reason in REASONS.items():
