@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import PurePath
 from typing import Any, BinaryIO, cast
 
+import orjson
 from django.conf import settings
 from django.core.files import File as StoredFile
 from django.core.files.base import ContentFile
@@ -56,7 +57,7 @@ def open_intake(
     proposed = proposal(kind, files, mapping or ColumnMapping())
     with transaction.atomic():
         opened = Intake.objects.create(
-            project=project, kind=kind, mapping=proposed.as_dict(), target=dict(target or {}), created_by=actor
+            project=project, kind=kind, mapping=_kept(proposed), target=dict(target or {}), created_by=actor
         )
         for name, raw in files:
             _keep(opened, name, raw)
@@ -119,6 +120,19 @@ def preview(*, intake: Intake) -> Preview:
         )
 
 
+def _kept(mapping: ColumnMapping) -> dict[str, Any]:
+    """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
+    said = mapping.as_dict()
+    try:
+        is_text = b"\\u0000" not in orjson.dumps(said)
+    except TypeError:
+        is_text = False
+    if is_text:
+        return said
+    sentence = _("The mapping holds characters that are no text, such as NUL. Take them out.")
+    raise Refused(sentence, code="invalid", fields={"mapping": sentence})
+
+
 def mapping_of(intake: Intake) -> ColumnMapping:
     """The mapping that an intake keeps."""
     return ColumnMapping.from_dict(intake.mapping)
@@ -138,7 +152,7 @@ def revise(
         with opened(intake) as files:
             changes = {"kind": kind, "mapping": proposal(kind, files, ColumnMapping()).as_dict()}
     elif mapping is not None:
-        changes = {"mapping": mapping.as_dict()}
+        changes = {"mapping": _kept(mapping)}
     if target is not None:
         changes["target"] = dict(target)
     if changes:

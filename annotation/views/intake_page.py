@@ -165,17 +165,22 @@ def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, 
 def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
     """Where the rows go, as an intake keeps it."""
     if kind == Intake.Kind.DATASET:
-        return {name: form.get(name, "").strip()[:longest] for name, longest in (("name", 120), ("licence", 200))}
+        return {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
     chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
-    if name := form.get("campaign_name", "").strip():
+    if name := text(form, "campaign_name"):
         chosen["name"] = name[:120]
     return chosen
 
 
-def key(text: str) -> int:
+def text(form: QueryDict, name: str) -> str:
+    """A line of text as posted, without NUL, which PostgreSQL does not store."""
+    return form.get(name, "").replace("\x00", "").strip()
+
+
+def key(posted: str) -> int:
     """A primary key as posted; 0, which no row has, for anything else."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    return int(posted) if posted.isascii() and posted.isdecimal() and len(posted) < 19 else 0
 
 
 def address(intake: Intake) -> str:

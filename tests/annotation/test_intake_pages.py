@@ -262,6 +262,21 @@ def test_the_whole_import_by_api(cast: Cast) -> None:
     assert (wrong.status_code, wrong.json()["code"]) == (400, "invalid")
 
 
+def test_what_no_database_can_keep_is_refused_by_name(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris, file("dialogues.csv", DIALOGUES))
+    address = f"/api/v1/projects/kassa/intakes/{intake.pk}/"
+    for broken in ('{"mapping": {"columns": {"a\\u0000": "id"}}}', '{"mapping": {"columns": {"a\\ud800": "id"}}}'):
+        answer = boris.patch(address, broken, content_type="application/json")
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    posted = boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"kind": "dataset", "name": "a\x00b"})
+    assert posted.status_code == 302
+    intake.refresh_from_db()
+    assert intake.target["name"] == "ab"
+    rubric = boris.post("/api/v1/projects/kassa/rubrics/", '{"key": "\\ud800"}', content_type="application/json")
+    assert rubric.status_code == 400
+
+
 @pytest.mark.parametrize("who", ["maarika", "zoltan"])
 def test_annotators_and_strangers_reach_none_of_it(cast: Cast, who: str) -> None:
     dataset = make.dataset(cast.kassa)
