@@ -95,16 +95,16 @@ def multipico(folder: Path) -> pd.DataFrame:
     return table.rename(columns=names)
 
 
-def main(data: Path, out: Path) -> None:
+def main(source: Path, out: Path) -> None:
     """Write every table."""
     out.mkdir(parents=True, exist_ok=True)
     tables = {
-        "estonian": estonian(data / "xls-estonian/human_annotated_data_et"),
-        "dices": dices(data / "dices-350/dices_350_crowdsourced.json"),
-        "hanna-flags": hanna_flags(data / "hanna/user_study.csv"),
-        "hanna": hanna_stories(data / "hanna/hanna_metric_scores_llm.csv"),
-        "mlqe-flags": mlqe_flags(data / "mlqe-pe/catastrophic-errors"),
-        "multipico": multipico(data / "multipico-dev"),
+        "estonian": estonian(source / "xls-estonian/human_annotated_data_et"),
+        "dices": dices(source / "dices-350/dices_350_crowdsourced.json"),
+        "hanna-flags": hanna_flags(source / "hanna/user_study.csv"),
+        "hanna": hanna_stories(source / "hanna/hanna_metric_scores_llm.csv"),
+        "mlqe-flags": mlqe_flags(source / "mlqe-pe/catastrophic-errors"),
+        "multipico": multipico(source / "multipico-dev"),
     }
     for name, table in tables.items():
         table.to_csv(out / f"{name}.csv", index=False)

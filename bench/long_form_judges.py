@@ -50,15 +50,15 @@ def mlqe(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def main(data: Path, out: Path) -> None:
+def main(source: Path, out: Path) -> None:
     """Write every table."""
     out.mkdir(parents=True, exist_ok=True)
-    hanna = data / "hanna/hanna_metric_scores_llm.csv"
+    hanna = source / "hanna/hanna_metric_scores_llm.csv"
     stories = hanna_stories(hanna)
     tables = {
         "hanna-systems": stories[stories["generator"] != "Human"],
         "hanna-bleu": hanna_bleu(hanna),
-        "mlqe": mlqe(data / "mlqe-pe/direct-assessments"),
+        "mlqe": mlqe(source / "mlqe-pe/direct-assessments"),
     }
     for name, table in tables.items():
         table.to_csv(out / f"{name}.csv", index=False)

@@ -65,13 +65,13 @@ def serving(kind: str) -> Iterator[int]:
     command = ["granian", "--interface", "wsgi", "--no-ws", "--workers", "2", "--log-level", "warning"]
     command += ["--blocking-threads", str(THREADS[kind]), "--port", str(port), "bench.wsgi:application"]
     program = Path(sys.executable).with_name(command[0])
-    process = subprocess.Popen([str(program), *command[1:]], start_new_session=True)
+    started = subprocess.Popen([str(program), *command[1:]], start_new_session=True)
     try:
         _wait(port)
         yield port
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+        os.killpg(started.pid, signal.SIGTERM)
+        started.wait()
 
 
 def _wait(port: int) -> None:

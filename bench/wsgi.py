@@ -26,11 +26,11 @@ BARE_MIDDLEWARE = (
 
 
 def _handler(middleware: Iterable[str]) -> WSGIHandler:
-    """A handler reads the setting once, when it is made."""
+    """A WSGIHandler reads the setting once, when it is made."""
     whole, settings.MIDDLEWARE = settings.MIDDLEWARE, list(middleware)
-    handler = WSGIHandler()
+    made = WSGIHandler()
     settings.MIDDLEWARE = whole
-    return handler
+    return made
 
 
 settings.ROOT_URLCONF = "bench.urls"
@@ -38,5 +38,5 @@ _bare, _product = _handler(BARE_MIDDLEWARE), _handler(settings.MIDDLEWARE)
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    handler = _bare if environ["PATH_INFO"].startswith(BARE) else _product
-    return handler(environ, start_response)
+    chosen = _bare if environ["PATH_INFO"].startswith(BARE) else _product
+    return chosen(environ, start_response)

@@ -117,24 +117,24 @@ def _cohen_rows(
     several = _several(patterns, listed, w)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
     resamples = _resamples(several, patterns.units, rng, how) if 0 < len(listed) <= MOST_RESAMPLED_PAIRS else None
-    common = []
+    shared = []
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
         found = _pair_estimate(cell, patterns, variant, w, pair, float(value))
         if found.is_defined:
-            common.append(found.n_items)
+            shared.append(found.n_items)
             interval = (
                 resamples.interval(float(value), [index], how) if resamples else _closed(patterns, found, pair, w, how)
             )
             found = _marked(found.with_(**interval.as_changes()), found.n_items)
         yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
-    yield _marked(mean, min(common, default=0)), None
+    yield _marked(mean, min(shared, default=0)), None
 
 
-def _marked(estimate: Estimate, common: int) -> Estimate:
+def _marked(estimate: Estimate, shared: int) -> Estimate:
     """An interval on few common items says that it is approximate."""
     method = estimate.method
-    if method is None or common >= FEW_COMMON_ITEMS or method.endswith("(approximate)"):
+    if method is None or shared >= FEW_COMMON_ITEMS or method.endswith("(approximate)"):
         return estimate
     return estimate.with_(method=f"{method} (approximate)")
 

@@ -85,14 +85,14 @@ def _not_utf8(name: str, number: int, line: bytes, start: int) -> Problem:
 
 def guessed_codec(line: bytes) -> str | None:
     """The codec in which a line makes most sense, to be named in a problem; never used to read the file."""
-    sense = {codec: _share_of_common(line, codec, common) for codec, (_, common) in _LEGACY.items()}
+    sense = {codec: _share_of_common(line, codec, usual) for codec, (_, usual) in _LEGACY.items()}
     best = max(sense, key=lambda codec: sense[codec])
     return best if sense[best] > 0 else None
 
 
-def _share_of_common(line: bytes, codec: str, common: str) -> float:
+def _share_of_common(line: bytes, codec: str, usual: str) -> float:
     try:
         foreign = [char for char in line.decode(codec) if not char.isascii()]
     except UnicodeDecodeError:
         return 0
-    return sum(char in common for char in foreign) / len(foreign) if foreign else 0
+    return sum(char in usual for char in foreign) / len(foreign) if foreign else 0

@@ -144,7 +144,7 @@ class RubricDocument:
 class _Dumper(yaml.SafeDumper):
     """Writes a value that stands in two places twice: rubrics are read without aliases."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, value: Any) -> bool:
         return True
 
 

@@ -26,8 +26,8 @@ class LanguagesField(forms.CharField):
         tags = (value or "").replace(",", " ").split()
         return list(dict.fromkeys(_canonical(tag) for tag in tags))
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return self.to_python(data) != (initial or [])
+    def has_changed(self, initial: Any, given: Any) -> bool:
+        return self.to_python(given) != (initial or [])
 
 
 def _canonical(tag: str) -> str:
