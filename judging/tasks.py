@@ -1,11 +1,15 @@
 """What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
 
 import logging
+from contextlib import suppress
 
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from judging import leases, working
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation.models import Intake
+from judging import intake_verdicts, leases, working
 
 logger = logging.getLogger(__name__)
 
@@ -17,6 +21,16 @@ def work(run_pk: int) -> None:
     """One shift on a run, and the next one queued behind it when due calls are left."""
     if working.work(run_pk):
         work.delay(run_pk)
+
+
+@shared_task
+def store_verdicts(intake_pk: int, actor_pk: int | None = None) -> None:
+    """Store a started import of verdicts. A refusal is on the import itself, for its page."""
+    started = Intake.objects.filter(pk=intake_pk, state=Intake.State.STORING).select_related("project").first()
+    if started is None:
+        return
+    with suppress(Refused):
+        intake_verdicts.finish(intake=started, actor=User.objects.filter(pk=actor_pk or 0).first())
 
 
 @shared_task

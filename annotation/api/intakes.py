@@ -273,7 +273,7 @@ class IntakeStorage(APIView):
         found = _here(find(request.user, project, intake))
         if tasks.is_large(found):
             reception.start(intake=found, actor=request.user)
-            tasks.store_intake.delay_on_commit(found.pk, request.user.pk)
+            tasks.enqueue(tasks.store_intake, found, request.user)
             return answer(found, status.HTTP_202_ACCEPTED)
         try:
             return answer(reception.carry_out(intake=found, actor=request.user))

@@ -176,7 +176,7 @@ def store_intake(request: HttpRequest, project: str, intake: int) -> HttpRespons
             raise Refused(_("Verdicts are stored from their own page."), code="wrong_kind")
         if tasks.is_large(found):
             reception.start(intake=found, actor=request.user)
-            tasks.store_intake.delay_on_commit(found.pk, request.user.pk)
+            tasks.enqueue(tasks.store_intake, found, request.user)
         else:
             reception.carry_out(intake=found, actor=request.user)
     except Refused as refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,7 +14,8 @@ from annotation.api import intakes
 from annotation.api.intakes import IntakeSerializer, PreviewSerializer
 from annotation.intake import FileRefused
 from annotation.models import Intake
-from judging import intake_verdicts
+from annotation.tasks import enqueue, is_large
+from judging import intake_verdicts, tasks
 
 
 def _find(request: Request, project: str, intake: int) -> Intake:
@@ -36,10 +38,14 @@ class VerdictPreview(APIView):
 
 
 class VerdictStorage(APIView):
-    @extend_schema(request=None, responses=IntakeSerializer)
+    @extend_schema(request=None, responses={200: IntakeSerializer, 202: IntakeSerializer})
     def post(self, request: Request, project: str, intake: int) -> Response:
-        """Store it, all or nothing: one run for each judge."""
+        """Store it, all or nothing: one run for each judge. A large one is stored in the background (202)."""
         found = _find(request, project, intake)
+        if is_large(found):
+            reception.start(intake=found, actor=request.user)
+            enqueue(tasks.store_verdicts, found, request.user)
+            return intakes.answer(found, status.HTTP_202_ACCEPTED)
         try:
             return intakes.answer(intake_verdicts.carry_out(intake=found, actor=request.user))
         except FileRefused as error:

@@ -14,8 +14,9 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import reception
 from annotation.models import Intake
+from annotation.tasks import enqueue, is_large
 from annotation.views import intake_page, intakes
-from judging import intake_verdicts
+from judging import intake_verdicts, tasks
 from judging.models import JudgeRun
 
 
@@ -47,10 +48,14 @@ def verdict_import(request: HttpRequest, project: str, intake: int) -> HttpRespo
 @require_POST
 @login_required
 def store_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
-    """Store what the page shows."""
+    """Store what the page shows: at once, or in the background when there is much of it."""
     room, found = _find(request, project, intake)
     try:
-        intake_verdicts.carry_out(intake=found, actor=request.user)
+        if is_large(found):
+            reception.start(intake=found, actor=request.user)
+            enqueue(tasks.store_verdicts, found, request.user)
+        else:
+            intake_verdicts.carry_out(intake=found, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
     return redirect("verdict_import", room.slug, found.pk)

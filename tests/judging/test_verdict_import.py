@@ -11,7 +11,7 @@ from annotation import reception
 from annotation.formats.verdicts import VerdictRow
 from annotation.intake import FileRefused
 from annotation.models import Dataset, Intake, RubricVersion
-from judging import intake_verdicts, judges
+from judging import intake_verdicts, judges, tasks
 from judging.models import Attempt, Judge, JudgeRun, Verdict
 from judging.verdict_fitting import VerdictsReport
 from tests import make
@@ -187,3 +187,18 @@ def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: t
         assert model.objects.count() == 0  # type: ignore[attr-defined]
     assert (intake.state, intake.files.count()) == ("uploaded", 1)
     assert judges.imported(project=cast.kassa, name="x").runs.count() == 0
+
+
+def test_a_task_delivered_twice_stores_once(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
+    dataset, version = rated
+    intake = reception.open_intake(
+        project=cast.kassa,
+        kind=Intake.Kind.VERDICTS,
+        files=[("v.csv", b"item,judge,criterion,score\nd1,x,fluency,3\n")],
+        target={"dataset": dataset.pk, "rubric_version": version.pk},
+    )
+    reception.start(intake=intake)
+    for _delivery in range(2):
+        tasks.store_verdicts(intake.pk)
+    intake.refresh_from_db()
+    assert (intake.state, Verdict.objects.count(), JudgeRun.objects.count()) == ("stored", 1, 1)
