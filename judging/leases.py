@@ -7,10 +7,12 @@ is stored as an attempt and changes nothing.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -18,6 +20,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from annotation import bulk
 from judging import runs
 from judging.models import Attempt, Call, JudgeRun, Verdict
 from judging.replies import Reading
@@ -25,6 +28,15 @@ from judging.replies import Reading
 LEASE = timedelta(seconds=40)
 MAX_TRIES = 8
 MOST_HOLDERS = 2  # workers at a run at once
+
+ATTEMPT = (
+    *("call_id", "number", "outcome", "request", "reply", "reason", "served_model"),
+    *("tokens_in", "tokens_out", "cost", "latency", "at"),
+)
+VERDICT = (
+    *("run_id", "item_id", "criterion_id", "repeat", "attempt_id"),
+    *("status", "score", "applicable", "fractional", "coerced", "rationale"),
+)
 
 
 def take(
@@ -95,10 +107,10 @@ def settle(*, outcomes: Sequence[Outcome]) -> int:
     with transaction.atomic():
         open_calls = _open_calls(outcomes)
         new = _numbered(outcomes)
-        Attempt.objects.bulk_create([outcome.attempt for outcome in new])
+        _insert_attempts(new)
         settled = [each for each in new if each.readings and each.call.pk in open_calls]
         again = [each for each in new if not each.readings and open_calls.get(each.call.pk) == each.lease]
-        Verdict.objects.bulk_create(_verdicts(settled))
+        _insert_verdicts(settled)
         _move(settled, state=Call.State.SETTLED, not_before=None)
         _try_again(again)
     return len(settled)
@@ -118,35 +130,40 @@ def _numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
     last = Counter(call for call, _number, _at in rows)
     for outcome in new:
         last[outcome.call.pk] += 1
-        outcome.attempt.pk, outcome.attempt.number = None, last[outcome.call.pk]
+        outcome.attempt.number = last[outcome.call.pk]
     return new
 
 
-def _verdicts(outcomes: Sequence[Outcome]) -> list[Verdict]:
+def _insert_attempts(outcomes: Sequence[Outcome]) -> None:
+    """Insert the attempts at the database's own speed, and learn their primary keys."""
+    bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.attempt) for outcome in outcomes])
+    rows = Attempt.objects.filter(call__in=[outcome.call for outcome in outcomes]).values_list("call", "number", "pk")
+    keys = {(call, number): pk for call, number, pk in rows}
+    for outcome in outcomes:
+        outcome.attempt.pk = keys[outcome.call.pk, outcome.attempt.number]
+
+
+def _attempt_row(attempt: Attempt) -> tuple[Any, ...]:
+    plain = {"request": json.dumps(attempt.request), "reply": json.dumps(attempt.reply)}
+    return tuple(plain.get(field, getattr(attempt, field)) for field in ATTEMPT)
+
+
+def _insert_verdicts(outcomes: Sequence[Outcome]) -> None:
     versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
     pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
     criteria = {(run, key): pk for run, key, pk in pairs}
-    return [
-        _verdict(outcome, reading, criteria[outcome.call.run_id, reading.criterion])
+    rows = [
+        _verdict_row(outcome, reading, criteria[outcome.call.run_id, reading.criterion])
         for outcome in outcomes
         for reading in outcome.readings
     ]
+    bulk.insert(Verdict, VERDICT, rows)
 
 
-def _verdict(outcome: Outcome, reading: Reading, criterion_pk: int) -> Verdict:
-    return Verdict(
-        run_id=outcome.call.run_id,
-        item_id=outcome.call.item_id,
-        criterion_id=criterion_pk,
-        repeat=outcome.call.repeat,
-        status=reading.status,
-        score=reading.score,
-        applicable=reading.applicable,
-        fractional=reading.fractional,
-        coerced=(reading.coerced or "")[:80],
-        rationale=reading.rationale,
-        attempt=outcome.attempt,
-    )
+def _verdict_row(outcome: Outcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
+    call, coerced = outcome.call, (reading.coerced or "")[:80]
+    asked = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
+    return *asked, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
 
 
 def _move(outcomes: Sequence[Outcome], *, state: str, not_before: datetime | None) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -99,8 +100,10 @@ class TestReplies:
     def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=3)
         lease, calls = leases.take(run=run, limit=3)
-        dear = reply(calls[1], lease, cost=Decimal(10) ** 9)
-        working._store([reply(calls[0], lease), dear, reply(calls[2], lease)])
+        scoreless = replace(
+            reply(calls[1], lease), readings=[Reading(criterion=key, status="ok") for key in ("fluency", "coherence")]
+        )
+        working._store([reply(calls[0], lease), scoreless, reply(calls[2], lease)])
         assert runs.progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in calls[1].attempts.get().reason
 
@@ -160,14 +163,14 @@ class TestStopping:
     def test_a_shift_cut_short_stores_what_came_and_gives_back_the_rest(
         self, cast: Cast, provider: RunningProvider
     ) -> None:
-        provider.control(latency=0.2)
-        run = started(cast, declared(cast), items=40)
-        with pytest.raises(SystemExit), _ended_after(0.8):
+        provider.control(latency=0.5)
+        run = started(cast, declared(cast), items=60, repeats=10)
+        with pytest.raises(SystemExit), _ended_after(1.5):
             working.work(run.pk)
         done = runs.progress(run)
         assert done.in_flight == 0
-        assert 0 < done.settled < 40
-        assert provider.control()["answered"] - Attempt.objects.count() <= 20  # what was in flight
+        assert 0 < done.settled < 600
+        assert provider.control()["answered"] - Attempt.objects.count() <= working.MOST_IN_FLIGHT
 
 
 @contextmanager
