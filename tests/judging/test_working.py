@@ -165,7 +165,7 @@ class TestStopping:
     ) -> None:
         provider.control(latency=0.5)
         run = started(cast, declared(cast), items=60, repeats=10)
-        with pytest.raises(SystemExit), _ended_after(1.5):
+        with pytest.raises(SystemExit), _ended_when(lambda: provider.control()["answered"] > 16):
             working.work(run.pk)
         done = runs.progress(run)
         assert done.in_flight == 0
@@ -174,18 +174,23 @@ class TestStopping:
 
 
 @contextmanager
-def _ended_after(seconds: float) -> Iterator[None]:
+def _ended_when(condition: Any) -> Iterator[None]:
     """SystemExit in this thread, as Celery's children raise it when they are told to end."""
 
     def leave(number: int, frame: object) -> None:
         raise SystemExit(1)
 
+    def tell() -> None:
+        until(condition)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+
     before = signal.signal(signal.SIGALRM, leave)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    teller = threading.Thread(target=tell)
+    teller.start()
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        teller.join()
         signal.signal(signal.SIGALRM, before)
 
 
