@@ -18,7 +18,7 @@ from accounts import invitations, tokens
 from accounts.models import Membership, Role, Scope
 from analytics import dashboards
 from analytics.models import Snapshot
-from annotation import desk
+from annotation import desk, reception
 from annotation.answers import Answer
 from annotation.models import Intake, Skip
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
@@ -51,6 +51,10 @@ OTHERS_ROUTES = ("account/",)
 GENERATOR = "generator-nobody-may-see"
 JUDGE = "Judge Nobody May See"
 REMARK = "what another annotator wrote"
+# Which of the imports an address below `verdict-imports` means.
+VERDICTS = "intake of verdicts"
+DIALOGUE = f'{{"id": "1", "language": "et", "generator": "{GENERATOR}", "question": "?"}}'.encode()
+VERDICT = f"item,judge,criterion,score\n1,{JUDGE},fluency,1\n".encode()
 HIDDEN = (GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
 
 
@@ -122,12 +126,20 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "seat": duty.panel.seats.order_by("pk").first().pk,
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
-        "intake": Intake.objects.create(project=cast.kassa, kind="dataset").pk,
-        "rubric": version.rubric_id,
-        "version": version.pk,
+        **_imported(cast),
+        "rubric": version.rubric.key,
+        "number": version.number,
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
     }
+
+
+def _imported(cast: Cast) -> dict[str, int]:
+    uploads = {
+        "intake": reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]),
+        VERDICTS: reception.open_intake(project=cast.kassa, kind=Intake.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
+    }
+    return {name: intake.pk for name, intake in uploads.items()} | {"file": uploads["intake"].files.get().pk}
 
 
 def _snapshot(campaign: Any) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from django.db.models import QuerySet
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -73,7 +74,10 @@ class RubricVersions(generics.ListAPIView[RubricVersion]):
     queryset = RubricVersion.objects.none()
 
     def get_queryset(self) -> QuerySet[RubricVersion]:
-        return _versions(self.request.user, self.kwargs["project"]).filter(rubric__key=self.kwargs["rubric"])
+        found = _versions(self.request.user, self.kwargs["project"]).filter(rubric__key=self.kwargs["rubric"])
+        if not found.exists():
+            raise Http404("No such rubric.")
+        return found
 
 
 class RubricVersionDetail(APIView):

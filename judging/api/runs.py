@@ -75,7 +75,7 @@ class CallSerializer(serializers.Serializer[Call]):
     id = serializers.IntegerField(source="pk")
     item = serializers.CharField(source="item.external_id")
     language = serializers.CharField(source="item.language")
-    criterion = serializers.CharField(source="criterion.key", default=None)
+    criterion = serializers.CharField(source="criterion.key", default=None, allow_null=True)
     repeat = serializers.IntegerField()
     state = serializers.ChoiceField(choices=Call.State.choices)
     tries = serializers.IntegerField()
