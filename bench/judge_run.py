@@ -152,6 +152,9 @@ def main() -> None:
         return
     table = "\n".join([HEAD, *(server.alone("bench.judge_run", kind) for kind in server.DATABASES)])
     said = f"{CALLS} calls of two verdicts, {LATENCY} s a reply, {IN_FLIGHT} in flight: {IDEAL:.0f} a second are ideal."
+    said += (
+        f" {os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}: read the run against the loop beside it."
+    )
     RESULTS.write_text(f"# Replies stored a second by one worker\n\n{said}\n\n{table}\n", encoding="utf-8")
     print(table)
 

@@ -1,9 +1,8 @@
 """A worker's share of a run: keep a window of calls in flight, and store each reply as it comes.
 
 One event loop, one client, one thread for the database. The loop goes round: store what came back, take as many calls
-anew. Replies that arrive together are stored in one transaction, and a call waits nowhere between being leased and
-being sent, so that little is left to do when the run is paused. A database that goes away is waited for: a reply in
-hand was paid for.
+anew. Replies that arrive together are stored in one transaction. Little more is leased than is in flight, and what was
+not sent when the run is paused goes back. A database that goes away is waited for: a reply in hand was paid for.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ class Shift:
 
     @property
     def room(self) -> int:
-        """How many more calls to take: a quarter more than the lane is wide, so that no place in it stays empty."""
+        """How many more calls to take: twice what the lane is wide, so that no place waits for the store."""
         per_minute = self.endpoint.requests_per_minute
-        window = self.lane.width + self.lane.width // 4
+        window = 2 * self.lane.width
         paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
         return min(window, paced) - self.in_flight
 
