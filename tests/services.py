@@ -230,7 +230,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _series(line: str) -> list[str]:
-    if not (path := os.environ.get(SERIES)):
+    # An xdist worker sees its share only; the process that started it counts the whole.
+    if "PYTEST_XDIST_WORKER" in os.environ or not (path := os.environ.get(SERIES)):
         return [line]
     with Path(path).open("a+") as file:
         file.write(f"{line}\n")
