@@ -9,7 +9,8 @@ from annotation.formats.fields import Plan, Planner, as_number, as_text, first_o
 from annotation.formats.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
-from annotation.formats.reading import Row, is_tabular, read
+from annotation.formats.reading import is_tabular, read
+from annotation.formats.rows import Row
 
 
 class Answer(NamedTuple):

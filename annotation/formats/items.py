@@ -13,7 +13,8 @@ import orjson
 from annotation.formats.fields import Plan, Planner, as_key, as_language, as_text, is_blank, lacking
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
-from annotation.formats.reading import File, Row, is_tabular, read
+from annotation.formats.reading import File, is_tabular, read
+from annotation.formats.rows import Row
 from annotation.formats.turns import as_turns
 
 NAMED_FIELDS = (

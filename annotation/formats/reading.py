@@ -11,6 +11,8 @@ from annotation.formats.encoding import text_lines, whole_text
 from annotation.formats.jsontext import read_json, read_json_lines
 from annotation.formats.mapping import KEY_COLUMN, Mapping
 from annotation.formats.problems import FormatError, Problem, Problems
+from annotation.formats.rows import Row
+from annotation.formats.shaping import shaped
 
 File = tuple[str, bytes | BinaryIO]
 
@@ -22,13 +24,6 @@ FORMATS = {
     ".tsv": "tsv",
     ".tab": "tsv",
 }
-
-
-class Row(NamedTuple):
-    """One record: the physical line it starts on, and its values by column (text from CSV, any JSON from JSON)."""
-
-    line: int
-    fields: dict[str, Any]
 
 
 class Sample(NamedTuple):
@@ -47,15 +42,19 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     """
     layout = layout or Mapping()
     try:
-        kind = layout.format or _format(name)
-        if kind == "json":
-            yield from _json_rows(name, whole_text(name, raw), layout, problems)
-        elif kind == "jsonl":
-            yield from (Row(*row) for row in read_json_lines(name, text_lines(name, raw), problems))
-        else:
-            yield from _delimited_rows(name, text_lines(name, raw), kind, layout, problems)
+        yield from shaped(name, _rows(name, raw, layout, problems), layout, problems)
     except FormatError as error:
         problems.add(error.problem)
+
+
+def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
+    kind = layout.format or _format(name)
+    if kind == "json":
+        yield from _json_rows(name, whole_text(name, raw), layout, problems)
+    elif kind == "jsonl":
+        yield from (Row(*row) for row in read_json_lines(name, text_lines(name, raw), problems))
+    else:
+        yield from _delimited_rows(name, text_lines(name, raw), kind, layout, problems)
 
 
 def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, rows: int = 50) -> Sample:
