@@ -3,6 +3,7 @@
 from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
 from annotation.models.corpus import Dataset, Intake, IntakeFile, Item
 from annotation.models.panel import Annotator, Panel, PanelSeat
+from annotation.models.receiving import DryRun, SavedMapping, Upload
 from annotation.models.rubric import Criterion, Rubric, RubricVersion
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Criterion",
     "Dataset",
     "Draft",
+    "DryRun",
     "Duty",
     "Intake",
     "IntakeFile",
@@ -22,6 +24,8 @@ __all__ = [
     "Rating",
     "Rubric",
     "RubricVersion",
+    "SavedMapping",
     "Selection",
     "Skip",
+    "Upload",
 ]

@@ -15,7 +15,11 @@ from accounts.models import SIGHTED, Project, User
 
 
 class Intake(models.Model):
-    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged."""
+    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
+
+    Intakes of one upload share a ``batch``. A worker that checks or stores holds the ``lease``, says at ``beat_at``
+    that it lives, and how many bytes of ``total`` are ``done``.
+    """
 
     class Kind(models.TextChoices):
         DATASET = "dataset", _("Dataset")
@@ -25,6 +29,7 @@ class Intake(models.Model):
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Uploaded")
+        CHECKING = "checking", _("Being checked")
         STORING = "storing", _("Being stored")
         STORED = "stored", _("Stored")
         FAILED = "failed", _("Failed")
@@ -39,6 +44,11 @@ class Intake(models.Model):
     target = models.JSONField(default=dict)
     mapping = models.JSONField(default=dict)
     report = models.JSONField(default=dict)
+    batch = models.UUIDField(null=True, editable=False, db_index=True)
+    lease = models.UUIDField(null=True, editable=False)
+    beat_at = models.DateTimeField(null=True, editable=False)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
     state_since = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -53,7 +63,8 @@ class Intake(models.Model):
                 condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts"]), name="intake_kind_known"
             ),
             models.CheckConstraint(
-                condition=models.Q(state__in=["uploaded", "storing", "stored", "failed"]), name="intake_state_known"
+                condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "failed"]),
+                name="intake_state_known",
             ),
         ]
 
