@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import intake as storing
-from annotation import reception
+from annotation import reception, uploads
 from annotation.models import Intake
 
 logger = logging.getLogger(__name__)
@@ -50,3 +50,4 @@ def sweep() -> None:
     """Clear what abandoned imports left behind."""
     storing.sweep()
     reception.sweep()
+    uploads.sweep()

@@ -8,6 +8,7 @@ from annotation.api import desk as desk_routes
 from annotation.api import intakes as intake_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
+from annotation.api import uploads as upload_routes
 from annotation.views import campaigns, datasets, desk, intakes, panels, rubrics
 
 pages = [
@@ -78,6 +79,8 @@ api = [
         intake_routes.IntakeUndo.as_view(),
         name="api_intake_undo",
     ),
+    path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),
+    path("projects/<slug:project>/uploads/<uuid:upload>/", upload_routes.UploadDetail.as_view(), name="api_upload"),
     path("projects/<slug:project>/rubrics/", rubric_routes.Rubrics.as_view(), name="api_rubrics"),
     path(
         "projects/<slug:project>/rubrics/<slug:rubric>/versions/",

@@ -18,7 +18,7 @@ from accounts import invitations, tokens
 from accounts.models import Membership, Role, Scope
 from analytics import dashboards
 from analytics.models import Snapshot
-from annotation import desk, reception
+from annotation import desk, reception, uploads
 from annotation.answers import Answer
 from annotation.models import Intake, Skip
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
@@ -44,6 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_duty", "api_desk_take"), HOLDER),
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
     "api_desk_submit": HOLDER,
+    "api_upload": {"boris"},
 }
 # Django's and allauth's own account pages show their reader's own account and nothing else.
 OTHERS_ROUTES = ("account/",)
@@ -127,6 +128,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
         **_imported(cast),
+        "upload": uploads.begin(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
         "rubric": version.rubric.key,
         "number": version.number,
         "snapshot": _snapshot(campaign).pk,

@@ -14,16 +14,17 @@ from accounts.models import SIGHTED, Project, User
 from annotation.models.corpus import Intake
 
 
+class UploadQuerySet(models.QuerySet["Upload"]):
+    def visible_to(self, user: User) -> UploadQuerySet:
+        """One's own, as long as one may import into the project."""
+        return self.filter(created_by=user, project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
 class Upload(models.Model):
     """A file on its way in, appended to chunk by chunk; an intake takes it over once it is whole.
 
     Only who began it sees it. ``sha256`` is known when ``received`` has reached ``size``.
     """
-
-    class Access(models.QuerySet["Upload"]):
-        def visible_to(self, user: User) -> Upload.Access:
-            role = {"project__memberships__user": user, "project__memberships__role__in": SIGHTED}
-            return self.filter(created_by=user, **role)
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
     key = models.UUIDField(default=uuid4, unique=True, editable=False)
@@ -35,7 +36,7 @@ class Upload(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     changed_at = models.DateTimeField(default=timezone.now, editable=False)
 
-    objects = Access.as_manager()
+    objects = UploadQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [
@@ -59,12 +60,14 @@ class DryRun(models.Model):
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
 
+class SavedMappingQuerySet(models.QuerySet["SavedMapping"]):
+    def visible_to(self, user: User) -> SavedMappingQuerySet:
+        """Of the projects into which this person may import."""
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
 class SavedMapping(models.Model):
     """A mapping that a project keeps under a name, for the next file of the same make."""
-
-    class Access(models.QuerySet["SavedMapping"]):
-        def visible_to(self, user: User) -> SavedMapping.Access:
-            return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(_("name"), max_length=120)
@@ -73,7 +76,7 @@ class SavedMapping(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
-    objects = Access.as_manager()
+    objects = SavedMappingQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["kind", "name"]

@@ -139,7 +139,7 @@ STORAGES = {
     },
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
-UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=100) * 2**20  # of all files of one import together
+UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
 # --- people ---------------------------------------------------------------------------------------------------------

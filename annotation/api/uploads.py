@@ -1,0 +1,244 @@
+"""Resumable upload: the tus protocol 1.0.0 (core, creation, termination, checksum, expiration), https://tus.io.
+
+What has come in whole is imported by its key: ``POST intakes/ {"uploads": [key, ...]}``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.http import UnreadablePostError
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import http_date
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException, MethodNotAllowed, UnsupportedMediaType, ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.refusals import Refused
+from annotation import uploads
+from annotation.models import Upload
+
+VERSION = "1.0.0"
+READ = 2**16
+DIGESTS = ("sha1", "sha256")
+CHUNK_TYPE = "application/offset+octet-stream"
+REFUSALS = {"wrong_offset": 409, "gone": 410, "too_large": 413, "beyond_the_end": 413, "no_room": 507}
+RESUMABLE = OpenApiParameter("Tus-Resumable", str, OpenApiParameter.HEADER, required=True, enum=[VERSION])
+BYTES = {"type": "integer", "format": "int64", "minimum": 0}
+LENGTH = OpenApiParameter("Upload-Length", BYTES, OpenApiParameter.HEADER, required=True, description="Of the file.")
+METADATA = OpenApiParameter(
+    "Upload-Metadata", str, OpenApiParameter.HEADER, description="`filename`, a space, and the name in base64."
+)
+OFFSET = OpenApiParameter(
+    "Upload-Offset", BYTES, OpenApiParameter.HEADER, required=True, description="Where the chunk begins."
+)
+CHECKSUM = OpenApiParameter(
+    "Upload-Checksum", str, OpenApiParameter.HEADER, description="`sha256` or `sha1`, a space, the digest in base64."
+)
+NOT_SPOKEN = {412: OpenApiResponse(description="`Tus-Resumable` has to be 1.0.0.")}
+
+
+class NotSpoken(APIException):
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_detail = f"Say Tus-Resumable: {VERSION}."
+    default_code = "tus_version"
+
+
+class Mismatch(APIException):
+    status_code = 460
+    default_detail = "The chunk is not what its checksum says. Send it again."
+    default_code = "checksum"
+
+
+class ChunkParser(BaseParser):
+    """Leaves the body to be read piece by piece."""
+
+    media_type = CHUNK_TYPE
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        return stream
+
+
+class UploadStateSerializer(serializers.Serializer[Upload]):
+    """How much of a file is here; `sha256` once all of it is."""
+
+    key = serializers.UUIDField(read_only=True)
+    name = serializers.CharField(read_only=True)
+    size = serializers.IntegerField(read_only=True)
+    received = serializers.IntegerField(read_only=True)
+    sha256 = serializers.CharField(read_only=True, allow_blank=True)
+
+
+class TusView(APIView):
+    """What every answer of the protocol carries, and its own statuses for refusals."""
+
+    parser_classes = (ChunkParser,)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        answer["Tus-Resumable"] = VERSION
+        if answer.status_code == status.HTTP_412_PRECONDITION_FAILED:
+            answer["Tus-Version"] = VERSION
+        return answer
+
+    def handle_exception(self, exc: Exception) -> Response:
+        answer = super().handle_exception(exc)
+        if isinstance(exc, Refused):
+            answer.status_code = REFUSALS.get(exc.code, answer.status_code)
+        return answer
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        offered = {
+            "Tus-Version": VERSION,
+            "Tus-Extension": "creation,termination,checksum,expiration",
+            "Tus-Max-Size": str(settings.UPLOAD_LIMIT),
+            "Tus-Checksum-Algorithm": ",".join(DIGESTS),
+        }
+        return Response(status=status.HTTP_204_NO_CONTENT, headers=offered)
+
+
+class Uploads(TusView):
+    @extend_schema(
+        request=None,
+        parameters=[RESUMABLE, LENGTH, METADATA],
+        responses={201: UploadStateSerializer, **NOT_SPOKEN},
+    )
+    def post(self, request: Request, project: str) -> Response:
+        """Begin the upload of a file; `Location` says where its chunks go."""
+        room = access.require(user=request.user, slug=project)
+        _require_version(request)
+        begun = uploads.begin(
+            project=room, name=_name(request), size=_count(request, "Upload-Length"), actor=request.user
+        )
+        location = request.build_absolute_uri(reverse("api_upload", args=[project, begun.key]))
+        answer = Response(UploadStateSerializer(begun).data, status=status.HTTP_201_CREATED, headers=_place(begun))
+        answer["Location"] = location
+        return answer
+
+
+class UploadDetail(TusView):
+    def find(self, request: Request) -> Upload:
+        """One's own upload, in its project."""
+        room = access.require(user=request.user, slug=self.kwargs["project"])
+        return get_object_or_404(
+            Upload.objects.visible_to(request.user).filter(project=room), key=self.kwargs["upload"]
+        )
+
+    @extend_schema(responses=UploadStateSerializer)
+    def get(self, request: Request, project: str, upload: Any) -> Response:
+        """How much of the file is here. HEAD answers the same in headers, as the protocol has it."""
+        found = self.find(request)
+        return Response(UploadStateSerializer(found).data, headers={**_place(found), "Cache-Control": "no-store"})
+
+    def head(self, request: Request, project: str, upload: Any) -> Response:
+        found = self.find(request)
+        _require_version(request)
+        return Response(headers={**_place(found), "Cache-Control": "no-store"})
+
+    @extend_schema(
+        request={CHUNK_TYPE: OpenApiTypes.BINARY},
+        parameters=[RESUMABLE, OFFSET, CHECKSUM],
+        responses={
+            204: None,
+            410: OpenApiResponse(description="It was imported or given up meanwhile."),
+            460: OpenApiResponse(description="The chunk is not what its checksum says."),
+            507: OpenApiResponse(description="The disk is full."),
+            **NOT_SPOKEN,
+        },
+    )
+    def patch(self, request: Request, project: str, upload: Any) -> Response:
+        """Append a chunk. What has arrived of it is kept when the connection breaks; ask by HEAD where to go on."""
+        found = self.find(request)
+        _require_version(request)
+        if request.content_type != CHUNK_TYPE:
+            raise UnsupportedMediaType(request.content_type)
+        offset = _count(request, "Upload-Offset")
+        if offset != found.received:  # before the body is read, so that nothing is sent for nothing
+            uploads.append(upload=found, offset=offset, chunk=b"")
+        for chunk in _chunks(request):
+            found = uploads.append(upload=found, offset=offset, chunk=chunk)
+            offset += len(chunk)
+        return Response(status=status.HTTP_204_NO_CONTENT, headers=_place(found))
+
+    @extend_schema(parameters=[RESUMABLE], responses={204: None, **NOT_SPOKEN})
+    def delete(self, request: Request, project: str, upload: Any) -> Response:
+        """Give the upload up; what has come of it is deleted."""
+        found = self.find(request)
+        _require_version(request)
+        uploads.abandon(upload=found)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(exclude=True)
+    def post(self, request: Request, project: str, upload: Any) -> Response:
+        """For clients that can send neither PATCH nor DELETE: `X-HTTP-Method-Override`."""
+        meant = request.headers.get("X-HTTP-Method-Override", "")
+        if meant not in ("PATCH", "DELETE", "HEAD"):
+            raise MethodNotAllowed("POST")
+        answered: Response = getattr(self, meant.lower())(request, project, upload)
+        return answered
+
+
+def _require_version(request: Request) -> None:
+    if request.headers.get("Tus-Resumable") != VERSION:
+        raise NotSpoken
+
+
+def _count(request: Request, name: str) -> int:
+    said = request.headers.get(name, "")
+    if not (said.isascii() and said.isdecimal() and len(said) < 19):
+        raise ValidationError({name: [_("A whole number of bytes.")]})
+    return int(said)
+
+
+def _name(request: Request) -> str:
+    """The file's name among the metadata: ``filename ZGlhbG9ndWVzLmNzdg==,filetype dGV4dC9jc3Y=``."""
+    pairs = (pair.strip().partition(" ") for pair in request.headers.get("Upload-Metadata", "").split(","))
+    said = {key: value for key, _space, value in pairs}
+    try:
+        return base64.b64decode(said.get("filename", ""), validate=True).decode()
+    except ValueError:
+        raise ValidationError({"Upload-Metadata": [_("The file's name, in base64.")]}) from None
+
+
+def _place(upload: Upload) -> dict[str, str]:
+    expires = http_date(int((upload.changed_at + uploads.ABANDONED).timestamp()))
+    return {"Upload-Offset": str(upload.received), "Upload-Length": str(upload.size), "Upload-Expires": expires}
+
+
+def _chunks(request: Request) -> Iterator[bytes]:
+    """The body in pieces; one that comes with a checksum is one piece, and right."""
+    algorithm, _space, digest = request.headers.get("Upload-Checksum", "").partition(" ")
+    if not algorithm:
+        yield from iter(lambda: _piece(request), b"")
+        return
+    if algorithm not in DIGESTS:
+        raise ValidationError({"Upload-Checksum": [_("One of %s.") % ", ".join(DIGESTS)]})
+    chunk = _piece(request)
+    if _piece(request):
+        sentence = _("A chunk with a checksum has at most %d MB.")
+        raise Refused(sentence % (uploads.CHUNK // uploads.MEGABYTE), code="too_large")
+    if base64.b64encode(hashlib.new(algorithm, chunk).digest()).decode() != digest.strip():
+        raise Mismatch
+    yield chunk
+
+
+def _piece(request: Request) -> bytes:
+    """The next bytes of the body; fewer, and then none, where the connection broke."""
+    held = bytearray()
+    with suppress(UnreadablePostError):
+        while len(held) < uploads.CHUNK and (read := request._request.read(min(READ, uploads.CHUNK - len(held)))):
+            held += read
+    return bytes(held)

@@ -1,0 +1,143 @@
+"""A file comes in by chunks: each is appended where the file ends so far, so that none is lost and none counts twice.
+
+The file grows in the media directory, which every web process shares. What the row says is received was written before
+it was said; bytes beyond that, left by a process that died, are written over.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path, PurePath
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.models import Upload
+
+MEGABYTE = 2**20
+CHUNK = 8 * MEGABYTE  # what one transaction appends; a longer body is taken in pieces of this size
+LONGEST_NAME = 255
+ABANDONED = timedelta(days=1)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
+    """Make room for a file of so many bytes."""
+    if size > settings.UPLOAD_LIMIT:
+        raise too_large(name, size)
+    try:
+        with transaction.atomic():
+            begun = Upload(project=project, name=short_name(name), size=size, created_by=actor)
+            begun.content.save(begun.name, ContentFile(b""), save=False)
+            begun.save()
+        if shutil.disk_usage(Path(begun.content.path).parent).free < size:
+            abandon(upload=begun)
+            raise no_room()
+    except OSError as error:
+        raise _told(error) from error
+    return begun if size else _whole(begun)
+
+
+def short_name(name: str) -> str:
+    """The name of a file without its folders, as long as we can keep."""
+    plain = name.replace("\x00", "").replace("\\", "/")
+    return PurePath(plain).name[-LONGEST_NAME:] or "file"
+
+
+def too_large(name: str, size: int) -> Refused:
+    """The refusal of an upload beyond the limit."""
+    sentence = _(
+        "“%(name)s” has %(size)d MB; one import takes %(limit)d MB here. "
+        "Split it, or ask the operator to raise UPLOAD_LIMIT_MB."
+    ) % {"name": name, "size": -(-size // MEGABYTE), "limit": settings.UPLOAD_LIMIT // MEGABYTE}
+    return Refused(sentence, code="too_large", fields={"files": sentence})
+
+
+def no_room() -> Refused:
+    """The refusal of bytes that the disk has no room for."""
+    return Refused(_("The server's disk is full. Ask the operator to make room, then continue."), code="no_room")
+
+
+def append(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
+    """Append ``chunk`` if the file ends at ``offset``; whoever comes second with the same offset is refused.
+
+    Chunks of one file queue for its row, so that no other is written while this one is.
+    """
+    try:
+        with transaction.atomic():
+            held = _held(upload, offset, len(chunk))
+            with Path(held.content.path).open("r+b") as file:
+                file.seek(offset)
+                file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            held.received, held.changed_at = offset + len(chunk), timezone.now()
+            held.save(update_fields=["received", "changed_at"])
+    except OSError as error:
+        raise _told(error) from error
+    return _whole(held) if held.received == held.size else held
+
+
+def _held(upload: Upload, offset: int, length: int) -> Upload:
+    held = Upload.objects.select_for_update().filter(pk=upload.pk).first()
+    if held is None:
+        raise Refused(_("This upload was taken over or given up. Begin it again."), code="gone")
+    if held.received != offset:
+        sentence = _("The file ends at byte %(received)d so far; continue there, not at %(offset)d.")
+        raise Refused(sentence % {"received": held.received, "offset": offset}, code="wrong_offset")
+    if offset + length > held.size:
+        raise Refused(_("That is more than the %d bytes that were announced.") % held.size, code="beyond_the_end")
+    return held
+
+
+def _told(error: OSError) -> Refused | OSError:
+    return no_room() if error.errno in FULL else error
+
+
+def _whole(upload: Upload) -> Upload:
+    """Compute the digest of a file that is all there; once known, it is not read again."""
+    if not upload.sha256:
+        with Path(upload.content.path).open("rb") as file:
+            upload.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        Upload.objects.filter(pk=upload.pk).update(sha256=upload.sha256)
+    return upload
+
+
+def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload]:
+    """The uploads of these keys, in their order, all of them whole; else a refusal that says what to do."""
+    mine = {each.key: each for each in Upload.objects.visible_to(actor).filter(project=project, key__in=keys)}
+    if missing := [key for key in keys if key not in mine]:
+        sentence = _("%d of the files are not here: taken over already, or given up. Upload them again.")
+        raise Refused(sentence % len(missing), code="gone")
+    for each in mine.values():
+        if each.received < each.size:
+            sentence = _("“%(name)s” is not whole: %(received)d of %(size)d bytes are here. Continue its upload.")
+            said = {"name": each.name, "received": each.received, "size": each.size}
+            raise Refused(sentence % said, code="not_whole")
+    return [_whole(mine[key]) for key in dict.fromkeys(keys)]
+
+
+def abandon(*, upload: Upload) -> None:
+    """Delete an upload and what has come of it."""
+    with transaction.atomic():
+        if Upload.objects.filter(pk=upload.pk).delete()[0]:
+            transaction.on_commit(lambda: upload.content.storage.delete(str(upload.content.name)))
+
+
+def sweep(*, older_than: timedelta = ABANDONED) -> int:
+    """Delete uploads that nobody has continued; returns how many."""
+    forgotten = list(Upload.objects.filter(changed_at__lt=timezone.now() - older_than))
+    for upload in forgotten:
+        abandon(upload=upload)
+    return len(forgotten)
