@@ -20,8 +20,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
-from accounts import languages
-from accounts.models import User
+from accounts import languages, webhooks
+from accounts.models import Event, User
 from accounts.refusals import Refused
 from annotation import allocation, leases, queue
 from annotation.answers import Answer, complete
@@ -281,9 +281,17 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         revision=assignment.revision,
         seconds=_clock(seconds),
     )
-    Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
+    ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
     leases.drop_draft(assignment)
+    _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
     return annotation
+
+
+def _announce(annotation: Annotation, project: int, ratings: int) -> None:
+    """Tell the project's programs: keys and counts, and neither who rated nor what."""
+    counted = {"revision": annotation.revision, "ratings": ratings}
+    payload = {"campaign": annotation.campaign_id, "item": annotation.item_id, **counted}
+    webhooks.announce(project=project, event=Event.RATINGS, subject=annotation.pk, payload=payload)
 
 
 def _ratings(annotation: Annotation, criteria: Sequence[Criterion], answered: Mapping[str, Answer]) -> list[Rating]:

@@ -14,8 +14,8 @@ from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit
-from accounts.models import Project, User
+from accounts import audit, webhooks
+from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.formats.items import ItemRow, content_digest
@@ -168,6 +168,12 @@ def settle(intake: Intake | None) -> None:
     if not open_ones.update(state=Intake.State.STORED, state_since=timezone.now()):
         raise Refused(_("This import is stored already."), code="already_stored")
     intake.state = Intake.State.STORED
+    webhooks.announce(
+        project=intake.project_id,
+        event=Event.IMPORT,
+        subject=intake.pk,
+        payload={"intake": intake.pk, "kind": intake.kind},
+    )
 
 
 def _clear(dataset: Dataset) -> bool:

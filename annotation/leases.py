@@ -16,7 +16,7 @@ from annotation.models import Annotator, Assignment, Campaign, Duty
 
 # The same rows as Assignment.objects.visible_to(user).filter(key=key).
 _BY_KEY = """
-SELECT duty.campaign_id, campaign.state,
+SELECT duty.campaign_id, campaign.state, campaign.project_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
        assignment.revision
 FROM annotation_assignment assignment
@@ -53,18 +53,18 @@ _KEY = Assignment._meta.get_field("key")
 def find(*, user: User, key: UUID) -> Assignment | None:
     """The assignment this person holds or submitted under ``key``, as a member of its project; the rest is deferred.
 
-    Of its duty and campaign only the primary keys and the campaign's state are loaded.
+    Of its duty and campaign only the primary keys and the campaign's project and state are loaded.
     """
     with connection.cursor() as cursor:
         cursor.execute(_BY_KEY, [_KEY.get_db_prep_value(key, connection), user.pk, user.pk])
         row = cursor.fetchone()
     if row is None:
         return None
-    campaign, state, *loaded = row
+    campaign, state, project, *loaded = row
     assignment = Assignment.from_db(None, _LOADED, loaded)
     assignment.key = key
     assignment.duty = Duty.from_db(None, ("id", "campaign_id"), (assignment.duty_id, campaign))
-    assignment.duty.campaign = Campaign.from_db(None, ("id", "state"), (campaign, state))
+    assignment.duty.campaign = Campaign.from_db(None, ("id", "project_id", "state"), (campaign, project, state))
     return assignment
 
 

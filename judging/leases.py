@@ -113,6 +113,8 @@ def settle(*, outcomes: Sequence[Outcome]) -> int:
         _insert_verdicts(settled)
         _move(settled, state=Call.State.SETTLED, not_before=None)
         _try_again(again)
+        for run_pk in {each.call.run_id for each in (*settled, *again)}:
+            runs.announce_finish(run_pk)
     return len(settled)
 
 

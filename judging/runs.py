@@ -12,12 +12,12 @@ from itertools import product
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, Count, Max, QuerySet, Sum, TextChoices
+from django.db.models import Avg, Count, Max, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import audit
-from accounts.models import User
+from accounts import audit, webhooks
+from accounts.models import Event, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, RubricVersion
@@ -208,6 +208,24 @@ def progress(run: JudgeRun) -> RunProgress:
         cost=sums["cost"],
         latency=sums["latency"],
     )
+
+
+def announce_finish(run_pk: int) -> None:
+    """Tell the project's programs once nothing is left to ask. Call it after settling, in the same transaction.
+
+    The run is locked first: of two workers who settle the last calls at once, the second sees what the first did.
+    """
+    run = JudgeRun.objects.filter(pk=run_pk, state__in=LIVE, project__webhooks__off="").first()
+    if run is None:
+        return
+    JudgeRun.objects.select_for_update(no_key=True).get(pk=run_pk)
+    if Call.objects.filter(run=run, state__in=[Call.State.WAITING, Call.State.LEASED]).exists():
+        return
+    counted = Call.objects.filter(run=run).aggregate(
+        calls=Count("pk"), failed=Count("pk", filter=Q(state=Call.State.FAILED))
+    )
+    about = {"run": run.pk, "judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
+    webhooks.announce(project=run.project_id, event=Event.RUN, subject=run.pk, payload={**about, **counted})
 
 
 class Phase(TextChoices):

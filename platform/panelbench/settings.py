@@ -1,5 +1,6 @@
 """One settings file: the environment in, loud on nonsense (DESIGN 8.16). docs/operations.md explains each variable."""
 
+import ipaddress
 import os
 import sys
 from importlib.metadata import version
@@ -255,6 +256,12 @@ SPECTACULAR_SETTINGS = {
 # --- judges ---------------------------------------------------------------------------------------------------------
 # Endpoints are declared here by the operator; researchers choose them by name, and keys stay in the environment.
 PROVIDERS = secrets.providers(os.environ)
+
+# --- webhooks -------------------------------------------------------------------------------------------------------
+try:  # private networks that leads may have events sent to, such as 10.0.0.0/8
+    WEBHOOK_NETWORKS = tuple(map(ipaddress.ip_network, env.list("WEBHOOK_NETWORKS", default=[])))
+except ValueError as error:
+    raise ImproperlyConfigured(f"WEBHOOK_NETWORKS: {error}") from None
 
 # --- queue ----------------------------------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"

@@ -1,0 +1,182 @@
+"""One signed request to an address that somebody typed in: never to a private network, never further by redirect.
+
+Pure. The name is resolved at the moment of sending, every address it stands for is checked, and the connection is made
+to a checked address, so that a name which points elsewhere a second later gains nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+
+TIMEOUT = 10.0  # seconds for everything: name, connection, request, first line of the answer
+LONGEST_ADDRESS = 500
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Forbidden(Exception):
+    """An address that nothing may be sent to; its text says why."""
+
+
+class Unreachable(Exception):
+    """Nothing came back; its text says what went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the operator allows beyond public addresses by https: ``networks``, and plain http to this machine."""
+
+    networks: tuple[Network, ...] = ()
+    loopback: bool = False
+
+
+# --- addresses ------------------------------------------------------------------------------------------------------
+def check(address: str, limits: Limits) -> None:
+    """Raise ``Forbidden`` for an address that is none, or whose name stands for somewhere nothing may be sent."""
+    scheme, host, port = _split(address)
+    if scheme == "http" and not (limits.loopback and host in ("localhost", "127.0.0.1", "::1")):
+        raise Forbidden("The address has to start with https://.")
+    _resolve(host, port, limits)
+
+
+def _split(address: str) -> tuple[str, str, int]:
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise Forbidden("This is no address.") from None
+    if parts.scheme not in ("http", "https") or not host or len(address) > LONGEST_ADDRESS:
+        raise Forbidden("The address has to start with https:// and have at most 500 characters.")
+    if not address.isascii() or any(char <= " " or char in '\\"<>^`{|}' for char in address):
+        raise Forbidden("The address holds characters that have to be written as %-codes.")
+    if parts.username is not None or parts.fragment:
+        raise Forbidden("Leave user names, passwords and # out of the address.")
+    return parts.scheme, host, port or (443 if parts.scheme == "https" else 80)
+
+
+def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
+    """Every address behind a name, once all of them are allowed."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise Forbidden(f"The name {host} is not known.") from None
+    addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).split("%")[0]) for each in found))
+    if any(not _allowed(each, limits) for each in addresses):
+        raise Forbidden(f"The name {host} leads into a private network, where nothing is sent.")
+    return addresses
+
+
+def _allowed(address: Address, limits: Limits) -> bool:
+    plain = _unwrapped(address)
+    if any(plain in network for network in limits.networks if network.version == plain.version):
+        return True
+    return (plain.is_global and not plain.is_multicast) or (limits.loopback and plain.is_loopback)
+
+
+def _unwrapped(address: Address) -> Address:
+    """The IPv4 address inside an IPv6 one that only carries it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
+
+
+# --- signatures -----------------------------------------------------------------------------------------------------
+def signed(*, secret: bytes, key: str, body: bytes, now: float) -> dict[str, str]:
+    """The three headers of the Standard Webhooks scheme."""
+    stamp = str(int(now))
+    digest = hmac.new(secret, f"{key}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    return {
+        "webhook-id": key,
+        "webhook-timestamp": stamp,
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }
+
+
+# --- sending --------------------------------------------------------------------------------------------------------
+def post(address: str, *, body: bytes, headers: dict[str, str], limits: Limits, timeout: float = TIMEOUT) -> int:
+    """Post ``body`` and return the status of the answer, which is not read; raises ``Forbidden`` or ``Unreachable``."""
+    check(address, limits)
+    said = [("Host", urlsplit(address).netloc), ("Content-Type", "application/json"), *headers.items()]
+    said.append(("Content-Length", str(len(body))))
+    road = _Road(limits, time.monotonic() + timeout)
+    try:
+        with (
+            httpcore.ConnectionPool(ssl_context=ssl.create_default_context(), network_backend=road) as pool,
+            pool.stream("POST", address, headers=said, content=body) as answer,
+        ):
+            return answer.status
+    except (httpcore.TimeoutException, TimeoutError):
+        raise Unreachable(f"No answer within {timeout:g} seconds.") from None
+    except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        raise Unreachable(f"No connection: {error}" if str(error) else "The connection was cut off.") from None
+
+
+class _Road(httpcore.SyncBackend):
+    """Connects only to addresses that were checked, and in the time that is left."""
+
+    def __init__(self, limits: Limits, ends: float) -> None:
+        self.limits, self.ends = limits, ends
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A connection to the first of the name's addresses that takes one."""
+        addresses: Sequence[Address] = _resolve(host, port, self.limits)
+        for last, each in enumerate(addresses, start=1):
+            try:
+                return _Hurried(super().connect_tcp(str(each), port, _left(self.ends)), self.ends)
+            except httpcore.ConnectError:
+                if last == len(addresses):
+                    raise
+        raise httpcore.ConnectError(f"{host} has no address")
+
+
+class _Hurried(httpcore.NetworkStream):
+    """A stream on which everything together takes until ``ends``: a receiver can't hold it by trickling."""
+
+    def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
+        self.stream, self.ends = stream, ends
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self.stream.read(max_bytes, _left(self.ends))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.stream.write(buffer, _left(self.ends))
+
+    def close(self) -> None:
+        self.stream.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Hurried(self.stream.start_tls(ssl_context, server_hostname, _left(self.ends)), self.ends)
+
+    def get_extra_info(self, name: str) -> Any:
+        return self.stream.get_extra_info(name)
+
+
+def _left(ends: float) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise httpcore.ReadTimeout("the time is up")
+    return left

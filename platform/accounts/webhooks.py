@@ -1,0 +1,164 @@
+"""Webhooks: what a project's leads have sent to their own programs, and what is to be sent.
+
+`announce` writes one delivery for each webhook that listens, in the transaction of the verb that did something; what is
+rolled back is so never told. `accounts.deliveries` sends them afterwards.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import conf
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.crypto import get_random_string, salted_hmac
+from django.utils.translation import gettext as _
+from uuid_utils.compat import uuid7
+
+from accounts import audit, outgoing
+from accounts.models import Delivery, Event, Project, User, Webhook
+from accounts.refusals import Refused
+
+MOST = 10  # webhooks of one project
+OFFERED = (Event.RATINGS, Event.RUN, Event.IMPORT)
+PREFIX = "whsec_"
+
+
+def add(*, project: Project, address: str, events: Iterable[str], actor: User) -> Webhook:
+    """Have an address told of events; `secret` says what its signatures are made with."""
+    if project.webhooks.count() >= MOST:
+        raise Refused(_("A project has %d webhooks at most. Remove one first.") % MOST, code="too_many")
+    address, chosen = _checked(address), _offered(events)
+    try:
+        with transaction.atomic():
+            webhook = Webhook.objects.create(
+                project=project, address=address, events=chosen, nonce=get_random_string(43), created_by=actor
+            )
+            audit.record(actor=actor, project=project, verb="add webhook", subject=webhook, fields=["events"])
+    except IntegrityError:
+        sentence = _("This address is told already. Change its events instead.")
+        raise Refused(sentence, code="taken", fields={"address": sentence}) from None
+    return webhook
+
+
+def listen(*, webhook: Webhook, events: Iterable[str], actor: User) -> None:
+    """Have it told of these events from now on."""
+    _change(webhook, actor, "change webhook", events=_offered(events))
+
+
+def turn_on(*, webhook: Webhook, actor: User) -> None:
+    """Send again, what has waited first."""
+    _change(webhook, actor, "turn webhook on", off="", failing_since=None)
+
+
+def turn_off(*, webhook: Webhook, actor: User) -> None:
+    """Send nothing more; what is still waiting stays so, and nothing is added."""
+    _change(webhook, actor, "turn webhook off", off=Webhook.Off.BY_HAND)
+
+
+def renew(*, webhook: Webhook, actor: User) -> None:
+    """Give it another secret; signatures with the one before stop at once."""
+    _change(webhook, actor, "renew webhook secret", nonce=get_random_string(43))
+
+
+def remove(*, webhook: Webhook, actor: User) -> None:
+    """Forget the address and all that was sent to it."""
+    with transaction.atomic():
+        audit.record(actor=actor, project=webhook.project, verb="remove webhook", subject=webhook)
+        Webhook.objects.filter(pk=webhook.pk).delete()
+
+
+def _change(webhook: Webhook, actor: User, verb: str, **fields: Any) -> None:
+    with transaction.atomic():
+        Webhook.objects.filter(pk=webhook.pk).update(**fields)
+        audit.record(actor=actor, project=webhook.project, verb=verb, subject=webhook, fields=fields)
+    for name, value in fields.items():
+        setattr(webhook, name, value)
+
+
+def _checked(address: str) -> str:
+    address = address.strip()
+    try:
+        outgoing.check(address, limits())
+    except outgoing.Forbidden as no:
+        raise Refused(str(no), code="address", fields={"address": str(no)}) from None
+    return address
+
+
+def _offered(events: Iterable[str]) -> list[str]:
+    chosen = [event.value for event in OFFERED if event in set(events)]
+    if not chosen:
+        sentence = _("Choose at least one event.")
+        raise Refused(sentence, code="no_event", fields={"events": sentence})
+    return chosen
+
+
+def limits() -> outgoing.Limits:
+    """Where this instance may send: beyond the public internet only where its operator says so."""
+    return outgoing.Limits(networks=conf.settings.WEBHOOK_NETWORKS, loopback=conf.settings.DEBUG)
+
+
+def signing_key(webhook: Webhook) -> bytes:
+    """The bytes that sign: made anew of the nonce and SECRET_KEY, so that a copy of the database can't sign."""
+    return salted_hmac("panelbench.webhooks", webhook.nonce, algorithm="sha256").digest()
+
+
+def secret(webhook: Webhook) -> str:
+    """The secret as a receiver's library wants it."""
+    return PREFIX + base64.b64encode(signing_key(webhook)).decode()
+
+
+# --- telling --------------------------------------------------------------------------------------------------------
+def listening(*, project: int, event: Event) -> list[Webhook]:
+    """The project's webhooks that are told of ``event``: one look into an index that is empty for most projects."""
+    found = Webhook.objects.filter(project=project, off="").select_related("project")
+    return [each for each in found if event in each.events]
+
+
+def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, Any]) -> int:
+    """Write what listens is to be told, in the caller's transaction; returns how many deliveries that made.
+
+    ``payload`` holds keys and counts: no text of items or ratings, no name, nothing an annotator may not see.
+    """
+    told = listening(project=project, event=event)
+    return len(Delivery.objects.bulk_create([_delivery(each, event, subject, payload) for each in told]))
+
+
+def test(*, webhook: Webhook, actor: User) -> Delivery:
+    """Have a test sent, whatever it listens to."""
+    with transaction.atomic():
+        _require_on(webhook)
+        audit.record(actor=actor, project=webhook.project, verb="test webhook", subject=webhook)
+        delivery = _delivery(webhook, Event.TEST, webhook.pk, {"webhook": webhook.pk})
+        delivery.save()
+    return delivery
+
+
+def send_again(*, delivery: Delivery, actor: User) -> None:
+    """Have a delivery sent once more, under the same id: a receiver that has it can tell."""
+    _require_on(delivery.webhook)
+    with transaction.atomic():
+        fresh = {"state": Delivery.State.WAITING, "tries": 0, "due_at": timezone.now(), "reason": ""}
+        if not Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.WAITING).update(**fresh):
+            raise Refused(_("It is waiting to be sent already."), code="wrong_state")
+        audit.record(actor=actor, project=delivery.webhook.project, verb="send again", subject=delivery)
+    delivery.refresh_from_db()
+
+
+def _require_on(webhook: Webhook) -> None:
+    if webhook.off:
+        raise Refused(_("This webhook is turned off. Turn it on first."), code="webhook_off")
+
+
+def _delivery(webhook: Webhook, event: Event, subject: int, payload: Mapping[str, Any]) -> Delivery:
+    now = timezone.now()
+    told = {"type": event.value, "timestamp": now.isoformat(), "data": {"project": webhook.project.slug, **payload}}
+    return Delivery(webhook=webhook, key=uuid7(), event=event, subject_pk=subject, payload=told, due_at=now)
+
+
+def body(delivery: Delivery) -> bytes:
+    """The bytes that are signed and sent, the same at every try."""
+    return json.dumps(delivery.payload, sort_keys=True, separators=(",", ":")).encode()

@@ -1,0 +1,49 @@
+"""Somebody's program that is told of events: an HTTP server in a thread, which keeps what it is sent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Receiver:
+    """Where it listens, what it answers, and what came: the headers in lower case, and the body."""
+
+    address: str = ""
+    status: int = 204
+    location: str = ""
+    came: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+
+
+@contextmanager
+def receiver(*, port: int = 0) -> Iterator[Receiver]:
+    """A running receiver on this machine."""
+    kept = Receiver()
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.came.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(kept.status)
+            if kept.location:
+                self.send_header("Location", kept.location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Answering)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    kept.address = f"http://127.0.0.1:{server.server_port}/hook"
+    try:
+        yield kept
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

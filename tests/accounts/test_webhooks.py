@@ -1,0 +1,206 @@
+"""Webhooks: what is announced, when it is sent, and what becomes of a receiver that is gone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from accounts import deliveries, outgoing, tasks, webhooks
+from accounts.models import Delivery, Event, Webhook
+from accounts.refusals import Refused
+from annotation import desk, reception
+from annotation.models import Annotation, Intake
+from tests.accounts.receiver import Receiver, receiver
+from tests.annotation import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def there(settings: Any) -> Iterator[Receiver]:
+    """A receiver on this machine, which only a development instance may send to."""
+    settings.DEBUG = True
+    with receiver() as running:
+        yield running
+
+
+@pytest.fixture
+def webhook(cast: Cast, there: Receiver) -> Webhook:
+    return webhooks.add(project=cast.kassa, address=there.address, events=webhooks.OFFERED, actor=cast.aino)
+
+
+def announced(cast: Cast, subject: int = 1) -> Delivery:
+    webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"intake": subject})
+    return Delivery.objects.latest("pk")
+
+
+def later(**past: float) -> None:
+    """Let time pass for everything that waits."""
+    for delivery in Delivery.objects.all():
+        Delivery.objects.filter(pk=delivery.pk).update(due_at=delivery.due_at - timedelta(**past))
+    for found in Webhook.objects.exclude(failing_since=None):
+        Webhook.objects.filter(pk=found.pk).update(failing_since=found.failing_since - timedelta(**past))  # type: ignore[operator]
+
+
+def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: Webhook, there: Receiver) -> None:
+    taken = scene.taken(cast, scene.duty(cast))
+    annotation = desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    tasks.sweep.apply()
+    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+    headers, body = there.came[0]
+    told = json.loads(body)
+    assert told["type"] == "ratings.submitted"
+    where = {"project": "kassa", "campaign": annotation.campaign_id, "item": annotation.item_id}
+    assert told["data"] == {**where, "revision": 1, "ratings": 2}
+    secret = base64.b64decode(webhooks.secret(webhook).removeprefix("whsec_"))
+    signed = outgoing.signed(
+        secret=secret, key=headers["webhook-id"], body=body, now=float(headers["webhook-timestamp"])
+    )
+    assert headers["webhook-signature"] == signed["webhook-signature"]
+
+
+def test_what_is_rolled_back_is_never_told(cast: Cast, webhook: Webhook) -> None:
+    taken = scene.taken(cast, scene.duty(cast))
+    with transaction.atomic():
+        desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+        transaction.set_rollback(True)
+    assert (Annotation.objects.count(), Delivery.objects.count()) == (0, 0)
+
+
+def test_submitting_asks_one_question_more_where_nobody_listens(cast: Cast) -> None:
+    taken = scene.taken(cast, scene.duty(cast))
+    found = desk.on_desk(user=cast.maarika, key=taken.key)
+    with CaptureQueriesContext(connection) as asked:
+        desk.submit(assignment=found, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    assert sum("accounts_" in query["sql"] for query in asked.captured_queries) == 1
+
+
+def test_an_import_is_told_once_it_is_stored(cast: Cast, webhook: Webhook) -> None:
+    file = b'{"id": "1", "language": "et", "question": "?"}\n'
+    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", file)])
+    assert not Delivery.objects.exists()
+    reception.carry_out(intake=opened)
+    told = Delivery.objects.get()
+    assert (told.event, told.subject_pk) == ("import.finished", opened.pk)
+    assert told.payload["data"] == {"project": "kassa", "intake": opened.pk, "kind": "dataset"}
+
+
+def test_only_chosen_events_of_the_own_project_are_told(cast: Cast, there: Receiver) -> None:
+    webhooks.add(project=cast.kassa, address=there.address, events=["run.finished"], actor=cast.aino)
+    webhooks.add(project=cast.teine, address=there.address, events=["import.finished"], actor=cast.zoltan)
+    webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=1, payload={})
+    assert not Delivery.objects.exists()
+
+
+def test_a_failed_delivery_is_tried_again_later_and_later_and_then_given_up(
+    cast: Cast, webhook: Webhook, there: Receiver
+) -> None:
+    there.status = 500
+    told = announced(cast)
+    for number, wait in enumerate(deliveries.WAITS, start=1):
+        assert deliveries.send_due(webhook_pk=webhook.pk) == 0
+        told.refresh_from_db()
+        assert (told.tries, told.status, len(there.came)) == (number, 500, number)
+        if number < len(deliveries.WAITS):
+            assert deliveries.due() == []
+            later(seconds=wait.total_seconds())
+    webhook.refresh_from_db()
+    assert (told.state, webhook.off) == (Delivery.State.GIVEN_UP, Webhook.Off.FAILING)
+    assert len({headers["webhook-id"] for headers, _body in there.came}) == 1
+    assert len({body for _headers, body in there.came}) == 1
+
+
+def test_a_receiver_in_trouble_is_asked_once_a_turn_and_gets_everything_when_it_is_back(
+    cast: Cast, webhook: Webhook, there: Receiver
+) -> None:
+    there.status = 503
+    for subject in range(5):
+        announced(cast, subject)
+    assert (deliveries.send_due(webhook_pk=webhook.pk), len(there.came)) == (0, 1)
+    there.status = 200
+    later(seconds=3600)
+    assert deliveries.send_due(webhook_pk=webhook.pk) == 5
+    webhook.refresh_from_db()
+    assert webhook.failing_since is None
+
+
+def test_a_receiver_that_is_gone_is_sent_nothing_more(cast: Cast, webhook: Webhook, there: Receiver) -> None:
+    there.status = 410
+    first = announced(cast)
+    deliveries.send_due(webhook_pk=webhook.pk)
+    webhook.refresh_from_db()
+    assert webhook.off == Webhook.Off.GONE
+    assert announced(cast) == first, "nothing is written for a webhook that is off"
+    later(hours=1)
+    assert (deliveries.due(), deliveries.claim(webhook_pk=webhook.pk)) == ([], None)
+    there.status = 200
+    webhooks.turn_on(webhook=webhook, actor=cast.aino)
+    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+
+
+def test_a_delivery_is_claimed_by_one_sender(cast: Cast, webhook: Webhook) -> None:
+    announced(cast)
+    assert deliveries.claim(webhook_pk=webhook.pk) is not None
+    assert deliveries.claim(webhook_pk=webhook.pk) is None
+
+
+def test_a_sender_that_dies_loses_nothing(cast: Cast, webhook: Webhook, there: Receiver) -> None:
+    announced(cast)
+    deliveries.claim(webhook_pk=webhook.pk)
+    later(seconds=60)
+    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+
+
+def test_a_sender_that_dies_at_the_last_try_leaves_it_given_up(cast: Cast, webhook: Webhook) -> None:
+    told = announced(cast)
+    for _try in deliveries.WAITS:
+        assert deliveries.claim(webhook_pk=webhook.pk) is not None
+        later(days=1)
+    assert deliveries.claim(webhook_pk=webhook.pk) is None
+    told.refresh_from_db()
+    assert told.state == Delivery.State.GIVEN_UP
+
+
+def test_a_delivery_is_sent_again_under_the_same_id(cast: Cast, webhook: Webhook, there: Receiver) -> None:
+    told = announced(cast)
+    with pytest.raises(Refused, match="waiting"):
+        webhooks.send_again(delivery=told, actor=cast.aino)
+    deliveries.send_due(webhook_pk=webhook.pk)
+    webhooks.send_again(delivery=told, actor=cast.aino)
+    deliveries.send_due(webhook_pk=webhook.pk)
+    assert len(there.came) == 2
+    assert there.came[0][0]["webhook-id"] == there.came[1][0]["webhook-id"]
+
+
+def test_another_secret_signs_otherwise_and_the_database_holds_neither(cast: Cast, webhook: Webhook) -> None:
+    before = webhooks.secret(webhook)
+    webhooks.renew(webhook=webhook, actor=cast.aino)
+    after = webhooks.secret(webhook)
+    assert before != after
+    stored = str(list(Webhook.objects.values()))
+    assert all(secret.removeprefix("whsec_") not in stored for secret in (before, after))
+
+
+def test_old_deliveries_are_forgotten(cast: Cast, webhook: Webhook) -> None:
+    announced(cast)
+    announced(cast)
+    Delivery.objects.filter(pk=announced(cast).pk).update(made_at=timezone.now() - timedelta(days=31))
+    assert (deliveries.sweep(), Delivery.objects.count()) == (1, 2)
+
+
+def test_a_private_address_is_refused_when_it_is_added(cast: Cast, settings: Any) -> None:
+    with pytest.raises(Refused, match="private network") as refused:
+        webhooks.add(project=cast.kassa, address="https://127.0.0.1/x", events=["run.finished"], actor=cast.aino)
+    assert "address" in refused.value.fields
+    with pytest.raises(Refused, match="https://"):
+        webhooks.add(project=cast.kassa, address="http://127.0.0.1/x", events=["run.finished"], actor=cast.aino)

@@ -1,0 +1,73 @@
+"""The end of a run is told exactly once, whoever settles the last call, and never before."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from accounts import webhooks
+from accounts.models import Delivery
+from judging import leases, runs
+from judging.models import JudgeRun
+from tests.cast import Cast
+from tests.judging.test_runs import declared, started
+from tests.judging.test_working import reply
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def run(cast: Cast, provider: RunningProvider, settings: Any) -> JudgeRun:
+    """A run of a project that wants to hear of it."""
+    settings.DEBUG = True
+    webhooks.add(project=cast.kassa, address="http://127.0.0.1:9/", events=["run.finished"], actor=cast.aino)
+    return started(cast, declared(cast))
+
+
+def told() -> list[dict[str, Any]]:
+    return [delivery.payload["data"] for delivery in Delivery.objects.all()]
+
+
+def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
+    planned = run.calls.count()
+    for number in range(planned):
+        assert told() == [], number
+        lease, (call,) = leases.take(run=run, limit=1)
+        leases.settle(outcomes=[reply(call, lease)])
+    about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
+    assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
+    leases.settle(outcomes=[reply(call, lease)])
+    assert len(told()) == 1, "a second reply to a settled call ends nothing"
+
+
+def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeRun) -> None:
+    for _turn in range(5):
+        Delivery.objects.all().delete()
+        lease, calls = leases.take(run=run, limit=100)
+        half = len(calls) // 2
+        together = threading.Barrier(2)
+
+        def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
+            together.wait()
+            leases.settle(outcomes=[reply(call, lease) for call in share])
+            connection.close()
+
+        workers = [threading.Thread(target=hand_in, args=(share,)) for share in (calls[:half], calls[half:])]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert runs.progress(run).finished
+        assert len(told()) == 1
+        run = runs.start(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version)
+
+
+def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
+    lease, calls = leases.take(run=run, limit=100)
+    runs.cancel(run=run)
+    leases.settle(outcomes=[reply(call, lease) for call in calls])
+    assert told() == []
