@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accounts.languages import canonical
-from annotation.formats.mapping import Mapping
+from annotation.formats.paths import found, without
+from annotation.formats.patterns import fits
 from annotation.formats.problems import Problem, Unfit, excerpt
+
+if TYPE_CHECKING:
+    from annotation.formats.mapping import Mapping  # whose steps read values with what is here
 
 # What a spreadsheet makes of a long number: 2.9E+15.
 _MANGLED = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[Ee][+-]?[0-9]+")
@@ -16,7 +20,10 @@ SPREAD = "attributes"
 
 
 class Source(NamedTuple):
-    """One mapped column that a file has: its name, its path, the field it gives and that field's value map."""
+    """One mapped column that a file has: its name, where it is, the field it gives and that field's value map.
+
+    ``inner`` is the path inside the object ``outer``, such as ``safety.scores``.
+    """
 
     column: str
     outer: str
@@ -41,7 +48,7 @@ class Plan(NamedTuple):
         for source in self.sources:
             value = fields[source.outer]
             if source.inner is not None:
-                value = value.get(source.inner) if isinstance(value, dict) else None
+                value = found(value, source.inner) if isinstance(value, dict) else None
             if source.meant:
                 value = source.meant.get(written(value), value)
             if is_blank(values.get(source.field)):
@@ -56,7 +63,8 @@ class Plan(NamedTuple):
         for name in self.kept:
             value, taken = fields[name], self.opened.get(name)
             if taken is not None and isinstance(value, dict):
-                value = {key: part for key, part in value.items() if key not in taken}
+                for path in taken:
+                    value = without(value, path)
             if name in self.spread and isinstance(value, dict):
                 rest |= {key if key not in fields else f"{name}.{key}": part for key, part in value.items()}
             elif value != {} or fields[name] == {}:
@@ -89,7 +97,8 @@ class Planner:
 
     def _made(self, names: tuple[str, ...]) -> Plan:
         mapping = self._mapping
-        located = {column: _located(column, names) for column in (*mapping.columns, *mapping.ignore)}
+        ignored = {*mapping.ignore, *(name for name in names if fits(name, mapping.ignore))}
+        located = {column: _located(column, names) for column in (*mapping.columns, *ignored)}
         sources = tuple(
             Source(column, *located[column], field, _meant(mapping, field))
             for column, field in mapping.columns.items()
@@ -99,7 +108,7 @@ class Planner:
         for outer, inner in located.values():
             if inner is not None:
                 opened.setdefault(outer, set()).add(inner)
-        whole = {source.outer for source in sources if source.inner is None} | set(mapping.ignore)
+        whole = {source.outer for source in sources if source.inner is None} | ignored
         given = {source.field for source in sources}
         return Plan(
             sources=sources,
@@ -116,9 +125,12 @@ def _meant(mapping: Mapping, field: str) -> dict[str, str]:
 
 
 def _located(column: str, names: tuple[str, ...]) -> tuple[str, str | None]:
-    """The column itself, also when its name holds a dot, or else the object it is in and its key there."""
-    outer, dot, inner = column.partition(".")
-    return (column, None) if column in names or not dot else (outer, inner)
+    """The column itself, also when its name holds a dot, or else the object it is in and its path there."""
+    if column in names or "." not in column:
+        return column, None
+    dots = (place for place, character in enumerate(column) if character == ".")
+    place = next((place for place in dots if column[:place] in names), column.index("."))
+    return column[:place], column[place + 1 :]
 
 
 def written(value: Any) -> str:

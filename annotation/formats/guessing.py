@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from annotation.formats.mapping import KEY_COLUMN, Mapping
+from annotation.formats.mapping import Mapping
+from annotation.formats.rows import KEY_COLUMN
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 

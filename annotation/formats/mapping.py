@@ -10,9 +10,11 @@ from typing import Any
 import yaml
 
 from annotation.formats.documents import Node, as_document, load_document, words_of
+from annotation.formats.nodes import names_of, switch_of, word_of
+from annotation.formats.patterns import file_fits
 from annotation.formats.problems import FormatError, Problem, excerpt
+from annotation.formats.steps import Step, steps_of
 
-KEY_COLUMN = "(key)"
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv")
 
 
@@ -34,6 +36,10 @@ class Mapping:
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     speakers: dict[str, str] = field(default_factory=dict)
+    shape: tuple[Step, ...] = ()
+    files: dict[str, Mapping] = field(default_factory=dict)
+    aligned: dict[str, str] = field(default_factory=dict)
+    positional: bool = False
     allow_empty: bool = False
     format: str | None = None
     records: str | None = None
@@ -77,8 +83,7 @@ class Mapping:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, in the order of the YAML; what is not set is left out."""
-        said = {name: getattr(self, name) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+        return {name: _plain(getattr(self, name)) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
 
     def updated(self, other: Mapping) -> Mapping:
         """This mapping with everything that ``other`` says put over it."""
@@ -88,6 +93,30 @@ class Mapping:
             if theirs != _DEFAULTS[name]:
                 changes[name] = {**ours, **theirs} if isinstance(ours, dict) else theirs
         return replace(self, **changes)
+
+    def of(self, name: str) -> Mapping:
+        """What the mapping says of the file of that name. Safe to repeat."""
+        said = self
+        for pattern, section in self.files.items():
+            if file_fits(pattern, name) is not None:
+                said = said.updated(section)
+        return said
+
+    def said_by_name(self, name: str) -> dict[str, str]:
+        """The columns that every row of a file has from the file's name."""
+        said: dict[str, str] = {}
+        for pattern in self.files:
+            said |= file_fits(pattern, name) or {}
+        return said
+
+
+def _plain(value: Any) -> Any:
+    """A part of a mapping as plain values."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value.as_dict() if isinstance(value, Mapping | Step) else value
 
 
 _DEFAULTS = {each.name: getattr(Mapping(), each.name) for each in fields(Mapping)}
@@ -107,23 +136,19 @@ def _value_maps(node: Node) -> dict[str, dict[str, str]]:
     return {name: words_of(child) for name, child in node.members()}
 
 
-def _names(node: Node) -> tuple[str, ...]:
-    if not isinstance(node.value, list) or any(isinstance(child.value, dict | list) for child in node.value):
-        raise FormatError(node.problem("a list of column names", "shape"))
-    return tuple(child.text for child in node.value)
+def _sections(node: Node) -> dict[str, Mapping]:
+    if not isinstance(node.value, dict):
+        raise FormatError(node.problem("an object: pattern of a file's name -> what is said of such files", "shape"))
+    return {pattern: _section(child) for pattern, child in node.members()}
 
 
-def _word(node: Node) -> str:
-    if isinstance(node.value, dict | list) or not node.text:
-        raise FormatError(node.problem("a word", "shape"))
-    return node.text
-
-
-def _switch(node: Node) -> bool:
-    switches = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
-    if node.text.lower() not in switches:
-        raise FormatError(node.problem("on or off", "shape"))
-    return switches[node.text.lower()]
+def _section(node: Node) -> Mapping:
+    if node.value is None:
+        return Mapping()
+    section = Mapping._from_document(node)
+    if section.files or section.aligned:
+        raise FormatError(node.problem("what can be said of one file: no files and no aligned", "shape"))
+    return section
 
 
 def _format_name(node: Node) -> str:
@@ -141,15 +166,19 @@ def _delimiter(node: Node) -> str:
 
 _READERS: dict[str, Callable[[Node], Any]] = {
     "format": _format_name,
-    "records": _word,
+    "records": word_of,
     "delimiter": _delimiter,
-    "quoting": _switch,
-    "line_breaks": _switch,
-    "header": _names,
+    "quoting": switch_of,
+    "line_breaks": switch_of,
+    "header": names_of,
     "columns": words_of,
     "constants": words_of,
     "values": _value_maps,
-    "ignore": _names,
+    "ignore": names_of,
     "speakers": words_of,
-    "allow_empty": _switch,
+    "shape": steps_of,
+    "files": _sections,
+    "aligned": words_of,
+    "positional": switch_of,
+    "allow_empty": switch_of,
 }

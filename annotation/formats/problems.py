@@ -68,7 +68,8 @@ class Problems:
     """Collects problems: the first ``limit`` are kept, all are counted.
 
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
-    problem but no row). True when there is any problem; iterates over the kept ones.
+    problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
+    were read too. True when there is any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
@@ -76,6 +77,7 @@ class Problems:
         self.shown: list[Problem] = []
         self.codes: Counter[str] = Counter()
         self.refused = 0
+        self.notes: list[str] = []
 
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""
@@ -87,6 +89,11 @@ class Problems:
         """Note a problem because of which one row is not taken."""
         self.refused += 1
         self.add(problem)
+
+    def note(self, file: str, sentence: str) -> None:
+        """Note what the owner of a file should know, once; it refuses nothing."""
+        if (noted := f"{file}: {sentence}") not in self.notes and len(self.notes) < self.limit:
+            self.notes.append(noted)
 
     @property
     def more(self) -> int:
@@ -111,4 +118,9 @@ def excerpt(value: object) -> str:
     if not text:
         return "nothing"
     shown = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
-    return f"“{''.join(char if char.isprintable() else repr(char)[1:-1] for char in shown)}”"
+    return f"“{visible(shown)}”"
+
+
+def visible(text: str) -> str:
+    """Text with its invisible characters spelled out."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO, NamedTuple
 from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited
 from annotation.formats.encoding import text_lines, whole_text
 from annotation.formats.jsontext import read_json, read_json_lines
-from annotation.formats.mapping import KEY_COLUMN, Mapping
+from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError, Problem, Problems
-from annotation.formats.rows import Row
+from annotation.formats.rows import KEY_COLUMN, Row
 from annotation.formats.shaping import shaped
 
 File = tuple[str, bytes | BinaryIO]
