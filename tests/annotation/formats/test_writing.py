@@ -1,0 +1,115 @@
+"""Files that are written: exact, harmless to spreadsheets, and refused by name where a format has no room."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import BytesIO, StringIO
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.formats.problems import FormatError
+from annotation.formats.writing import sheets
+from annotation.formats.writing.files import FORMATS, pieces
+from annotation.formats.writing.marks import FORMULA_STARTS, MARKS, restored
+from annotation.formats.writing.tables import Column, Table, number
+
+parquet = pytest.importorskip("pyarrow.parquet")
+STARTS = st.sampled_from(
+    [*sorted(FORMULA_STARTS), "'", "''=", "", "a", "\ufeff", "\u202e", "👩‍🔬", "e\u0301", "ـ", "\r\n"]
+)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+NASTY = st.builds(lambda start, rest: start + rest, STARTS, TEXT)
+
+
+def written(kind: str, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> bytes:
+    return b"".join(pieces(Table("table", tuple(columns), rows), kind))
+
+
+def cells(content: bytes) -> list[list[str]]:
+    return list(csv.reader(StringIO(content.decode(), newline=""), strict=True))
+
+
+@given(st.lists(st.tuples(NASTY, st.none() | NASTY), max_size=5))
+def test_csv_starts_no_cell_as_a_formula_and_gives_every_text_back(rows: list[tuple[str, str | None]]) -> None:
+    columns = (Column("said"), Column("context", optional=True))
+    header, *body = cells(written("csv", columns, rows))
+    assert header == ["said", "context", MARKS]
+    assert not any(cell[:1] in FORMULA_STARTS for row in body for cell in row[:2] if cell)
+    assert [tuple(restored(dict(zip(header, row, strict=True))).values()) for row in body] == rows
+
+
+@given(st.lists(NASTY, max_size=5))
+def test_no_cell_of_a_workbook_is_a_formula(texts: list[str]) -> None:
+    content = written("xlsx", [Column("said")], [(text,) for text in texts])
+    found = [row[0] for row in openpyxl.load_workbook(BytesIO(content)).active.iter_rows(min_row=2)]  # type: ignore[union-attr]
+    assert [cell.data_type for cell in found if cell.value is not None] == [
+        "s" for cell in found if cell.value is not None
+    ]
+    assert len(found) == len(texts)
+
+
+@given(st.lists(st.tuples(NASTY, st.floats(allow_nan=False, allow_infinity=False) | st.none()), max_size=5))
+def test_jsonl_and_parquet_keep_text_and_numbers(rows: list[tuple[str, float | None]]) -> None:
+    columns = (Column("said"), Column("score", "number"))
+    assert [tuple(json.loads(line).values()) for line in written("jsonl", columns, rows).splitlines()] == rows
+    table = parquet.read_table(BytesIO(written("parquet", columns, rows)))
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2.0, "2"), (-0.5, "-0.5"), (None, ""), (0.1, "0.1"), (1e300, "1e+300"), (100, "100")]
+)
+def test_a_number_stays_a_number(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_negative_score_is_no_formula() -> None:
+    assert cells(written("csv", [Column("score", "number")], [(-1.0,)]))[1] == ["-1", ""]
+
+
+def test_every_kind_of_column_is_written_in_every_format() -> None:
+    moment = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    row = ("t", "w", 1.5, 2, True, moment, [{"speaker": "a", "text": "b"}], ["p", "q"], {"k": 1})
+    kinds = ("text", "word", "number", "integer", "switch", "moment", "turns", "texts", "object")
+    columns = [Column(kind, kind) for kind in kinds]  # type: ignore[arg-type]
+    nothing = (None,) * len(kinds)
+    for kind in FORMATS:
+        assert written(kind, columns, [row, nothing])
+    assert cells(written("csv", columns, [row]))[1] == [
+        "t", "w", "1.5", "2", "true", "2026-05-04T12:00:00Z",
+        '[{"speaker":"a","text":"b"}]', '["p","q"]', '{"k":1}', "",
+    ]  # fmt: skip
+
+
+def test_a_text_that_no_cell_has_room_for_is_refused_by_place() -> None:
+    long = "😀" * 16_384  # two units each
+    with pytest.raises(FormatError) as refused:
+        written("xlsx", [Column("a"), Column("rationale")], [("", "short"), ("", long)])
+    assert str(refused.value) == (
+        "table.xlsx, line 3, rationale: found 32,768 characters; expected at most 32,767, which is what a cell holds; "
+        "take JSONL, CSV or Parquet."
+    )
+    assert written("xlsx", [Column("rationale")], [(long[:-1],)])
+
+
+def test_rows_beyond_the_last_of_a_sheet_go_on_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sheets, "MOST_ROWS", 4)
+    book = openpyxl.load_workbook(BytesIO(written("xlsx", [Column("n", "integer")], [(n,) for n in range(7)])))
+    assert [[row[0] for row in sheet.iter_rows(values_only=True)] for sheet in book] == [
+        ["n", 0, 1, 2],
+        ["n", 3, 4, 5],
+        ["n", 6],
+    ]
+    assert book.sheetnames == ["table", "table 2", "table 3"]
+
+
+def test_the_same_table_is_the_same_file() -> None:
+    for kind in FORMATS:
+        assert written(kind, [Column("a")], [("b",)]) == written(kind, [Column("a")], [("b",)])
