@@ -21,4 +21,5 @@ api = [
         routes.RatingsTable.as_view(),
         name="api_ratings_table",
     ),
+    path("projects/<slug:project>/exports/<slug:what>/", routes.Exports.as_view(), name="api_export"),
 ]

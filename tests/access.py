@@ -131,6 +131,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "upload": uploads.begin(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
         "rubric": version.rubric.key,
         "number": version.number,
+        "what": "ratings",
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
     }

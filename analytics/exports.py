@@ -1,0 +1,210 @@
+"""Everything that can be taken out of a project, and in which formats: asked for, named, and written piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any
+
+import orjson
+from django.db import transaction
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from analytics import ratings
+from annotation import exports as rated
+from annotation.exports import consistent
+from annotation.formats.problems import FormatError
+from annotation.formats.rubric import rubric_from_dict
+from annotation.formats.writing import files
+from annotation.formats.writing.tables import Column, Table
+from annotation.models import Rating
+from judging import exports as judged
+from judging.models import JudgeRun, Verdict
+
+TABLES = tuple(files.FORMATS)
+FORMATS: dict[str, tuple[str, ...]] = {
+    "items": TABLES,
+    "ratings": TABLES,
+    "verdicts": TABLES,
+    "scores": TABLES,
+    "rubric": ("yaml", "json"),
+    "campaign": ("json",),
+}
+"""What there is, and the formats of each, the usual one first."""
+SUBJECTS = {
+    "items": "dataset",
+    "rubric": "rubric",
+    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign"), "campaign"),
+}
+"""Which of the project's things each is about."""
+_DOCUMENTS = {
+    "yaml": ("yaml", "application/yaml; charset=utf-8"),
+    "json": ("json", "application/json; charset=utf-8"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is wanted of it. ``renumbered``: other pseudonyms in place of the stored ones, the same for the same seed.
+
+    ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
+    """
+
+    renumbered: int | None = None
+    rationales: bool = True
+    replies: bool = False
+    revisions: bool = False
+    every_run: bool = False
+
+    @property
+    def said(self) -> list[str]:
+        """What differs from the usual, for the audit trail."""
+        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """One thing to be taken out, in one format. ``subject`` is the dataset, rubric version or campaign it is about."""
+
+    project: Project
+    what: str
+    kind: str
+    subject: Any
+    options: Options = Options()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file must be there before the first of it can be sent."""
+        return self.kind in files.FORMATS and files.FORMATS[self.kind].whole is not None
+
+    @property
+    def ending(self) -> str:
+        return files.FORMATS[self.kind].ending if self.kind in files.FORMATS else _DOCUMENTS[self.kind][0]
+
+    @property
+    def media_type(self) -> str:
+        return files.FORMATS[self.kind].media_type if self.kind in files.FORMATS else _DOCUMENTS[self.kind][1]
+
+    @property
+    def file_name(self) -> str:
+        name = slugify(str(self.subject)) or f"{SUBJECTS[self.what]}-{self.subject.pk}"
+        return f"{name}.{self.ending}" if self.what == "rubric" else f"{name}-{self.what}.{self.ending}"
+
+
+def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, options: Options = Options()) -> Export:
+    """The export with that name and format; refused, naming what there is, when there is none such."""
+    if what not in FORMATS:
+        sentence = _("There is no export called “%(what)s”. There are: %(all)s.")
+        raise Refused(sentence % {"what": what, "all": ", ".join(FORMATS)}, code="unknown_export")
+    kind = kind or FORMATS[what][0]
+    if kind not in FORMATS[what]:
+        sentence = _("%(what)s can't be had as “%(kind)s”. Choose one of: %(all)s.")
+        told = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
+        raise Refused(told, code="unknown_format", fields={"format": told})
+    if subject is None:
+        name = SUBJECTS[what]
+        told = _("Say which %(subject)s.") % {"subject": name}
+        raise Refused(told, code="no_subject", fields={name: told})
+    return Export(project=project, what=what, kind=kind, subject=subject, options=options)
+
+
+def record(export: Export, actor: User | None) -> None:
+    """Leave a line in the audit trail: who took what out, in which format, and what was unusual about it."""
+    with transaction.atomic():
+        audit.record(
+            actor=actor,
+            project=export.project,
+            verb=f"export {export.what}",
+            subject=export.subject,
+            fields=[f"format={export.kind}", *export.options.said],
+        )
+
+
+def pieces(export: Export) -> Generator[bytes]:
+    """The file, piece by piece, all of it as things stand at one moment. Raises `Refused` for what can't be written."""
+    try:
+        with consistent():
+            if export.kind in files.FORMATS:
+                yield from files.pieces(table(export), export.kind)
+            else:
+                yield _DOCUMENT_MAKERS[export.what](export)
+    except FormatError as error:
+        raise Refused(str(error), code="unwritable") from None
+
+
+def size(export: Export) -> int:
+    """How many rows it will have; one for a document."""
+    if export.what == "items":
+        return int(export.subject.items.count())
+    count = 0
+    if export.what in {"ratings", "scores"}:
+        found = Rating.objects.filter(annotation__campaign=export.subject)
+        count += (found if export.options.revisions else found.filter(annotation__superseded_at=None)).count()
+    if export.what in {"verdicts", "scores"}:
+        count += Verdict.objects.filter(run__in=runs(export)).count()
+    return count if export.kind in files.FORMATS else 1
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+def table(export: Export) -> Table:
+    """The rows that were asked for, not read yet."""
+    made = {"items": _items, "ratings": _ratings, "verdicts": _verdicts, "scores": _scores}[export.what](export)
+    return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
+
+
+def _items(export: Export) -> Table:
+    return rated.items(export.subject)
+
+
+def _ratings(export: Export) -> Table:
+    names = rated.pseudonyms(export.project, export.options.renumbered)
+    options = export.options
+    return rated.ratings(export.subject, names=names, rationales=options.rationales, revisions=options.revisions)
+
+
+def _verdicts(export: Export) -> Table:
+    chosen = list(runs(export))
+    names = ratings.rater_names(export.subject, chosen)
+    options = export.options
+    return judged.verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
+
+
+def _scores(export: Export) -> Table:
+    """People and judges in one table: what only the other kind of rater has is empty."""
+    people, judges = _ratings(export), _verdicts(export)
+    shared, own = len(rated.SHARED), len(rated.OWN)
+    nothing: tuple[None, ...] = (None,) * (len(judges.columns) - shared)
+    padding: tuple[None, ...] = (None,) * own
+    of_people = ((*row, *nothing) for row in people.rows)
+    of_judges = ((*row[:shared], *padding, *row[shared:]) for row in judges.rows)
+    columns: tuple[Column, ...] = (*people.columns, *judges.columns[shared:])
+    return Table("scores", columns, chain(of_people, of_judges))
+
+
+def runs(export: Export) -> list[JudgeRun]:
+    """The newest run of each judge on the campaign's items, as in the numbers; or every one."""
+    if not export.options.every_run:
+        return list(ratings.newest_runs(export.subject))
+    here = {"dataset": export.subject.dataset_id, "rubric_version": export.subject.rubric_version_id}
+    return list(JudgeRun.objects.filter(**here).select_related("judge").order_by("pk"))
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+def _rubric(export: Export) -> bytes:
+    """The document, as our importer reads it."""
+    document = rubric_from_dict(export.subject.document)
+    if export.kind == "yaml":
+        return document.as_yaml().encode()
+    return orjson.dumps(document.as_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+
+
+def _campaign(export: Export) -> bytes:
+    return orjson.dumps(rated.design(export.subject), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+
+
+_DOCUMENT_MAKERS: dict[str, Callable[[Export], bytes]] = {"rubric": _rubric, "campaign": _campaign}

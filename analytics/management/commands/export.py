@@ -1,0 +1,66 @@
+"""`panelbench export`: items, ratings, verdicts, rubrics and campaigns as files."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from analytics import asking, exports
+from analytics.exports import Export, Options
+
+REFUSED, USAGE = 1, 2
+
+
+class Command(BaseCommand):
+    help = "Write a project's items, ratings, verdicts, rubrics or campaigns to a file, or to standard output."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("project", metavar="PROJECT", help="the project's address, as in /p/ADDRESS/")
+        parser.add_argument("what", metavar="WHAT", help=", ".join(exports.FORMATS))
+        for subject in sorted(set(exports.SUBJECTS.values())):
+            parser.add_argument(f"--{subject}", default="", metavar="NAME", help="by name; not needed for the only one")
+        parser.add_argument("--format", default="", metavar="F", help="the usual one of WHAT unless you say another")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="standard output by default")
+        parser.add_argument("--renumbered", type=int, metavar="SEED", help="other pseudonyms, the same for a seed")
+        parser.add_argument("--without-rationales", action="store_false", dest="rationales")
+        parser.add_argument("--replies", action="store_true", help="the judges' raw replies too")
+        parser.add_argument("--revisions", action="store_true", help="superseded ratings too")
+        parser.add_argument("--every-run", action="store_true", help="all runs of a judge, not only the newest")
+
+    def handle(self, *, project: str, what: str, out: Path | None, **said: Any) -> None:
+        names = ("renumbered", "rationales", "replies", "revisions", "every_run")
+        options = Options(**{name: said[name] for name in names})
+        try:
+            export = asking.asked(project=self._project(project), what=what, said=said, options=options)
+        except Refused as refused:
+            raise CommandError(refused.sentence, returncode=USAGE) from None
+        try:
+            self._write(export, out)
+        except Refused as refused:
+            raise CommandError(refused.sentence, returncode=REFUSED) from None
+        except OSError as error:
+            raise CommandError(f"{out}: {error.strerror}", returncode=REFUSED) from None
+
+    def _write(self, export: Export, out: Path | None) -> None:
+        exports.record(export, actor=None)
+        if out is None:
+            sys.stdout.buffer.writelines(exports.pieces(export))
+            return
+        unfinished = out.with_name(f"{out.name}.part")
+        with unfinished.open("wb") as file:
+            file.writelines(exports.pieces(export))
+        unfinished.replace(out)
+        self.stdout.write(f"{out}: {out.stat().st_size:,} bytes")
+
+    def _project(self, slug: str) -> Project:
+        found = Project.objects.filter(slug=slug).first()
+        if found is None:
+            there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+        return found

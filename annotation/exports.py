@@ -1,0 +1,230 @@
+"""What people rated, and what of, as tables: one row per item, or per item x rater x criterion. No names, no e-mails.
+
+Rows are read as they are asked for, as plain tuples; what is the same on thousands of rows (names of campaigns, duties,
+panels, criteria) is looked up once instead of being joined to each of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Count, Q
+
+from accounts.models import Project
+from annotation.formats.items import NAMED_FIELDS
+from annotation.formats.writing.tables import BATCH, Column, Table
+from annotation.models import Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
+
+SHARED = (
+    Column("dataset"),
+    Column("dataset_version", "integer"),
+    Column("item"),
+    Column("language", "word"),
+    Column("generator"),
+    Column("scenario"),
+    Column("rubric", "word"),
+    Column("rubric_version", "integer"),
+    Column("criterion", "word"),
+    Column("rater"),
+    Column("rater_kind", "word"),
+    Column("repeat", "integer"),
+    Column("status", "word"),
+    Column("score", "number"),
+    Column("not_applicable", "switch"),
+    Column("rationale"),
+    Column("inclusion_probability", "number"),
+    Column("intake", "integer"),
+)
+"""What a rating and a verdict have in common."""
+OWN = (
+    Column("rater_identified", "switch"),
+    Column("seconds", "number"),
+    Column("campaign"),
+    Column("duty"),
+    Column("panel"),
+    Column("stratum"),
+    Column("wave", "integer"),
+    Column("selection", "word"),
+    Column("revision", "integer"),
+    Column("submitted_at", "moment"),
+    Column("superseded_at", "moment"),
+)
+"""What only a rating has."""
+SCORE = SHARED.index(Column("score", "number"))
+
+
+@contextmanager
+def consistent() -> Iterator[None]:
+    """Everything read in here is of one moment. On SQLite, where a transaction would keep writers out, each statement
+    is of one moment by itself.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
+    outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        if outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
+
+
+# --- items ----------------------------------------------------------------------------------------------------------
+def items(dataset: Dataset) -> Table:
+    """The items of a dataset, as our importer reads them: what no item has is no column."""
+    fields = _fields(dataset)
+    columns = (
+        *(Column(name) for name in ("id", "language", "generator", "scenario", "title")),
+        Column("turns", "turns"),
+        *(Column(name, "texts") if name == "passages" else Column(name, optional=True) for name in fields),
+        Column("content_warning"),
+        Column("attributes", "object"),
+    )
+    return Table(dataset.name, columns, _items(dataset, fields))
+
+
+def _fields(dataset: Dataset) -> tuple[str, ...]:
+    """The named fields that some item has."""
+    counts = {name: Count("pk", filter=Q(fields__has_key=name)) for name in NAMED_FIELDS}
+    found = Item.objects.filter(dataset=dataset).aggregate(**counts)
+    return tuple(name for name in NAMED_FIELDS if found[name])
+
+
+def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
+    found = Item.objects.filter(dataset=dataset).order_by("ordinal").values_list(*read, "attributes")
+    for *head, turns, said, warning, attributes in found.iterator(BATCH):
+        yield (*head, turns, *(said.get(name) for name in fields), warning, attributes)
+
+
+# --- raters ---------------------------------------------------------------------------------------------------------
+def pseudonyms(project: Project, renumbered: int | None = None) -> dict[int, str]:
+    """By annotator, the pseudonym, or another one in its place: the same seed gives everybody the same again."""
+    found = dict(Annotator.objects.filter(project=project).order_by("pseudonym").values_list("pk", "pseudonym"))
+    if renumbered is None:
+        return found
+    order = sorted(found, key=lambda pk: found[pk])
+    random.Random(renumbered).shuffle(order)
+    width = max(2, len(str(len(order))))
+    return {pk: f"rater-{number:0{width}d}" for number, pk in enumerate(order, start=1)}
+
+
+# --- ratings --------------------------------------------------------------------------------------------------------
+class Drawn(NamedTuple):
+    """How an item came into a duty."""
+
+    probability: float
+    stratum: str
+    wave: int
+    origin: str
+
+
+EVERYTHING = Drawn(1.0, "", 1, "all")
+IMPORTED = Drawn(1.0, "", 1, "imported")
+
+
+class Draws:
+    """How each item came into each duty. A duty whose items all came alike, as most do, needs no entry per item."""
+
+    def __init__(self, duties: Iterable[int]) -> None:
+        ways = Selection.objects.filter(duty__in=list(duties)).order_by()
+        kinds: dict[int, list[Drawn]] = {}
+        for duty, *drawn in ways.values_list("duty", *_WAY).distinct():
+            kinds.setdefault(duty, []).append(Drawn(*drawn))
+        self._alike = {duty: found[0] for duty, found in kinds.items() if len(found) == 1}
+        mixed = ways.filter(duty__in=kinds.keys() - self._alike.keys()).values_list("duty", "item", *_WAY)
+        known = {drawn: drawn for found in kinds.values() for drawn in found}
+        self._by_item = {(duty, item): known[Drawn(*drawn)] for duty, item, *drawn in mixed.iterator(BATCH)}
+
+    def of(self, duty: int | None, item: int) -> Drawn:
+        """An imported rating has no duty: its item was there for everyone."""
+        if duty is None:
+            return IMPORTED
+        return self._alike.get(duty) or self._by_item.get((duty, item), EVERYTHING)
+
+
+_WAY = ("probability", "stratum", "wave", "origin")
+
+
+def ratings(campaign: Campaign, *, names: Mapping[int, str], rationales: bool = True, revisions: bool = False) -> Table:
+    """Every rating of a campaign by item, criterion and annotator; with ``revisions`` the superseded ones too."""
+    columns = (*SHARED, *OWN)
+    rows = _ratings(campaign, names, rationales=rationales, revisions=revisions)
+    return Table(f"{campaign.name} ratings", columns, rows)
+
+
+_READ = (
+    *(f"annotation__item__{column}" for column in ("external_id", "language", "generator", "scenario")),
+    *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
+    *("annotation__intake", "status", "score"),
+    *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at")),
+)
+
+
+def _ratings(
+    campaign: Campaign, names: Mapping[int, str], *, rationales: bool, revisions: bool
+) -> Iterator[tuple[Any, ...]]:
+    found = Rating.objects.filter(annotation__campaign=campaign)
+    if not revisions:
+        found = found.filter(annotation__superseded_at=None)
+    ordered = found.order_by("annotation__item__ordinal", "criterion__position", "annotation")
+    version = campaign.rubric_version
+    study = (campaign.dataset.name, campaign.dataset.version)
+    rubric = (version.rubric.key, version.number)
+    criteria = dict(Criterion.objects.filter(rubric_version=version).values_list("pk", "key"))
+    duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
+    unseated = (campaign.name, "", "")
+    identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
+    draws = Draws(duties)
+    read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
+    for row in read.iterator(BATCH):
+        (external, language, generator, scenario, item, criterion, person, duty, intake, status, score) = row[:11]
+        seconds, revision, submitted, superseded = row[11:15]
+        drawn = draws.of(duty, item)
+        yield (
+            *study, external, language, generator, scenario, *rubric, criteria[criterion],
+            names[person], "annotator", 0, status, score, status == "na", row[15] if rationales else "",
+            drawn.probability, intake, identified[person], seconds, *duties.get(duty, unseated),
+            drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded,
+        )  # fmt: skip
+
+
+def _duties(campaign: Campaign) -> Iterable[Duty]:
+    return Duty.objects.filter(campaign=campaign).select_related("panel").order_by("pk")
+
+
+# --- the design -----------------------------------------------------------------------------------------------------
+def design(campaign: Campaign) -> dict[str, Any]:
+    """How a campaign was set up: what is rated on what, by which panels, with what overlap, and which items were drawn
+    how.
+    """
+    version = campaign.rubric_version
+    duties = _duties(campaign).prefetch_related("criteria")  # type: ignore[attr-defined]
+    return {
+        "name": campaign.name,
+        "state": campaign.state,
+        "opened_at": campaign.created_at,
+        "dataset": {"name": campaign.dataset.name, "version": campaign.dataset.version},
+        "rubric": {"key": version.rubric.key, "version": version.number, "digest": version.digest},
+        "duties": [_duty(duty) for duty in duties],
+    }
+
+
+def _duty(duty: Duty) -> dict[str, Any]:
+    drawn = Selection.objects.filter(duty=duty).order_by(*_WAY).values(*_WAY)
+    return {
+        "name": duty.name,
+        "panel": {
+            "name": duty.panel.name,
+            "language": duty.panel.language,
+            "annotators": duty.panel.seats.count(),
+        },
+        "annotators_per_item": duty.overlap,
+        "criteria": [criterion.key for criterion in duty.criteria.all()],
+        "seed": duty.seed,
+        "selections": list(drawn.annotate(items=Count("pk"))),
+    }

@@ -1,0 +1,117 @@
+"""What judges said, as tables: a row per item x judge x criterion x repeat, beginning with the columns of a rating."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.exports import SHARED
+from annotation.formats.writing.tables import BATCH, Column, Table
+from annotation.models import Criterion
+from judging.models import Judge, JudgeRun, Verdict
+from judging.outcomes import said
+
+OWN = (
+    Column("judge_run", "integer"),
+    Column("provider", "word"),
+    Column("provider_model"),
+    Column("prompt_variant"),
+    Column("instruction_language", "word"),
+    Column("temperature", "number"),
+    Column("seed", "number"),
+    Column("fractional", "switch"),
+    Column("coerced"),
+    Column("call", "integer"),
+    Column("served_model"),
+    Column("tokens_in", "integer"),
+    Column("tokens_out", "integer"),
+    Column("cost_usd", "number"),
+    Column("latency_seconds", "number"),
+    Column("reply"),
+)
+"""What only a verdict has."""
+_ATTEMPT = ("call", "served_model", "tokens_in", "tokens_out", "cost", "latency")
+_READ = (
+    *(f"item__{column}" for column in ("external_id", "language", "generator", "scenario")),
+    *("criterion", "run", "repeat", "status", "score", "applicable", "fractional", "coerced"),
+    *(f"attempt__{column}" for column in _ATTEMPT),
+)
+
+
+def verdicts(
+    runs: Collection[JudgeRun], *, names: Mapping[int, str], rationales: bool = True, replies: bool = False
+) -> Table:
+    """Every verdict of some runs by item, criterion, run and repeat; ``names`` are the judges', by run."""
+    rows = _verdicts(runs, names, rationales=rationales, replies=replies)
+    columns = SHARED + (OWN if replies else OWN[:-1])
+    judge = tuple(Column("judge") if column.name == "rater" else column for column in columns)
+    return Table("verdicts", judge, rows)
+
+
+def _verdicts(
+    runs: Collection[JudgeRun], names: Mapping[int, str], *, rationales: bool, replies: bool
+) -> Iterator[tuple[Any, ...]]:
+    found = Verdict.objects.filter(run__in=runs).order_by("item__ordinal", "criterion__position", "run", "repeat")
+    studies = {run.pk: _study(run) for run in _described(runs)}
+    judges = {run.pk: _judge(run) for run in _described(runs)}
+    versions = {run.rubric_version_id for run in runs}
+    criteria = dict(Criterion.objects.filter(rubric_version__in=versions).values_list("pk", "key"))
+    extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
+    for row in found.values_list(*_READ, *extra).iterator(BATCH):
+        (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
+        fractional, coerced, call, served, into, out, cost, latency = row[10:18]
+        study, rubric, intake = studies[run]
+        # Repeats count from 0 in files, as our importer reads them.
+        yield (
+            *study, external, language, generator, scenario, *rubric, criteria[criterion],
+            names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
+            row[18] if rationales else "", 1.0, intake, run, *judges[run], fractional, coerced,
+            call, served or "", into, out, None if cost is None else float(cost), latency,
+            *((_reply(row[-1]),) if replies else ()),
+        )  # fmt: skip
+
+
+def _described(runs: Collection[JudgeRun]) -> QuerySet[JudgeRun]:
+    found = JudgeRun.objects.filter(pk__in=[run.pk for run in runs])
+    return found.select_related("judge", "dataset", "rubric_version__rubric")
+
+
+def _study(run: JudgeRun) -> tuple[tuple[str, int], tuple[str, int], int | None]:
+    version = run.rubric_version
+    return (run.dataset.name, run.dataset.version), (version.rubric.key, version.number), run.intake_id
+
+
+def _judge(run: JudgeRun) -> tuple[Any, ...]:
+    judge: Judge = run.judge
+    return (
+        judge.provider,
+        judge.model,
+        variant_name(judge),
+        judge.variant.get("instruction_language", ""),
+        _number(judge.parameters.get("temperature")),
+        _number(judge.parameters.get("seed")),
+    )
+
+
+def _number(parameter: Any) -> float | None:
+    """A parameter that is a number; what a provider also takes has no place in a column of numbers."""
+    return parameter if isinstance(parameter, int | float) and not isinstance(parameter, bool) else None
+
+
+def variant_name(judge: Judge) -> str:
+    """A prompt variant in one cell: the name it was imported under, or its factors."""
+    factors = judge.variant
+    if name := factors.get("name"):
+        return str(name)
+    shown = {key: level for key, level in sorted(factors.items()) if key != "instruction_language"}
+    return " ".join(f"{key}={str(level).lower()}" for key, level in shown.items())
+
+
+def _reply(reply: Mapping[str, Any] | None) -> str:
+    """A stored reply as the text that was said; that of an imported judge is the text itself."""
+    if not reply:
+        return ""
+    imported = reply.get("imported")
+    return imported if isinstance(imported, str) else said(reply)

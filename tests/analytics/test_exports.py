@@ -1,0 +1,149 @@
+"""What is taken out of a project: by whom, in which formats, and that it is what was put in."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from accounts.models import AuditEntry
+from annotation import desk
+from annotation.answers import Answer
+from annotation.models import Campaign
+from tests.analytics import scene
+from tests.annotation import scene as desks
+from tests.cast import Cast
+
+
+def downloaded(client: Client, what: str, **query: Any) -> bytes:
+    answer = client.get(f"/api/v1/projects/kassa/exports/{what}/", query)
+    assert answer.status_code == 200, answer.content
+    return b"".join(answer.streaming_content)
+
+
+def lines(client: Client, what: str, **query: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in downloaded(client, what, format="jsonl", **query).splitlines()]
+
+
+@pytest.fixture
+def rated(cast: Cast) -> Campaign:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign)
+    return campaign
+
+
+def test_ratings_are_one_row_per_item_rater_and_criterion(cast: Cast, rated: Campaign) -> None:
+    rows = lines(cast.client("boris"), "ratings")
+    assert len(rows) == 24 + 12
+    first = rows[0]
+    assert (first["item"], first["rater"], first["criterion"], first["score"]) == ("et-0", "mari", "fluency", 0.0)
+    assert (first["dataset"], first["dataset_version"], first["rubric"], first["rubric_version"]) == (
+        "Round 1", 1, "quality", 1,
+    )  # fmt: skip
+    assert (first["status"], first["not_applicable"], first["rater_kind"]) == ("scored", False, "annotator")
+    assert (first["language"], first["generator"], first["scenario"]) == ("et", "atlas", "s0")
+    assert (first["campaign"], first["duty"], first["inclusion_probability"]) == ("Round 1", "", 1.0)
+
+
+def test_a_desks_ratings_say_duty_panel_seconds_and_revision(cast: Cast) -> None:
+    duty = desks.duty(cast, items=1, overlap=1)
+    taken = desks.taken(cast, duty)
+    answers = {"fluency": Answer(score=2, rationale="=1+1"), "coherence": Answer(score=1)}
+    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
+    row = lines(cast.client("boris"), "ratings")[0]
+    assert (row["duty"], row["panel"], row["seconds"]) == (duty.name, "Estonian", 12.0)
+    assert (row["revision"], row["selection"], row["wave"], row["rationale"]) == (1, "all", 1, "=1+1")
+    assert row["submitted_at"].endswith("Z")
+
+
+def test_verdicts_name_their_judge_and_count_repeats_from_nought(cast: Cast, rated: Campaign) -> None:
+    row = lines(cast.client("boris"), "verdicts")[0]
+    assert (row["judge"], row["repeat"], row["status"], row["provider_model"]) == ("Kohtunik", 0, "ok", "m")
+    assert "reply" not in row
+    assert "reply" in lines(cast.client("boris"), "verdicts", replies=True)[0]
+
+
+def test_people_and_judges_stand_in_one_table(cast: Cast, rated: Campaign) -> None:
+    rows = lines(cast.client("boris"), "scores")
+    kinds = [row["rater_kind"] for row in rows]
+    assert (kinds.count("annotator"), kinds.count("judge")) == (36, 24)
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_every_format_says_the_same(cast: Cast, rated: Campaign) -> None:
+    browser = cast.client("boris")
+    said = lines(browser, "scores")
+    cells = list(csv.DictReader(StringIO(downloaded(browser, "scores", format="csv").decode(), newline="")))
+    book = openpyxl.load_workbook(BytesIO(downloaded(browser, "scores", format="xlsx")), read_only=True)
+    head, *body = book.active.iter_rows(values_only=True)  # type: ignore[union-attr]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = parquet.read_table(BytesIO(downloaded(browser, "scores", format="parquet"))).to_pylist()
+    for name in ("item", "rater", "criterion", "score"):
+        expected = [row[name] for row in said]
+        assert [row[name] if name != "score" else float(row[name]) for row in cells] == expected
+        assert [row[head.index(name)] for row in body] == expected
+        assert [row[name] for row in columns] == expected
+
+
+def test_other_pseudonyms_are_the_same_for_the_same_seed(cast: Cast, rated: Campaign) -> None:
+    browser = cast.client("boris")
+    once, again, other = ([row["rater"] for row in lines(browser, "ratings", renumbered=seed)] for seed in (1, 1, 2))
+    assert once == again != other
+    assert set(once) == {f"rater-0{number}" for number in range(1, 5)}
+
+
+def test_rationales_can_be_left_out(cast: Cast) -> None:
+    duty = desks.duty(cast, items=1, overlap=1)
+    taken = desks.taken(cast, duty)
+    answers = {"fluency": Answer(score=2, rationale="Maarika Tamm"), "coherence": Answer(score=1)}
+    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
+    assert b"Tamm" in downloaded(cast.client("boris"), "ratings")
+    for kind in ("jsonl", "csv"):
+        assert b"Tamm" not in downloaded(cast.client("boris"), "ratings", rationales=False, format=kind)
+
+
+@pytest.mark.parametrize("what", ["items", "ratings", "verdicts", "scores", "rubric", "campaign"])
+def test_nobody_is_named_by_name_or_address(cast: Cast, rated: Campaign, what: str) -> None:
+    written = downloaded(cast.client("boris"), what)
+    for user in (cast.aino, cast.boris, cast.maarika, cast.layla):
+        assert user.email.encode() not in written
+        assert user.name.encode() not in written
+
+
+def test_an_export_leaves_a_line_in_the_audit_trail(cast: Cast, rated: Campaign) -> None:
+    downloaded(cast.client("boris"), "ratings", format="csv", rationales=False)
+    entry = AuditEntry.objects.get(verb="export ratings")
+    assert (entry.actor, entry.subject_pk, entry.fields) == (cast.boris, rated.pk, ["format=csv", "rationales"])
+
+
+@pytest.mark.parametrize(("who", "status"), [("maarika", 403), ("zoltan", 404)])
+def test_annotators_and_strangers_take_nothing_out(cast: Cast, rated: Campaign, who: str, status: int) -> None:
+    assert cast.client(who).get("/api/v1/projects/kassa/exports/ratings/").status_code == status
+
+
+def test_what_there_is_not_is_refused_with_what_there_is(cast: Cast, rated: Campaign) -> None:
+    browser = cast.client("boris")
+    for address, said in (
+        ("labels/", "ratings"),
+        ("ratings/?format=yaml", "xlsx"),
+        ("ratings/?campaign=Round 9", "Round 1"),
+    ):
+        answer = browser.get(f"/api/v1/projects/kassa/exports/{address}")
+        assert answer.status_code in (404, 422), answer.content
+        assert said in answer.json()["detail"]
+
+
+def test_the_command_writes_a_file_whole_or_not_at_all(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
+    out = tmp_path / "ratings.csv"
+    call_command("export", "kassa", "ratings", "--format", "csv", "--out", str(out), verbosity=0)
+    assert out.read_bytes() == downloaded(cast.client("boris"), "ratings", format="csv")
+    with pytest.raises(CommandError, match="Round 1"):
+        call_command("export", "kassa", "ratings", "--campaign", "Round 9", "--out", str(tmp_path / "no.csv"))
+    assert [path.name for path in tmp_path.iterdir()] == ["ratings.csv"]
