@@ -12,7 +12,7 @@ from analytics.stats import countwise, pairwise, reliability
 from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.scales import Scale
-from analytics.stats.tables import FALSE_WORDS, Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
+from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -53,7 +53,6 @@ class _Request:
     how: Resampling
     seed: int
     leave_one_out: bool
-    min_items: int = 0
 
     def wants(self, statistic: str) -> bool:
         return self.statistics is None or statistic in self.statistics
@@ -77,7 +76,6 @@ def report(
     confidence: float = 0.95,
     interval: str = "default",
     leave_one_out: bool = False,
-    min_items: int = 0,
 ) -> list[CellEstimate]:
     """Every agreement statistic of every cell, in the order of ``STATISTICS``.
 
@@ -86,13 +84,13 @@ def report(
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
     ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every count-based
-    coefficient with each annotator left out (``annotator`` names the one left out). Figures on fewer than ``min_items``
-    items carry a remark. Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a
-    cell's figures don't depend on which other cells are asked for.
+    coefficient with each annotator left out (``annotator`` names the one left out). Each cell draws from its own
+    generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on which other cells are
+    asked for.
     """
     how = Resampling(bootstrap, interval, confidence)
     wanted = None if statistics is None else frozenset(statistics)
-    request = _Request(wanted, positional, how, seed, leave_one_out, min_items)
+    request = _Request(wanted, positional, how, seed, leave_one_out)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -130,15 +128,17 @@ def measure(
 def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
     """The rows of one cell: its figures, then agreement on applicability, then each annotator left out."""
     scores = coded(cell)
-    if not _identified(cell):
+    if not cell.has_persons:
         request = replace(request, positional=True)
     streams = [request.rng(cell.key, stream) for stream in range(3)]
     figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
     for estimate, raters in figures:
-        yield _row(cell, _remarked(estimate, request), raters=raters)
+        yield _row(cell, _seeded(estimate, request), raters=raters)
+    for estimate in _inapplicable(scores, request, {estimate.statistic for estimate, _ in figures}):
+        yield _row(cell, estimate)
     for estimate in _applicability(cell, request):
         yield _row(cell, estimate)
-    if request.leave_one_out:
+    if request.leave_one_out and not request.positional:
         yield from _left_out(cell, scores, request)
 
 
@@ -152,6 +152,14 @@ def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generat
         yield from pairwise.conger_rows(cell, rng=streams[2], how=request.how, positional=request.positional)
     if cell.scale.has_order and cell.scale.is_numeric:
         yield from ((estimate.with_(level=cell.scale.level), None) for estimate in _numeric(cell, request))
+
+
+def _inapplicable(cell: Coded, request: _Request, found: Collection[str]) -> Iterator[Estimate]:
+    """A figure asked for by name that the scale has no meaning for is shown with the reason."""
+    for name in STATISTICS:
+        if name in (request.statistics or ()) and name not in found:
+            reason = "it needs numbers" if cell.scale.has_order else "a nominal scale has no order and no distances"
+            yield Estimate(statistic=name, value=None, level=cell.scale.level, reason=reason, n_missing=cell.n_missing)
 
 
 def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
@@ -176,7 +184,7 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
     figures = countwise.figures_for(scores, wanted)
     for estimate in countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how):
-        yield _remarked(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
+        yield _seeded(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
 
 
 def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
@@ -193,20 +201,14 @@ def _row(
     cell: Cell, estimate: Estimate, *, raters: tuple[str, ...] | None = None, annotator: str | None = None
 ) -> CellEstimate:
     key = {column: value or None for column, value in cell.key.items()}
-    weights = estimate.variant if estimate.statistic in ("gwet_ac", "brennan_prediger", "conger_kappa") else None
+    weights = (
+        pairwise.COHEN_VARIANTS.get(estimate.variant or "")
+        if estimate.statistic == "cohen_kappa"
+        else (estimate.variant if estimate.statistic in ("gwet_ac", "brennan_prediger", "conger_kappa") else None)
+    )
     return CellEstimate(estimate=estimate, cell=key, raters=raters, annotator=annotator, weights=weights)
 
 
-def _remarked(estimate: Estimate, request: _Request) -> Estimate:
-    """The seed where random numbers made the interval, and a remark where there are few items."""
-    seed = request.seed if (estimate.method or "").startswith("bootstrap") else None
-    few = f"fewer than {request.min_items} items" if estimate.n_items < request.min_items else None
-    note = "; ".join(part for part in (few, estimate.note) if part) or None
-    return estimate.with_(seed=seed, note=note)
-
-
-def _identified(cell: Cell) -> bool:
-    """Whether the table says of nobody that the rater is unknown (``rater_identified``)."""
-    if "rater_identified" not in cell.frame:
-        return True
-    return not cell.frame["rater_identified"].astype(str).str.lower().isin(FALSE_WORDS).any()
+def _seeded(estimate: Estimate, request: _Request) -> Estimate:
+    """The seed where random numbers made the interval."""
+    return estimate.with_(seed=request.seed if (estimate.method or "").startswith("bootstrap") else None)

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Interval, percentile
-from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.multiple import benjamini_yekutieli
+from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
 
 Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
 
+STATISTICS = ("alt_test_omega", "alt_test_rho")
+ANONYMOUS = "the test compares persons: it has no meaning for anonymous slots"
 EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
 FEW_ITEMS = 30
@@ -175,7 +178,8 @@ def report(
     """``alt_test_omega`` and ``alt_test_rho`` of every cell, then rho and p for each annotator.
 
     ``score`` is accuracy on nominal scales and -RMSE on others unless given; for accuracy a judge's fractions are
-    rounded half up to the scale. The interval of rho resamples clusters; omega is a decision and has none.
+    rounded half up to the scale. The interval of rho resamples clusters; omega is a decision and has none. Undefined
+    where the table says that raters are anonymous slots.
     """
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
@@ -183,7 +187,10 @@ def report(
         measure: Score = score or ("accuracy" if cell.scale.level == "nominal" else "rmse")
         scores = _on_labels(meeting) if measure == "accuracy" else meeting.judge
         names = list(meeting.annotators)
-        result = run(scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items)
+        if cell.has_persons:
+            result = run(scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items)
+        else:
+            result = AltTest(None, None, (), 0, ANONYMOUS)
         interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence, seed)
         rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
         found += [
@@ -207,7 +214,8 @@ def _interval_of_rho(
     wins = advantage(scores, meeting.humans, measure)[0][:, tested]
     n = int(meeting.cluster.max()) + 1 if len(meeting.cluster) else 0
     if not (resamples and tested and n > 1):
-        return Interval(interval_reason="no resampling was asked for" if not resamples else None)
+        reason = "an interval needs two clusters" if resamples else "no resampling was asked for"
+        return Interval(interval_reason=reason if tested else None)
     known = ~np.isnan(wins)
     sums, counts = np.zeros((2, n, len(tested)))
     np.add.at(sums, meeting.cluster, np.where(known, wins, 0))

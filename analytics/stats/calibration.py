@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import ceiling, curve, resampling
-from analytics.stats.confusion import confusion
+from analytics.stats import ceiling, classes, curve, figures, resampling, substitution
+from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.figures import Figure, figures, inapplicable, values
+from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
 from analytics.stats.intervals import Interval, percentile
-from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
-from analytics.stats.scales import Scale
+from analytics.stats.scales import Scale, snapped
 from analytics.stats.tables import RatingsTable, cells
 
 Floats = NDArray[np.float64]
@@ -31,6 +31,11 @@ Codes = NDArray[np.intp]
 
 REFERENCES = ("mode", "median", "mean", "each")
 COUNTS = ("out_of_range", "without_reference")
+BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
+ON_REQUEST = ("confusion", *classes.STATISTICS)
+"""Long lists, shown when they are asked for by name."""
+STATISTICS = (*figures.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+_POOLED = "criteria are pooled: what differs between them counts as correlation"
 
 
 def report(
@@ -54,7 +59,8 @@ def report(
         is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator in turn
         and averages the annotators' figures.
     raters : the annotators that make the panel, all by default.
-    statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default.
+    statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
+        the confusion matrix, variant "reference label ~ judge label") only when it is named.
     bootstrap : resamples of clusters; 0 gives values without intervals.
 
     Returns
@@ -69,6 +75,8 @@ def report(
         estimates = calibrate(
             meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
+        if pool and cell.frame["criterion"].nunique() > 1:
+            estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
         found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=rule) for e in estimates]
     return found
 
@@ -84,13 +92,24 @@ def beside_humans(
     bootstrap: int = 2000,
     seed: int = 0,
 ) -> list[CellEstimate]:
-    """The human ceiling (``ceiling_accuracy``, ``ceiling_mae``, ``ceiling_pearson``) and ``panel_given_judge``."""
+    """What stands beside the figures, per cell.
+
+    The human ceiling (``ceiling_accuracy``, ``ceiling_mae``, ``ceiling_pearson``), ``panel_given_judge``, Verdict
+    Confidence with the judge in a rater's place; and the distribution of scores by class of agreement
+    (``class_share``, ``score_share``) when it is named.
+    """
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
-        rows = [*ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed), *curve.reliability_table(meeting)]
+        rows = [
+            *ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed),
+            *curve.reliability_table(meeting),
+            *substitution.estimates(meeting, bootstrap=bootstrap, seed=seed),
+        ]
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
         found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
+        if set(statistics or ()) & set(classes.STATISTICS):
+            found += classes.of_cell(cell, judges=[judge], raters=raters)
     return found
 
 
@@ -109,7 +128,7 @@ def calibrate(
     seed: int = 0,
 ) -> list[Estimate]:
     """The figures of one meeting of judge and panel."""
-    chosen = figures(meeting.scale, statistics)
+    chosen = figures.figures(meeting.scale, statistics)
     faced = face(meeting, rule)
     kernel = faced.kernel(chosen, meeting.scale)
     units = faced.units()
@@ -120,6 +139,8 @@ def calibrate(
         for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
     ]
     wanted = COUNTS if statistics is None else statistics
+    if "confusion" in wanted:
+        estimates += _confusion(meeting, rule)
     return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
 
 
@@ -188,20 +209,11 @@ def panel_labels(meeting: Meeting, rule: str) -> Floats:
     rated = meeting.n_human > 0
     labels: Floats = np.full(len(rated), np.nan)
     if rule == "mode":
-        labels[rated] = settled(_point_counts(meeting)[rated], meeting.scale.values, "exclude")[0]
+        labels[rated] = settled(meeting.point_counts()[rated], meeting.scale.values, "exclude")[0]
     else:
         summary = np.nanmedian if rule == "median" else np.nanmean
         labels[rated] = summary(meeting.humans[rated], axis=1)
     return labels
-
-
-def _point_counts(meeting: Meeting) -> NDArray[np.int64]:
-    """(N, q) how many annotators gave each point."""
-    item, rater = np.nonzero(~np.isnan(meeting.humans))
-    q = meeting.scale.q
-    flat = item * q + meeting.human_codes()[item, rater]
-    counts = np.bincount(flat, minlength=len(meeting.humans) * q)
-    return counts.reshape(len(meeting.humans), q).astype(np.int64)
 
 
 def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
@@ -210,6 +222,25 @@ def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
     reference, judge = (snapped(x, meeting.scale) for x in (faced.reference, faced.judge))
     counts: Floats = confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0]
     return counts.astype(np.int64)
+
+
+def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
+    """Row shares of the confusion matrix, the counts behind them in ``n_items``."""
+    scale = meeting.scale
+    if scale.q > MOST_LABELS:
+        reason = f"a matrix of {scale.q} labels: declare a shorter scale"
+        return [Estimate(statistic="confusion", value=None, level=scale.level, reason=reason)]
+    counts = confusion_matrix(meeting, rule=rule)
+    shares = row_shares(counts[None].astype(np.float64))[0]
+    found = []
+    for (k, j), share in np.ndenumerate(shares):
+        base = Estimate(
+            statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
+            reason="the reference never gives this label", n_items=int(counts[k, j]),
+            interval_reason="a share of what was seen; no interval",
+        )  # fmt: skip
+        found.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
+    return found
 
 
 def _intervals(

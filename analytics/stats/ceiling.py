@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import percentile
-from analytics.stats.meeting import Meeting, snapped
+from analytics.stats.meeting import Meeting
 from analytics.stats.resampling import Units
+from analytics.stats.scales import snapped
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
+STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")
 SIDES = ("judge", "human", "difference")
 _FLAT = 1e-14
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.meeting import key_of
 from analytics.stats.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 
 if TYPE_CHECKING:
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+STATISTICS = ("class_share", "score_share")
 CLASSES = ("full", "partial", "none")
 """Of items with two raters or more: all gave one point; some did; no two did. With three raters 3-0, 2-1, 1-1-1."""
 
 
 def agreement_class(counts: NDArray[np.int64]) -> NDArray[np.str_]:
     """(N,) class of each row of counts n_ik (N, q): full, partial, none, or "" with fewer than two ratings."""
-    n, top = counts.sum(axis=1), counts.max(axis=1)
+    n, top = counts.sum(axis=1), counts.max(axis=1, initial=0)
     names = np.where(top == n, "full", np.where(top == 1, "none", "partial"))
     return np.where(n >= 2, names, "")
 
@@ -30,36 +32,42 @@ def report(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion")
     """Per cell and class: ``class_share`` of the items; ``score_share`` of each point among annotators and each judge.
 
     ``variant`` is the point; ``judge`` names the judge, None for the panel; the cell gains ``agreement_class``. A
-    judge's scores between points are left out of its shares. Source: METHODS 1 (S4, 4.2).
+    judge's fractions count for the nearest point, half up. Source: METHODS 1 (S4, 4.2).
     """
-    return [row for cell in cells(table, by=by) for row in _of_cell(cell)]
+    return [row for cell in cells(table, by=by) for row in of_cell(cell)]
 
 
-def _of_cell(cell: Cell) -> Iterator[CellEstimate]:
+def of_cell(
+    cell: Cell, *, judges: Sequence[str] | None = None, raters: Sequence[str] | None = None
+) -> list[CellEstimate]:
+    """The rows of one cell: ``judges`` or all of them, beside the annotators or those of ``raters``."""
     rows = cell.frame[(cell.frame["code"] >= 0).to_numpy()]
     rows = rows[(rows["repeat"] == rows["first_repeat"]).to_numpy()]
-    classes = _class_of_items(rows, cell.scale.q)
-    of_row = rows["item_key"].map(classes).to_numpy()
-    human = rows["rater_kind"].isin(HUMAN_KINDS).to_numpy()
-    judges = sorted(rows["rater"][rows["rater_kind"].isin(("judge", "jury")).to_numpy()].unique())
-    n_items = sum(1 for name in classes.values() if name)
+    if judges is None:
+        judges = sorted(rows["rater"][rows["rater_kind"].isin(("judge", "jury")).to_numpy()].unique())
+    human = rows["rater_kind"].isin(HUMAN_KINDS).to_numpy() & ~rows["rater"].isin(list(judges)).to_numpy()
+    if raters is not None:
+        human &= rows["rater"].isin(list(raters)).to_numpy()
+    of_row, sizes = _classes(rows, human, cell.scale.q)
+    found: list[CellEstimate] = []
     for name in CLASSES:
-        key = {**cell.key, "agreement_class": name}
-        size = sum(1 for found in classes.values() if found == name)
-        yield CellEstimate(estimate=_share("class_share", None, size, n_items, n_items), cell=key)
+        key = {**key_of(cell), "agreement_class": name}
+        share = _share("class_share", None, sizes[name], sum(sizes.values()), sum(sizes.values()))
+        found.append(CellEstimate(estimate=share, cell=key))
         inside = of_row == name
-        yield from _score_shares(cell, key, rows[inside & human], None, size)
+        found += _score_shares(cell, key, rows[inside & human], None, sizes[name])
         for judge in judges:
-            yield from _score_shares(cell, key, rows[inside & (rows["rater"] == judge).to_numpy()], judge, size)
+            found += _score_shares(cell, key, rows[inside & (rows["rater"] == judge).to_numpy()], judge, sizes[name])
+    return found
 
 
-def _class_of_items(rows: pd.DataFrame, q: int) -> dict[int, str]:
-    import pandas as pd
-
-    panel = rows[rows["rater_kind"].isin(HUMAN_KINDS).to_numpy()]
-    item, keys = pd.factorize(panel["item_key"])
-    counts = np.bincount(item * q + panel["code"].to_numpy(), minlength=len(keys) * q).reshape(len(keys), q)
-    return dict(zip(map(int, keys), map(str, agreement_class(counts)), strict=True))
+def _classes(rows: pd.DataFrame, human: NDArray[np.bool_], q: int) -> tuple[NDArray[np.str_], dict[str, int]]:
+    """(rows,) class of each row's item, "" where it has fewer than two scores; and how many items each class has."""
+    item = rows.groupby(["item_key", "criterion"], sort=False).ngroup().to_numpy()
+    n = int(item.max()) + 1 if item.size else 0
+    flat = item[human] * q + rows["code"].to_numpy()[human]
+    of_item = agreement_class(np.bincount(flat, minlength=n * q).reshape(n, q))
+    return of_item[item], {name: int((of_item == name).sum()) for name in CLASSES}
 
 
 def _score_shares(

@@ -13,6 +13,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -71,36 +73,25 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         columns.add_argument(f"--{name}", metavar="NAME", dest=f"column_{name}", help=f"the column of the {name}")
     scores = parser.add_argument_group("scores and raters")
     scores.add_argument("--level", choices=("nominal", "ordinal", "interval", "ratio"), help="level of measurement")
-    scores.add_argument("--scale", type=_names, metavar="0,1,2", help="all points of the scale, in order")
-    scores.add_argument("--raters", type=_names, metavar="A,B,C", help="only these raters")
+    scores.add_argument("--scale", type=options.names, metavar="0,1,2", help="all points of the scale, in order")
+    scores.add_argument("--raters", type=options.names, metavar="A,B,C", help="only these raters")
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
     cells = parser.add_argument_group("cells")
-    cells.add_argument("--by", type=_names, metavar="COLUMN,...", help="one cell per value of these columns"
+    cells.add_argument("--by", type=options.names, metavar="COLUMN,...", help="one cell per value of these columns"
                        " (default: language,criterion)")  # fmt: skip
     cells.add_argument("--pool", action="store_true", help="pool the criteria of a cell")
     cells.add_argument(
-        "--min-items", type=_whole, default=30, metavar="N", help="fewer items than this are remarked on"
+        "--min-items", type=options.whole, default=30, metavar="N", help="fewer items than this are remarked on"
     )
-    cells.add_argument("--statistic", type=_names, metavar="NAME,...", help="only these statistics")
+    cells.add_argument("--statistic", type=options.names, metavar="NAME,...", help="only these statistics")
     numbers = parser.add_argument_group("intervals and output")
-    numbers.add_argument("--bootstrap", type=_whole, default=2000, metavar="B", help="resamples; 0: closed form only")
-    numbers.add_argument("--seed", type=_whole, default=0, help="seed of the random numbers")
+    numbers.add_argument(
+        "--bootstrap", type=options.whole, default=2000, metavar="B", help="resamples; 0: closed form only"
+    )
+    numbers.add_argument("--seed", type=options.whole, default=0, help="seed of the random numbers")
     numbers.add_argument(
         "--format", choices=("table", "json", "csv"), default="table", help="how to print the estimates"
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise argparse.ArgumentTypeError("names are separated by commas and never empty")
-    return names
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("should be a whole number, 0 or more")
-    return int(text)
 
 
 def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -111,17 +102,14 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
     source, module, lines = Source(arguments.file), _module(arguments.subcommand), None
     try:
         _refuse_unknown_statistics(arguments, module)
-        if hasattr(module, "read"):
-            table = module.read(arguments)
-        else:
-            frame, lines = source.frame()
-            table = _table(frame, arguments)
+        frame, lines = source.frame()
+        table = module.read(arguments, frame) if hasattr(module, "read") else _table(frame, arguments)
         estimates = module.run(arguments, table)
     except TableError as error:
         _complain(_located(arguments.file, problem, lines) for problem in error.problems)
         return 2
-    wanted = arguments.statistic
-    kept = [estimate for estimate in estimates if wanted is None or estimate.estimate.statistic in wanted]
+    wanted, few = arguments.statistic, arguments.min_items
+    kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
     for note in getattr(table, "notes", ()):
         _complain([f"{arguments.file}: note: {note}"])
     _print(rendered(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
@@ -130,18 +118,15 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
 
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
-    from analytics.stats.reading import renamed
-    from analytics.stats.tables import Problem, TableError, ratings_table
+    from analytics.stats.reading import known_columns, renamed
+    from analytics.stats.tables import ratings_table
 
     own = {name: getattr(arguments, f"column_{name}") for name in COLUMN_OPTIONS}
     given = {name: column for name, column in own.items() if column}
     frame = renamed(frame, given)
     if arguments.by is None:
         arguments.by = tuple(column for column in ("language", "criterion") if column in frame.columns)
-    arguments.by = tuple(next((name for name, column in given.items() if column == by), by) for by in arguments.by)
-    absent = [by for by in arguments.by if by not in frame.columns]
-    if absent:
-        raise TableError([Problem(None, f"the column {by!r} (given by --by) is missing") for by in absent])
+    arguments.by = known_columns(frame, arguments.by, given)
     table = ratings_table(frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments))
     _refuse_strangers(table, arguments)
     return table
@@ -178,8 +163,8 @@ def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> Non
 def _refuse_unknown_statistics(arguments: argparse.Namespace, module: Any) -> None:
     from analytics.stats.tables import Problem, TableError
 
-    known = module.names() if hasattr(module, "names") else ()
-    unknown = [name for name in arguments.statistic or () if known and name not in known]
+    known = module.names() if arguments.statistic else ()
+    unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
         raise TableError([Problem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,19 @@ from numpy.typing import NDArray
 from analytics.stats import mcnemar
 from analytics.stats.calibration import panel_labels
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.meeting import Meeting, key_of, meet
+from analytics.stats.multiple import holm
+from analytics.stats.scales import snapped
 from analytics.stats.tables import Cell, RatingsTable, cells
 
 Floats = NDArray[np.float64]
 
 TRUTHS = ("labels", "mode", "reference")
+_NO_TRUTH = {
+    "labels": "a scale of two points is needed to say which label is the flag",
+    "mode": "no shared item has a mode of other annotators to be right about",
+    "reference": "no shared item has a reference or adjudicated score",
+}
 
 
 def report(
@@ -37,6 +45,18 @@ def report(
         rule = truth or _default_truth(cell)
         estimates = _estimates(cell, raters, rule)
         found += [CellEstimate(estimate=e, cell=key_of(cell), raters=raters, reference=rule) for e in estimates]
+    return _with_holm(found)
+
+
+def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
+    """The same test in every cell is one family: Holm's p in the note, with its size."""
+    for variant in mcnemar.VARIANTS:
+        family = [i for i, one in enumerate(found) if one.estimate.variant == variant and one.estimate.p is not None]
+        corrected = holm([p for i in family if (p := found[i].estimate.p) is not None])
+        for i, p in zip(family, corrected, strict=True):
+            if len(family) > 1:
+                note = f"{found[i].estimate.note}; Holm p {p:.4g} in a family of {len(family)}"
+                found[i] = replace(found[i], estimate=found[i].estimate.with_(note=note))
     return found
 
 
@@ -48,9 +68,12 @@ def _default_truth(cell: Cell) -> str:
 
 def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate]:
     scores, labels = _scored(cell, raters, truth)
-    both = ~np.isnan(scores).any(axis=1) & ~np.isnan(labels)
+    shared = ~np.isnan(scores).any(axis=1)
+    both = shared & ~np.isnan(labels)
     first, second = ((scores[both, k] == labels[both]) for k in range(2))
     found = mcnemar.estimates(first, second)
+    if shared.any() and not both.any():
+        found = [e.with_(reason=_NO_TRUTH[truth]) for e in found]
     b, c = int((first & ~second).sum()), int((~first & second).sum())
     default = mcnemar.default_variant(b, c)
     note = f"{raters[0]} alone {b}, {raters[1]} alone {c}"

@@ -17,9 +17,8 @@ from analytics.stats import agreement, association
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.juries import RULES, verdicts
-from analytics.stats.meeting import snapped
-from analytics.stats.scales import Scale
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.scales import Scale, snapped
+from analytics.stats.tables import RatingsTable, grouped, ratings_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +26,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 PIVOT = "en"
-STATISTICS = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
+AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
+"""What is shown unless something else is asked for; any agreement statistic may be."""
+LEVELS = ("mean", "language_shift")
+STATISTICS = (*agreement.STATISTICS, *LEVELS)
 
 
 def report(
@@ -36,6 +38,7 @@ def report(
     judge: str | None = None,
     pivot: str = PIVOT,
     by: Sequence[str] = ("criterion",),
+    pool: bool = False,
     statistics: Sequence[str] | None = None,
     bootstrap: int = 2000,
     confidence: float = 0.95,
@@ -45,20 +48,29 @@ def report(
 
     ``judge`` is one rater; without it every judge of the table is taken in turn (every rater when it has no judges).
     ``languages`` names the pair a Cohen's kappa or a ``language_shift`` (score less the pivot's, on the same scenario)
-    is about.
+    is about; a pivot in which nothing was scored is said to be missing.
     """
-    wanted = STATISTICS if statistics is None else tuple(statistics)
-    cut = [column for column in by if column != "language"]
+    wanted = (*AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
+    asked = tuple(name for name in wanted if name not in LEVELS)
+    cut = [column for column in by if column not in (("language", "criterion") if pool else ("language",))]
     found: list[CellEstimate] = []
     for name in [judge] if judge is not None else judges_of(table):
         across = as_raters(table, name)
         rows = agreement.report(
-            across, by=cut, statistics=wanted, bootstrap=bootstrap, confidence=confidence, seed=seed
+            across, by=cut, pool=pool, statistics=asked, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
-        rows += [row for row in _levels(table, name, cut, pivot, confidence) if statistics is None]
+        levels = cut if pool or "criterion" in cut else [*cut, "criterion"]
+        rows += [row for row in _levels(table, name, levels, pivot, confidence) if row.estimate.statistic in wanted]
+        if pivot not in set(across.frame["rater"]):
+            rows.append(CellEstimate(estimate=_without_pivot(pivot)))
         found += [replace(row, judge=name) for row in rows]
     return found
+
+
+def _without_pivot(pivot: str) -> Estimate:
+    reason = f"nothing is scored in the pivot language {pivot!r}: name another with --pivot"
+    return Estimate(statistic="language_shift", value=None, reason=reason)
 
 
 def judges_of(table: RatingsTable) -> list[str]:
@@ -124,9 +136,8 @@ def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, conf
     """Mean score per language and its paired shift from the pivot, per cell, where the scale has numbers."""
     found = []
     frame = _judged(table, judge)
-    columns = [*by, *(["criterion"] if "criterion" not in by else [])]
-    for key, rows in frame[frame["score"].notna()].groupby(columns, dropna=False):
-        cell = {column: str(part) or None for column, part in zip(columns, key, strict=True)}
+    for key, rows in grouped(frame[frame["score"].notna()], list(by)):
+        cell = {column: part or None for column, part in zip(by, key, strict=True)}
         wide = rows.pivot_table(index=["cluster", "unit"], columns="language", values="score")
         cluster = np.unique(wide.index.get_level_values("cluster"), return_inverse=True)[1]
         for language in wide.columns:

@@ -13,12 +13,16 @@ from analytics.stats.calibration import panel_labels
 from analytics.stats.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
 from analytics.stats.correction import FEWEST_LABELS, Labelled
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.meeting import Meeting, key_of, meet, snapped
+from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
 
 Floats = NDArray[np.float64]
 
+STATISTICS = (
+    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen",
+)  # fmt: skip
 NOMINAL = "labels without an order have no mean"
 
 
@@ -145,7 +149,7 @@ def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
             notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
         yield Estimate(
             statistic="calibration_gain", variant=name, value=checked.gain, low=checked.gain_low,
-            high=checked.gain_high, n_items=n, seed=seed,
+            high=checked.gain_high, n_items=n, seed=seed, confidence=0.95, method="bootstrap percentile",
             reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
         )  # fmt: skip
 

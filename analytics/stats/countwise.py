@@ -169,8 +169,9 @@ def _fleiss(cell: Coded) -> list[Figure]:
 
 def _ratings_of_first(cell: Coded) -> int:
     """Ratings of the first item, in the order of the file, that has two or more."""
-    per_item = np.bincount(cell.item, minlength=1)
-    return int(per_item[np.argmax(per_item >= 2)])
+    per_row = np.bincount(cell.item, minlength=1)[cell.item]
+    places = np.where(per_row >= 2, cell.place, np.iinfo(np.intp).max)
+    return int(per_row[places.argmin()]) if per_row.size else 0
 
 
 def _alpha(scale: Scale) -> Figure:

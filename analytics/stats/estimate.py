@@ -103,6 +103,13 @@ class CellEstimate:
     reference: str | None = None
     weights: str | None = None
 
+    def remarked(self, min_items: int) -> CellEstimate:
+        """The same, with a remark where a value rests on fewer items than that."""
+        if self.estimate.value is None or self.estimate.n_items >= min_items:
+            return self
+        note = "; ".join(part for part in (f"fewer than {min_items} items", self.estimate.note) if part)
+        return replace(self, estimate=self.estimate.with_(note=note))
+
     def as_row(self) -> dict[str, Any]:
         """One flat row: the published columns first, then seed, notes and the cell's other columns."""
         own = {

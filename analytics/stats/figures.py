@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import association, confusion
-from analytics.stats.meeting import snapped
-from analytics.stats.scales import Scale, Weighting, agreement_weights
+from analytics.stats.scales import Scale, Weighting, agreement_weights, snapped
 
 Floats = NDArray[np.float64]
 
@@ -88,6 +87,7 @@ STEPS = (
     Figure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear"),
     Figure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic"),
 )
+CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 LABELS = (
     Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING),
     Figure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted"),

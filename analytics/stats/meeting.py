@@ -46,6 +46,13 @@ class Meeting:
         codes = np.searchsorted(self.scale.values, np.nan_to_num(self.humans, nan=self.scale.values[0]))
         return np.where(np.isnan(self.humans), -1, codes).astype(np.int16)
 
+    def point_counts(self) -> NDArray[np.int64]:
+        """(N, q) how many annotators gave each point."""
+        item, rater = np.nonzero(~np.isnan(self.humans))
+        n, q = len(self.humans), self.scale.q
+        flat = item * q + self.human_codes()[item, rater]
+        return np.bincount(flat, minlength=n * q).reshape(n, q).astype(np.int64)
+
 
 def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meeting:
     """The judge and the annotators (or those of ``raters``) on every item of the cell that either scored."""
@@ -62,7 +69,7 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
     n = int(item.max()) + 1 if item.size else 0
     first = np.zeros(n, dtype=np.intp)
     first[item[::-1]] = np.arange(len(item))[::-1]
-    score = _numbers(frame, cell.scale)
+    score = numbers(frame, cell.scale)
     judge_score = np.full(n, np.nan)
     judge_score[item[is_judge]] = score[is_judge]
     rater, names = pd.factorize(frame["rater"].to_numpy()[is_human], sort=True)
@@ -79,13 +86,7 @@ def key_of(cell: Cell) -> dict[str, str | None]:
     return {column: value or None for column, value in cell.key.items()}
 
 
-def snapped(x: Floats, scale: Scale) -> Codes:
-    """Place on the scale of the point nearest to each value (m,), halves upwards."""
-    points = scale.values
-    return np.searchsorted((points[1:] + points[:-1]) / 2, x, side="right")
-
-
-def _numbers(frame: pd.DataFrame, scale: Scale) -> Floats:
+def numbers(frame: pd.DataFrame, scale: Scale) -> Floats:
     """Each row's score as a number on the scale, NaN when missing, not applicable or out of range."""
     score = frame["score"].to_numpy() if scale.is_numeric else frame["code"].to_numpy().astype(np.float64)
     given = ~frame["out_of_range"].to_numpy() & ~frame["missing"].to_numpy() & frame["applicable"].to_numpy()

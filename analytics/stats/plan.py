@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analytics.stats import agreement, association, planning
+from analytics.stats import agreement, alt_test, association, planning
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reliability import variance_components
 from analytics.stats.tables import Cell, RatingsTable, cells
 
+STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
 _NO_SPREAD = "no item has a human score, or they do not vary"
 
 
@@ -35,19 +36,26 @@ def report(
     judge: str | None = None,
     by: Sequence[str] = ("language", "criterion"),
     raters: Sequence[str] | None = None,
+    positional: bool = False,
+    pool: bool = False,
     bootstrap: int = 2000,
     seed: int = 0,
 ) -> list[CellEstimate]:
     """Per cell ``labels_needed`` (variants humans, judge), ``items_needed`` for alpha, ``raters_needed``,
-    ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language.
+    ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language. The test
+    compares persons: it has no power where raters are ``positional``.
     """
     found: list[CellEstimate] = []
     spread: dict[str, list[float]] = {}
-    for cell in cells(table, by=by):
+    for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge or "", raters=raters)
         sd = _sd(meeting)
-        made = [*_labels(meeting, sd, goals, judge), _items(cell, goals, bootstrap, seed), _raters(meeting, goals)]
-        made += _power(meeting, goals, seed) if judge else []
+        made = [
+            *_labels(meeting, sd, goals, judge),
+            _items(cell, goals, raters, bootstrap, seed),
+            _raters(meeting, goals),
+        ]
+        made += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
         found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in made]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
@@ -84,11 +92,13 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
         )  # fmt: skip
 
 
-def _items(cell: Cell, goals: Goals, bootstrap: int, seed: int) -> Estimate:
+def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Estimate:
     """Items for an alpha known to the half width, by scaling the pilot's interval."""
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
-    rows = agreement.report(alone, by=["criterion"], statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed)
-    alpha = next((r.estimate for r in rows if r.estimate.variant in (None, cell.scale.level)), None)
+    rows = agreement.report(
+        alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed
+    )
+    alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)
     if alpha is None or alpha.low is None or alpha.high is None:
         reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
         return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
@@ -118,7 +128,9 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
     )  # fmt: skip
 
 
-def _power(meeting: Meeting, goals: Goals, seed: int) -> list[Estimate]:
+def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
+    if slots:
+        return [Estimate(statistic="alt_test_power", value=None, reason=alt_test.ANONYMOUS)]
     usable = ~np.isnan(meeting.judge) & (meeting.n_human >= 2)
     judge, humans = meeting.judge[usable], meeting.humans[usable]
     found = []

@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -107,6 +107,14 @@ def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
         raise TableError([Problem(None, message) for message in absent])
     shadowed = [name for name, own in names.items() if name != own and name in frame.columns]
     return frame.drop(columns=shadowed).rename(columns={own: name for name, own in names.items()})
+
+
+def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns of --by under the table's names, given under these or under the file's own."""
+    found = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
+    if absent := [column for column in found if column not in frame]:
+        raise TableError([Problem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
+    return found
 
 
 def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFrame, Lines]:

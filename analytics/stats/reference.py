@@ -139,12 +139,13 @@ def _coded_by_item(cell: Cell, keys: pd.Series[int]) -> tuple[Coded, NDArray[np.
     scores = coded(cell)
     rows = cell.frame[(cell.frame["code"] >= 0).to_numpy()]
     rows = rows[(rows["repeat"] == rows["first_repeat"]).to_numpy()]
-    return scores, np.asarray(pd.Index(keys).get_indexer(pd.Index(rows["item_key"].unique())), dtype=np.intp)
+    return scores, np.asarray(pd.Index(keys).get_indexer(pd.Index(np.unique(rows["item_key"]))), dtype=np.intp)
 
 
 def _adjudicated(cell: Cell, keys: pd.Series[int]) -> Floats:
-    """(N,) the adjudicator's score of each item, NaN where there is none; the last one when there are several."""
+    """(N,) the adjudicator's score of each item, NaN where there is none; of several the file's last."""
     rows = cell.frame[(cell.frame["rater_kind"] == "adjudicator").to_numpy() & (cell.frame["code"] >= 0).to_numpy()]
+    rows = rows.sort_values("row")
     values = cell.scale.values[rows["code"].to_numpy()]
     given = dict(zip(rows["item_key"], values, strict=True))
     return np.array([given.get(key, np.nan) for key in keys], dtype=np.float64)

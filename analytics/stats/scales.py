@@ -99,6 +99,12 @@ def default_level(numbers: Iterable[float]) -> Level:
     return "ordinal" if all(float(number).is_integer() for number in numbers) else "interval"
 
 
+def snapped(x: Floats, scale: Scale) -> NDArray[np.intp]:
+    """Place on the scale of the point nearest to each value (m,), halves upwards (METHODS 3: S2, D.2.3)."""
+    points = scale.values
+    return np.searchsorted((points[1:] + points[:-1]) / 2, x, side="right")
+
+
 def agreement_weights(scale: Scale, weighting: Weighting) -> Floats:
     """(q, q) weights w_kl in [0, 1], 1 on the diagonal.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analytics.stats import ranking
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Interval, percentile
-from analytics.stats.meeting import key_of
+from analytics.stats.meeting import key_of, numbers
 from analytics.stats.multiple import holm
 from analytics.stats.ranking import Scores
 from analytics.stats.tables import Cell, RatingsTable, cells
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs")
 PAPER_COMPAT = "paper_compat"
 _JOINT, _INDEPENDENT = "bootstrap percentile, scenarios jointly", "bootstrap percentile, languages independently"
 
@@ -31,6 +32,7 @@ def report(
     *,
     judge: str | None = None,
     by: Sequence[str] = ("criterion",),
+    pool: bool = False,
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -51,27 +53,53 @@ def report(
     ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` and ``tied_pairs``.
     """
     found: list[CellEstimate] = []
-    for cell in cells(table, by=[column for column in by if column not in ("language", "generator")]):
-        scores = scores_of(cell, judge)
-        made = _means(scores) + _pairs(scores, bootstrap, confidence, seed, paper_compat)
-        found += [_placed(one, cell, judge) for one in made]
+    for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
+        rows = ranking_rows(cell, judge)
+        scores = scores_of(rows)
+        if not len(scores.score):
+            found.append(_placed(CellEstimate(estimate=_nothing(cell)), cell, judge, rows))
+            continue
+        rng = np.random.default_rng(seed)
+        parallel = scores.is_parallel
+        boards = (
+            ranking.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
+        )
+        how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
+        made = _means(scores, boards, how) + _pairs(scores, boards, how, rng)
+        found += [_placed(one, cell, judge, rows) for one in made]
     return found
 
 
-def scores_of(cell: Cell, judge: str | None = None) -> Scores:
-    """A cell's scores ready for ranking: one rater's, or the mean of the panel on each item."""
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How intervals and tests are made."""
+
+    resamples: int
+    confidence: float
+    seed: int
+    paper_compat: bool
+    method: str
+
+
+def ranking_rows(cell: Cell, judge: str | None = None) -> pd.DataFrame:
+    """The rows that rank: the judge's, or the panel's; ``number`` is the score on the scale, NaN without one."""
+    frame = cell.frame.assign(number=numbers(cell.frame, cell.scale) if cell.scale.has_order else np.nan)
+    frame = frame[frame["language"].notna() & frame["generator"].notna()]
+    return frame[frame["rater"] == judge if judge is not None else _is_panel(frame)]
+
+
+def scores_of(rows: pd.DataFrame) -> Scores:
+    """Rows ready for ranking: one score per item, the mean of its raters'."""
     import pandas as pd
 
-    frame = cell.frame[cell.frame["language"].notna() & cell.frame["generator"].notna()]
-    kept = frame["score"].notna() & ~frame["out_of_range"]
-    frame = frame[kept & (frame["rater"] == judge if judge is not None else _is_panel(frame))]
     keys = ["item_key", "generator", "language", "cluster"]
-    items: pd.DataFrame = frame.groupby(keys, sort=True, observed=True)["score"].mean().reset_index()
+    scored = rows[rows["number"].notna()]
+    items: pd.DataFrame = scored.groupby(keys, sort=True, observed=True)["number"].mean().reset_index()
     generator, generators = pd.factorize(items["generator"], sort=True)
     language, languages = pd.factorize(items["language"], sort=True)
-    scenario, _ = pd.factorize(items["cluster"])
+    scenario, _ = pd.factorize(items["cluster"], sort=True)
     names = (tuple(map(str, generators)), tuple(map(str, languages)))
-    return Scores(items["score"].to_numpy(dtype=np.float64), generator, language, scenario, *names)
+    return Scores(items["number"].to_numpy(dtype=np.float64), generator, language, scenario, *names)
 
 
 def _is_panel(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -80,54 +108,55 @@ def _is_panel(frame: pd.DataFrame) -> pd.Series[bool]:
     return human if human.any() else frame["rater"].notna()
 
 
-def _means(s: Scores) -> list[CellEstimate]:
+def _nothing(cell: Cell) -> Estimate:
+    reason = "nobody scored an item that has a language and a generator"
+    if not cell.scale.has_order:
+        reason = "labels without an order rank nothing"
+    return Estimate(statistic="kendall_tau_b", value=None, reason=reason)
+
+
+def _means(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
     means = ranking.board(s)
     counts = np.bincount(s.cell, minlength=means.size).reshape(means.shape)
-    return [
-        CellEstimate(
-            estimate=Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k])),
-            generator=generator,
-            language=language,
-        )
-        for g, generator in enumerate(s.generators)
-        for k, language in enumerate(s.languages)
-        if counts[g, k]
-    ]
+    found = []
+    for g, k in zip(*np.nonzero(counts), strict=True):
+        estimate = Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k]), seed=how.seed)
+        if boards is not None and counts[g, k] > 1:
+            interval = _named(percentile(boards[:, g, k], confidence=how.confidence), how.method)
+            estimate = estimate.with_(**interval.as_changes())
+        found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
+    return found
 
 
-def _pairs(s: Scores, resamples: int, confidence: float, seed: int, paper_compat: bool) -> list[CellEstimate]:
-    rng = np.random.default_rng(seed)
-    means, parallel = ranking.board(s), len(s.score) > 0 and s.is_parallel
-    boards = ranking.resampled_boards(s, resamples=resamples, rng=rng, parallel=parallel) if resamples else None
-    compat = None
-    if resamples and paper_compat:
-        compat = ranking.resampled_boards(s, resamples=resamples, rng=rng, parallel=False)
+def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator) -> list[CellEstimate]:
+    means, compat = ranking.board(s), None
+    if how.resamples and how.paper_compat:
+        compat = ranking.resampled_boards(s, resamples=how.resamples, rng=rng, parallel=False)
     found = []
     for first, second in ranking.language_pairs(len(s.languages)):
         compared = ranking.compare(means[:, first], means[:, second])
-        estimates = _figures(compared, boards, first, second, confidence, _JOINT if parallel else _INDEPENDENT)
+        estimates = _figures(compared, boards, first, second, how)
         if boards is not None and compared.inversions is not None:
-            estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, resamples, rng))
-            estimates.append(_confirmed(boards, first, second, confidence))
+            estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
+            estimates.append(_confirmed(boards, first, second, how.confidence))
         if compat is not None and compared.reason is None:
-            estimates += _as_printed(s, compat, first, second, compared.inversions or 0, confidence, rng)
+            estimates += _as_printed(s, compat, first, second, compared.inversions or 0, how.confidence, rng)
         n_items = int(np.isin(s.language, (first, second)).sum())
         languages = (s.languages[first], s.languages[second])
-        found += [CellEstimate(estimate=e.with_(n_items=n_items, seed=seed), languages=languages) for e in estimates]
+        found += [
+            CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates
+        ]
     return _with_holm(found)
 
 
-def _figures(
-    compared: ranking.Compared, boards: Floats | None, first: int, second: int, confidence: float, method: str
-) -> list[Estimate]:
+def _figures(compared: ranking.Compared, boards: Floats | None, first: int, second: int, how: _How) -> list[Estimate]:
     """tau-b, rho, inversions and tied pairs of one pair of languages."""
     point = (compared.tau_b, compared.spearman, compared.inversions)
     names = ("kendall_tau_b", "spearman", "inversions")
     intervals = [Interval()] * 3
     if boards is not None and compared.reason is None:
-        intervals = [
-            _named(percentile(row, confidence=confidence), method) for row in _resampled(boards, first, second)
-        ]
+        rows = _resampled(boards, first, second)
+        intervals = [_named(percentile(row, confidence=how.confidence), how.method) for row in rows]
     estimates = [
         Estimate(statistic=name, value=None if value is None else float(value), reason=compared.reason).with_(
             **(interval.as_changes() if value is not None else {})
@@ -187,5 +216,16 @@ def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
     return found
 
 
-def _placed(one: CellEstimate, cell: Cell, judge: str | None) -> CellEstimate:
-    return replace(one, cell=key_of(cell), judge=judge)
+def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame) -> CellEstimate:
+    """An estimate in its place, with the raters and ratings of its languages and generator."""
+    of = one.languages or (one.language,) if one.languages or one.language else rows["language"].unique()
+    here = rows["language"].isin(list(of)) & ((rows["generator"] == one.generator) if one.generator else True)
+    kept = rows[here]
+    scored = kept[kept["number"].notna()]
+    estimate = one.estimate.with_(
+        level=cell.scale.level,
+        n_raters=int(scored["rater"].nunique()),
+        n_ratings=len(scored),
+        n_missing=len(kept) - len(scored),
+    )
+    return replace(one, cell=key_of(cell), judge=judge, estimate=estimate)

@@ -15,6 +15,10 @@ from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.lemmas import has_stop_words, lemmatiser, without_stop_words
 from analytics.stats.tokens import sentences, tokeniser
 
+STATISTICS = (
+    "characters", "words", "sentences", "turns", "ttr", "mattr", "mtld", "self_repetition", "self_bleu",
+    "pairwise_cosine",
+)  # fmt: skip
 BY = ("language", "generator")
 MOST_SPEAKERS = 4
 _SHARED = "texts are each other's references: they don't vary alone"

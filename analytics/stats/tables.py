@@ -7,7 +7,8 @@ item            str      the unit rated; with language and generator it names on
 rater           str      annotator, judge or jury; a slot when raters are anonymous (``--positional``)
 criterion       str      "" when the file has none
 score           float64  the number given, NaN for text points, N/A and missing
-code            int32    index into ``scales[criterion].points``; -1 for N/A, missing, or a judge value off the points
+code            int32    index into ``scales[criterion].points``, of the nearest (half up) for a judge's fraction; -1
+                         for N/A, missing, or a judge value beyond the ends
 applicable      bool     False when the rater decided "not applicable"
 missing         bool     True when there is neither a score nor N/A
 out_of_range    bool     True for a judge value beyond the ends of the scale: counted, never clipped
@@ -17,7 +18,8 @@ language, generator      str or None
 repeat          int64    0 unless given
 =============== ======== =======================================================================================
 
-Any other column of the input is kept as it is and may be a ``by`` column.
+Rows are sorted by criterion, item, rater and repeat, so that no figure depends on the order of the file; ``row`` is a
+record's 0-based place in it. Any other column of the input is kept as it is and may be a ``by`` column.
 """
 
 from __future__ import annotations
@@ -85,18 +87,27 @@ class Cell:
     frame: pd.DataFrame
     scale: Scale
 
+    @property
+    def has_persons(self) -> bool:
+        """Whether the table says of nobody that the rater is an anonymous slot (column ``rater_identified``)."""
+        if "rater_identified" not in self.frame:
+            return True
+        return not self.frame["rater_identified"].astype(str).str.lower().isin(FALSE_WORDS).any()
+
 
 @dataclass(frozen=True, slots=True)
 class Coded:
     """One cell's scores as small integers, in long form.
 
     ``item``, ``rater``, ``code`` (M,): indices into ``items`` (N,), ``raters`` (R,) and the scale's points; M scores.
-    ``cluster`` (N,): index of each item's cluster. ``n_missing``: rows of the cell with neither score nor N/A.
+    ``place`` (M,): where each score stands in the file. ``cluster`` (N,): index of each item's cluster. ``n_missing``:
+    rows of the cell with neither score nor N/A.
     """
 
     item: NDArray[np.intp]
     rater: NDArray[np.intp]
     code: NDArray[np.intp]
+    place: NDArray[np.intp]
     cluster: NDArray[np.intp]
     scale: Scale
     raters: tuple[str, ...]
@@ -129,7 +140,7 @@ class Coded:
         raters = tuple(name for position, name in enumerate(self.raters) if position != index)
         moved = self.rater[keep] - (self.rater[keep] > index)
         item, cluster = _compact(self.item[keep], self.cluster)
-        return Coded(item, moved, self.code[keep], cluster, self.scale, raters, self.n_missing)
+        return Coded(item, moved, self.code[keep], self.place[keep], cluster, self.scale, raters, self.n_missing)
 
 
 def ratings_table(
@@ -158,27 +169,24 @@ def cells(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"),
     columns = [column for column in by if not (pool and column == "criterion")]
     if not pool and "criterion" not in columns:
         columns.append("criterion")
-    if not columns:
-        yield _cell({}, table, table.frame)
-        return
     for key, rows in grouped(table.frame, columns):
         yield _cell(dict(zip(columns, key, strict=True)), table, rows)
 
 
 def coded(cell: Cell, *, raters: Sequence[str] | None = None) -> Coded:
-    """A cell's scores as integers: rows on the scale's points, the first repeat of each rater and item only."""
+    """A cell's scores as integers, the first repeat of each rater and item only; items in sorted order."""
     import pandas as pd
 
     rows = cell.frame if raters is None else cell.frame[cell.frame["rater"].isin(list(raters))]
     n_missing = int(rows["missing"].sum())
     rows = rows[(rows["code"] >= 0).to_numpy() & (rows["repeat"] == rows["first_repeat"]).to_numpy()]
-    item, _ = pd.factorize(_item_identity(rows))
+    item, _ = pd.factorize(_item_identity(rows), sort=True)
     rater, names = pd.factorize(rows["rater"], sort=True)
-    cluster, _ = pd.factorize(rows["cluster"])
+    cluster, _ = pd.factorize(rows["cluster"], sort=True)
     of_item = np.zeros(int(item.max()) + 1 if item.size else 0, dtype=np.intp)
     of_item[item] = cluster
-    code = np.asarray(rows["code"], dtype=np.intp)
-    return Coded(item, rater, code, of_item, cell.scale, tuple(map(str, names)), n_missing)
+    code, place = (np.asarray(rows[column], dtype=np.intp) for column in ("code", "row"))
+    return Coded(item, rater, code, place, of_item, cell.scale, tuple(map(str, names)), n_missing)
 
 
 def coded_from_matrix(scores: Any, *, scale: Scale, clusters: Any = None, raters: Sequence[str] = ()) -> Coded:
@@ -193,7 +201,8 @@ def coded_from_matrix(scores: Any, *, scale: Scale, clusters: Any = None, raters
     cluster = np.arange(len(scores)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
     n_missing = int((codes < 0).sum())
     item_kept, cluster_kept = _compact(item, cluster)
-    return Coded(item_kept, rater, codes[item, rater].astype(np.intp), cluster_kept, scale, names, n_missing)
+    code = codes[item, rater].astype(np.intp)
+    return Coded(item_kept, rater, code, np.arange(len(code)), cluster_kept, scale, names, n_missing)
 
 
 def codes_on(scores: NDArray[Any], scale: Scale) -> NDArray[np.int64]:
@@ -213,6 +222,9 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
     """The rows of each combination of values, in sorted order; nothing in a column is a value of its own, None."""
     import pandas as pd
 
+    if not columns:
+        yield (), frame
+        return
     for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):
         yield tuple(None if pd.isna(part) else str(part) for part in cast("tuple[Any, ...]", key)), rows
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.stats.scales import Level, Scale, default_level, scale_of, spelled
+from analytics.stats.scales import Level, Scale, default_level, scale_of, snapped, spelled
 from analytics.stats.tables import (
     FALSE_WORDS,
     HUMAN_KINDS,
@@ -38,12 +38,35 @@ def validated(
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
     found = _scored(rows, scales, level, problems)
-    rows, note = _without_repeated_rows(rows, problems)
+    rows, repeated = _without_repeated_rows(rows, problems)
     problems += _contradictions(rows)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
-    return RatingsTable(rows.reset_index(drop=True), found, (note,) if note else ())
+    return RatingsTable(_in_order(rows), found, (*repeated, *_about_judges(rows, found)))
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sorted by names, so that no figure depends on the order of the file (``row`` remembers it)."""
+    import pandas as pd
+
+    rater, criterion = (pd.factorize(rows[column], sort=True)[0] for column in ("rater", "criterion"))
+    order = np.lexsort((rows["repeat"].to_numpy(), rater, rows["item_key"].to_numpy(), criterion))
+    return rows.iloc[order].reset_index(drop=True)
+
+
+def _about_judges(rows: pd.DataFrame, scales: Mapping[str, Scale]) -> Iterator[str]:
+    """What a reader should know of scores that are no points of the scale."""
+    beyond = int(rows["out_of_range"].sum())
+    if beyond:
+        yield f"scores of judges beyond the ends of the scale: {beyond}; they enter no figure"
+    between = 0
+    for criterion, scale in scales.items():
+        if scale.is_numeric:
+            judged = rows.loc[(rows["criterion"] == criterion).to_numpy() & (rows["code"] >= 0).to_numpy(), "score"]
+            between += int((~judged.isin(scale.points)).sum())
+    if between:
+        yield f"scores of judges between the points of the scale: {between}; rounded half up where labels are compared"
 
 
 def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[Problem]]:
@@ -82,13 +105,13 @@ def _text_or_none(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
-    """A number for each distinct combination, in order of first appearance."""
+    """A number for each distinct combination, in sorted order."""
     import pandas as pd
 
     number = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
-        codes, names = pd.factorize(rows[column], use_na_sentinel=False)
-        number = np.asarray(pd.factorize(number * max(len(names), 1) + codes)[0], dtype=np.int64)
+        codes, names = pd.factorize(rows[column].fillna(""), sort=True)
+        number = np.asarray(pd.factorize(number * max(len(names), 1) + codes, sort=True)[0], dtype=np.int64)
     return number
 
 
@@ -252,7 +275,10 @@ class _Scores:
         position = np.clip(np.searchsorted(points, self.numbers), 0, max(len(points) - 1, 0))
         hit = points[position] == self.numbers if len(points) else np.zeros(len(self.rows), bool)
         beyond = ~((self.numbers >= points.min()) & (self.numbers <= points.max())) if len(points) else ~hit
-        return self.numbers, np.where(hit, position, -1).astype(np.int32), beyond & ~self.human
+        code = np.where(hit, position, -1)
+        between = ~hit & ~beyond & ~self.human
+        code[between] = snapped(self.numbers[between], scale)
+        return self.numbers, code.astype(np.int32), beyond & ~self.human
 
     def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[Problem]:
         """What a person gave and the scale does not have; a judge's text where numbers are due."""
@@ -267,19 +293,19 @@ class _Scores:
             yield Problem(int(row), f"{self.name}score {text!r} is below 0 on a ratio scale")
 
 
-def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, str | None]:
+def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, list[str]]:
     """Rows that repeat a rating word for word count once (and are told of); contradicting ones are problems."""
     key = ["item_key", "rater", "criterion", "repeat"]
     again = rows.duplicated(key, keep="first")
     if not again.any():
-        return rows, None
+        return rows, []
     same = rows.duplicated([*key, "code", "score", "applicable", "missing"], keep="first")
     problems += [
         Problem(int(row), f"rater {rater!r} already rated item {item!r} with another score")
         for row, rater, item in rows.loc[again & ~same, ["row", "rater", "item"]].itertuples(index=False)
     ]
     note = f"rows that repeat a rating with the same score: {int(same.sum())}; each rating counts once"
-    return rows[~again].copy(), note
+    return rows[~again].copy(), [note]
 
 
 def _contradictions(rows: pd.DataFrame) -> list[Problem]:

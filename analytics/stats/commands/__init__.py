@@ -1,6 +1,6 @@
 """The subcommands of ``panelbench stats``: one module each, named like the subcommand with ``_`` for ``-``.
 
-A module holds two functions, and up to two more:
+A module holds three functions, and perhaps one more:
 
 ``configure(parser: argparse.ArgumentParser) -> None``
     Adds the subcommand's own options. FILE, the column names (--item ...), --by, --level, --scale, --raters,
@@ -13,11 +13,11 @@ A module holds two functions, and up to two more:
     one name or a list of names: those raters are judges in ``table`` even without a ``rater_kind`` column. Raise
     ``tables.TableError([Problem(None, sentence)])`` to refuse: exit status 2, the sentence on standard error.
 
-``names() -> tuple[str, ...]`` (optional)
-    The statistics ``--statistic`` may name; any other name then ends with exit status 2.
+``names() -> tuple[str, ...]``
+    The statistics ``--statistic`` may name; any other name ends with exit status 2.
 
-``read(arguments: argparse.Namespace) -> Any`` (optional)
-    Reads FILE in another shape; ``run`` then gets what it returns instead of a ratings table.
+``read(arguments: argparse.Namespace, frame: pandas.DataFrame) -> Any`` (optional)
+    Makes something else of FILE's records; ``run`` then gets that instead of a ratings table.
 
 The name and the one-line help of each subcommand stand in ``commandline.SUBCOMMANDS``, so that ``--help`` imports none
 of them. Import pandas, scipy and the statistics inside ``run``, never at module level.

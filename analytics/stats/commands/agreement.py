@@ -29,7 +29,10 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
     from analytics.stats.agreement import report
+    from analytics.stats.tables import Problem, TableError
 
+    if arguments.positional and arguments.leave_one_out:
+        raise TableError([Problem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
     return report(
         table,
         by=arguments.by,
@@ -41,5 +44,4 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         seed=arguments.seed,
         interval=arguments.interval,
         leave_one_out=arguments.leave_one_out,
-        min_items=arguments.min_items,
     )

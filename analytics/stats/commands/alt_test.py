@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     from analytics.stats.estimate import CellEstimate
     from analytics.stats.tables import RatingsTable
@@ -21,7 +23,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against each annotator")
     parser.add_argument(
-        "--epsilon", type=float, default=0.15, help="how much worse a cheaper judge may be: .2 experts, .15, .1 crowd"
+        "--epsilon",
+        type=options.number,
+        default=0.15,
+        help="how much worse a cheaper judge may be: .2 experts, .15, .1 crowd",
     )
     parser.set_defaults(column_score=None, measure=None)
     # The shared --score names a column; here the two measures come first, and any other name is still the column's.
@@ -34,13 +39,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.alt_test import STATISTICS
+
+    return STATISTICS
+
+
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """omega and rho of every cell, then each annotator."""
-    from analytics.stats.alt_test import report
+    from analytics.stats.alt_test import ANONYMOUS, report
     from analytics.stats.tables import Problem, TableError
 
     if arguments.positional:
-        raise TableError([Problem(None, "the test compares persons: it has no meaning for anonymous slots")])
+        raise TableError([Problem(None, ANONYMOUS)])
     return report(
         table,
         judge=arguments.judge,

@@ -13,12 +13,20 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
+    parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
     parser.add_argument(
         "--reference",
         choices=("mode", "median", "mean", "each"),
         help="the panel's label (default: mode; interval: mean)",
     )
+
+
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats import calibration
+
+    return calibration.STATISTICS
 
 
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:

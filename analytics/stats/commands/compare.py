@@ -20,11 +20,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    return ("mcnemar",)
+
+
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """McNemar's test in four variants."""
     from analytics.stats.comparison import report
     from analytics.stats.tables import Problem, TableError
 
+    if arguments.positional:
+        raise TableError([Problem(None, "two raters are compared as persons: anonymous slots are none")])
     if arguments.raters is None or len(arguments.raters) != 2:
         raise TableError([Problem(None, "name two raters: --raters A,B")])
     return report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)

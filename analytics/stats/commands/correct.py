@@ -16,6 +16,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", required=True, metavar="RATER", help="the judge that scored all items")
 
 
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.corrected import STATISTICS
+
+    return STATISTICS
+
+
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """PPI, PPI++, Rogan-Gladen and what calibration would gain."""
     from analytics.stats.corrected import report

@@ -16,6 +16,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", metavar="RATER", help="whose scores rank (default: the panel's mean)")
 
 
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.stability import STATISTICS
+
+    return STATISTICS
+
+
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Means, then tau-b, Spearman and inversions of every pair of languages."""
     from analytics.stats.stability import report
@@ -25,4 +32,11 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     if absent:
         raise TableError([Problem(None, f"the column {name!r} is missing: rankings need it") for name in absent])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
-    return report(chosen, judge=arguments.judge, by=arguments.by, bootstrap=arguments.bootstrap, seed=arguments.seed)
+    return report(
+        chosen,
+        judge=arguments.judge,
+        by=arguments.by,
+        pool=arguments.pool,
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+    )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
+
+    import pandas as pd
 
     from analytics.stats.dialogues import Dialogue
     from analytics.stats.embeddings import Embed
@@ -19,22 +23,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     texts.add_argument(
         "--lemmas", choices=("simplemma", "estnltk", "stanza", "none"), default="simplemma", help="the lemmatiser"
     )
-    texts.add_argument("--window", type=int, default=100, metavar="N", help="words in a window of MATTR")
+    texts.add_argument("--window", type=options.count, default=100, metavar="N", help="words in a window of MATTR")
     texts.add_argument("--embeddings", metavar="URL", help="an OpenAI-compatible address, or 'local'")
     texts.add_argument("--embedding-model", default="intfloat/multilingual-e5-large-instruct", metavar="NAME")
     texts.add_argument("--key-variable", default="", metavar="NAME", help="environment variable that holds the key")
     texts.add_argument("--cache", default=".panelbench/embeddings", metavar="DIRECTORY", help="where vectors are kept")
 
 
-def read(arguments: argparse.Namespace) -> list[Dialogue]:
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.surface import STATISTICS
+
+    return STATISTICS
+
+
+def read(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Dialogue]:
     """The dialogues of FILE."""
     from analytics.stats.dialogues import dialogues
-    from analytics.stats.reading import Source, renamed
+    from analytics.stats.reading import known_columns, renamed
 
-    frame, _ = Source(arguments.file).frame()
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator")}
     given = {name: column for name, column in (own | {"text": arguments.text}).items() if column}
-    return dialogues(renamed(frame, given))
+    frame = renamed(frame, given)
+    if arguments.by is not None:
+        arguments.by = known_columns(frame, arguments.by, given)
+    return dialogues(frame)
 
 
 def run(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[CellEstimate]:

@@ -246,10 +246,15 @@ def test_measure_takes_an_array() -> None:
         measure([["a", "b"]], "icc", scale=scale_of(["a", "b"]), bootstrap=0)
 
 
-def test_few_items_and_verdict_bands_are_remarked_on() -> None:
-    found = figures([[1, 2, 1], [2, 2, 2], [3, 3, 1]], ONE_TO_THREE, min_items=30)
-    assert found["krippendorff_alpha", None, None].note == "fewer than 30 items"
-    assert found["verdict_confidence", "observed", None].note == "fewer than 30 items; band 0.75 to 0.85"
+def test_verdict_confidence_names_its_band() -> None:
+    found = figures([[1, 2, 1], [2, 2, 2], [3, 3, 1]], ONE_TO_THREE)
+    assert found["verdict_confidence", "observed", None].note == "band 0.75 to 0.85"
+
+
+def test_what_was_asked_for_by_name_is_shown_even_where_it_means_nothing() -> None:
+    found = figures([["No", "Yes"], ["No", "No"]], statistics=["icc", "percent_agreement_adjacent"])
+    assert {e.reason for e in found.values()} == {"a nominal scale has no order and no distances"}
+    assert {name for name, *_ in found} == {"icc", "percent_agreement_adjacent"}
 
 
 def test_the_table_may_say_that_raters_are_unknown() -> None:

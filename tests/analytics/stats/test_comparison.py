@@ -44,4 +44,4 @@ def test_two_labels_are_compared_as_flags() -> None:
 
 def test_many_points_without_others_are_undefined() -> None:
     first, *_ = comparison.report(table(THREE), raters=("a", "b"), by=[])
-    assert first.estimate.reason == "no item in common"
+    assert first.estimate.reason == "no shared item has a mode of other annotators to be right about"

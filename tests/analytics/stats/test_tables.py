@@ -113,10 +113,19 @@ def test_judges_beyond_the_scale_are_counted_and_their_fractions_kept() -> None:
     columns = ("item", "rater", "score", "rater_kind")
     rows = [("a", "h", "1", "human"), ("b", "h", "3", ""), ("a", "j", "-1", "judge"), ("b", "j", "1.33", "judge")]
     table = ratings_table(frame(*rows, columns=columns), scales={"*": scale_of([1, 2, 3])})
-    assert table.frame["out_of_range"].tolist() == [False, False, True, False]
-    assert table.frame["code"].tolist() == [0, 2, -1, -1]
-    assert table.frame["score"].tolist()[3] == 1.33
+    as_given = table.frame.sort_values("row")
+    assert as_given["out_of_range"].tolist() == [False, False, True, False]
+    assert as_given["code"].tolist() == [0, 2, -1, 0]
+    assert as_given["score"].tolist()[3] == 1.33
     assert table.annotators().frame["rater"].unique().tolist() == ["h"]
+    assert len(table.notes) == 2
+
+
+def test_a_judges_fraction_counts_for_the_nearest_point_half_up() -> None:
+    columns = ("item", "rater", "score", "rater_kind")
+    rows = [(str(score), "j", str(score), "judge") for score in (0.49, 0.5, 1.5, 2.999)]
+    table = ratings_table(frame(*rows, columns=columns), scales={"*": scale_of([0, 1, 3])})
+    assert table.frame["code"].tolist() == [0, 1, 1, 2]
 
 
 def test_a_judge_may_be_named_without_a_column() -> None:

@@ -1,0 +1,54 @@
+"""Values of the command line: each function reads one and says, when it can't, what it should be."""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentTypeError
+
+
+def names(text: str) -> tuple[str, ...]:
+    """``A,B,C``"""
+    found = tuple(name.strip() for name in text.split(","))
+    if not all(found):
+        raise ArgumentTypeError("names are separated by commas and never empty")
+    return found
+
+
+def whole(text: str) -> int:
+    """0, 1, 2, ..."""
+    if not text.isdecimal():
+        raise ArgumentTypeError("should be a whole number, 0 or more")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """1, 2, 3, ..."""
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError("should be a whole number, 1 or more")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ArgumentTypeError("should be a number")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    if (value := number(text)) <= 0:
+        raise ArgumentTypeError("should be above 0")
+    return value
+
+
+def price(text: str) -> tuple[str, float]:
+    """``et=2``: a language and what a label costs there."""
+    language, _, money = text.partition("=")
+    if not (language and money):
+        raise ArgumentTypeError("should be LANGUAGE=PRICE")
+    return language, positive(money)
