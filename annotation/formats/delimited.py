@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from annotation.formats.problems import FormatError, Problem, Problems, excerpt
+from annotation.formats.rows import Row
 
 # The csv module's own limit of 128 kB is less than a long document; it is one setting for the whole process.
 csv.field_size_limit(64 * 2**20)
@@ -22,6 +24,28 @@ class Dialect(NamedTuple):
     line_breaks: bool = False
 
 
+class _Lines:
+    """The physical lines of a file, a block at a time; those of the record being read can be looked at again."""
+
+    def __init__(self, blocks: Iterable[list[str]]) -> None:
+        self._blocks = iter(blocks)
+        self._kept: list[str] = []
+        self._before = 0  # how many lines come before those kept
+        self.begun = 0  # how many lines come before the record being read
+        self.cut = False  # whether the last line has no line end
+
+    def blocks(self) -> Iterator[list[str]]:
+        for block in self._blocks:
+            self._kept = self._kept[self.begun - self._before :] + block
+            self._before = self.begun
+            self.cut = not block[-1].endswith("\n")
+            yield block
+
+    def since_begun(self, end: int) -> list[str]:
+        """The lines of the record being read, up to and with line ``end``."""
+        return self._kept[self.begun - self._before : end - self._before]
+
+
 class _Record(NamedTuple):
     line: int
     cells: list[str]
@@ -29,19 +53,47 @@ class _Record(NamedTuple):
 
 
 def read_delimited(
-    name: str, lines: Iterable[str], dialect: Dialect, header: tuple[str, ...], problems: Problems
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (first physical line, cells by column). Rows of another width are refused; raises ``FormatError``
-    where nothing that follows could be trusted."""
-    records = _records(name, iter(lines), dialect)
-    columns = header or _header(name, next(records, None))
-    for record in records:
-        if len(record.cells) != len(columns):
-            problems.refuse(_wrong_width(name, record, len(columns)))
-        elif len(record.physical) > 1 and not dialect.line_breaks and _is_merged(record, dialect.delimiter):
-            raise FormatError(_merged(name, record))
-        else:
-            yield record.line, dict(zip(columns, record.cells, strict=True))
+    name: str, blocks: Iterable[list[str]], dialect: Dialect, header: tuple[str, ...], problems: Problems
+) -> Iterator[Row]:
+    """Yield the rows of blocks of physical lines. Rows of another width are refused; raises ``FormatError`` where
+    nothing that follows could be trusted."""
+    lines = _Lines(blocks)
+    reader = csv.reader(
+        chain.from_iterable(lines.blocks()),
+        delimiter=dialect.delimiter,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE,
+        strict=True,
+    )
+    columns, width = header, len(header) or -1
+    try:
+        for cells in reader:
+            begun, end = lines.begun, reader.line_num
+            if len(cells) == width and end == begun + 1:
+                yield Row(end, dict(zip(columns, cells)))  # noqa: B905 - strict costs time, and the widths are equal
+            elif cells:
+                record = _Record(begun + 1, cells, lines.since_begun(end))
+                if not columns:
+                    columns = header_of(name, record.line, cells, record.physical[0])
+                    width = len(columns)
+                elif _checked(name, record, width, dialect, problems):
+                    yield Row(record.line, dict(zip(columns, cells, strict=True)))
+            lines.begun = end
+    except csv.Error as error:
+        raise FormatError(_broken(name, lines.begun + 1, reader.line_num, lines, str(error))) from None
+    if not columns:
+        raise FormatError(Problem(name, None, None, "an empty file", "a header line with the columns", "empty"))
+    if lines.cut:
+        problems.note(name, "its last line has no line end. If the file was cut there, its last value may be too.")
+
+
+def _checked(name: str, record: _Record, width: int, dialect: Dialect, problems: Problems) -> bool:
+    """Whether a record has all its cells, which are then sure to be its own."""
+    if len(record.cells) != width:
+        problems.refuse(_wrong_width(name, record, width))
+        return False
+    if not dialect.line_breaks and _is_merged(record, dialect.delimiter):
+        raise FormatError(_merged(name, record))
+    return True
 
 
 def likely_delimiter(line: str) -> str:
@@ -50,35 +102,8 @@ def likely_delimiter(line: str) -> str:
     return max(DELIMITERS, key=bare.count)
 
 
-def _records(name: str, lines: Iterator[str], dialect: Dialect) -> Iterator[_Record]:
-    window: list[str] = []
-
-    def fed() -> Iterator[str]:
-        for line in lines:
-            window.append(line)
-            yield line
-
-    reader = csv.reader(
-        fed(),
-        delimiter=dialect.delimiter,
-        quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE,
-        strict=True,
-    )
-    first = 1
-    while True:
-        window.clear()
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise FormatError(_broken(name, first, reader.line_num, window, str(error))) from None
-        if cells is None:
-            return
-        if cells:
-            yield _Record(first, cells, list(window))
-        first = reader.line_num + 1
-
-
-def _broken(name: str, first: int, last: int, window: list[str], complaint: str) -> Problem:
+def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> Problem:
+    window = lines.since_begun(last)
     if "unexpected end of data" in complaint:
         found = f"a quote that is opened in {excerpt(window[0].strip())} and never closed"
         return Problem(name, first, None, found, "every quoted cell to be closed", "unclosed_quote")
@@ -92,20 +117,19 @@ def _broken(name: str, first: int, last: int, window: list[str], complaint: str)
     return Problem(name, first, None, complaint, "cells of at most 64 MB", "cell_size")
 
 
-def _header(name: str, record: _Record | None) -> tuple[str, ...]:
-    if record is None:
-        raise FormatError(Problem(name, None, None, "an empty file", "a header line with the columns", "empty"))
-    columns = tuple(cell.strip() for cell in record.cells)
+def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tuple[str, ...]:
+    """The columns that a header line names. Raises ``FormatError`` when they cannot be told apart."""
+    columns = tuple(cell.strip() for cell in cells)
     if "" in columns:
         found = f"no name for column {columns.index('') + 1}"
-        raise FormatError(Problem(name, record.line, None, found, "a name for each column", "header"))
+        raise FormatError(Problem(name, line, None, found, "a name for each column", "header"))
     if repeated := sorted({column for column in columns if columns.count(column) > 1}):
         found = f"the column name {excerpt(repeated[0])} more than once"
-        raise FormatError(Problem(name, record.line, repeated[0], found, "different names", "header"))
+        raise FormatError(Problem(name, line, repeated[0], found, "different names", "header"))
     if _is_a_record(columns):
-        found = f"what looks like a record instead of a header: {excerpt(record.physical[0].strip())}"
+        found = f"what looks like a record instead of a header: {excerpt(physical.strip())}"
         expected = "a header line, or the names of the columns as header: [...] in the mapping"
-        raise FormatError(Problem(name, record.line, None, found, expected, "header"))
+        raise FormatError(Problem(name, line, None, found, expected, "header"))
     return columns
 
 
@@ -122,13 +146,19 @@ def _wrong_width(name: str, record: _Record, width: int) -> Problem:
 
 
 def _is_merged(record: _Record, delimiter: str) -> bool:
-    """Whether a quoted cell has swallowed records: every physical line has the delimiters of a whole record. Prose may
-    have them by chance, so a short run of lines, or one in few columns, must also begin on each line as it began."""
+    """Whether a quoted cell has swallowed records: every physical line has the delimiters of a whole record, or a later
+    one has them and begins with an identifier made like that of the first. Prose may have the delimiters by chance, so
+    a short run of lines, or one in few columns, must also begin on each line as it began."""
     count = len(record.cells) - 1
-    if count == 0 or any(line.count(delimiter) != count for line in record.physical):
+    whole = [line.count(delimiter) == count for line in record.physical]
+    if count == 0 or not any(whole[1:]):
         return False
-    by_chance = count < 3 or len(record.physical) < 4
-    return not by_chance or len({_make(line.split(delimiter, 1)[0]) for line in record.physical}) == 1
+    makes = [_make(line.split(delimiter, 1)[0]) for line in record.physical]
+    if all(whole):
+        by_chance = count < 3 or len(record.physical) < 4
+        return not by_chance or len(set(makes)) == 1
+    alike = zip(whole[1:], makes[1:], strict=True)
+    return count > 1 and "9" in makes[0] and any(is_whole and make == makes[0] for is_whole, make in alike)
 
 
 def _make(cell: str) -> frozenset[str]:

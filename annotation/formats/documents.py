@@ -50,9 +50,7 @@ class Node:
 
 def load_document(name: str, raw: bytes | BinaryIO) -> Node:
     """The whole document, told as JSON by its name or as YAML otherwise. Raises ``FormatError``."""
-    text = whole_text(name, raw)
-    if len(text) > LONGEST_DOCUMENT:
-        raise FormatError(Problem(name, None, None, f"{len(text):,} characters", "at most 8 million", "size"))
+    text = whole_text(name, raw, LONGEST_DOCUMENT)
     if name.lower().endswith(".json"):
         return _from_json(name, parse_document(name, text), "")
     return _from_yaml(name, _composed(name, text), "")

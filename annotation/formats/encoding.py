@@ -1,36 +1,19 @@
-"""Bytes -> text, as UTF-8 and nothing else: another encoding is named and refused, never guessed into the text."""
+"""Bytes -> text, strictly: as UTF-8 or in the encoding that the mapping names; another one is named and refused."""
 
 from __future__ import annotations
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+import codecs
 from collections.abc import Iterator
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import BinaryIO
 
+from annotation.formats.codepages import codec_of, suspected
 from annotation.formats.problems import FormatError, Problem, excerpt
+from annotation.formats.signatures import require_text
 
 LONGEST_LINE = 64 * 2**20
-
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = {BOM_UTF32_LE: "UTF-32", BOM_UTF32_BE: "UTF-32", BOM_UTF16_LE: "UTF-16", BOM_UTF16_BE: "UTF-16"}
-
-# Each legacy encoding with its name and the foreign letters that its texts are mostly made of; ties go to the first.
-_LEGACY = {
-    "cp1252": ("Windows-1252 (Western European)", "éèêëàáâãäåæçíìîïñóòôõöøúùûüßÄÖÜÉÕ’‘“”–"),
-    "cp1251": ("Windows-1251 (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
-    "koi8_r": ("KOI8-R (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
-    "cp1250": ("Windows-1250 (Central European)", "ěščřžýáíéůúťďňőűöüółąęćńśźż"),
-    "cp1257": ("Windows-1257 (Baltic)", "āčēģīķļņšūžąęėįųõäöü"),
-    "cp1254": ("Windows-1254 (Turkish)", "ışğçöüİ"),
-    "cp1253": ("Windows-1253 (Greek)", "αοιετσνηυρπκμλςάέήίόύώ"),
-    "cp1255": ("Windows-1255 (Hebrew)", "יוהלארתבמשןםנעדחקפגכטצ"),
-    "cp1256": ("Windows-1256 (Arabic)", "اليمونترةبعسدفهك"),
-    "cp874": ("Windows-874 (Thai)", "านรอกเงมยลวดทสตะีั่้ิ"),
-    "shift_jis": ("Shift JIS (Japanese)", "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンス"),
-    "euc_kr": ("EUC-KR (Korean)", "이다는의가에을를고하한지사기로서은도세안요아나시어자"),
-    "gb18030": ("GB 18030 (Chinese)", "的一是不了在人有我他这中大来上国个到说们为子和你，。"),
-    "big5": ("Big5 (Chinese)", "的一是不了在人有我他這中大來上國個到說們為子和你，。"),
-}
+PIECE = 2**20
+SHOWN_AROUND = 20
 
 
 def opened(raw: bytes | BinaryIO) -> BinaryIO:
@@ -41,58 +24,107 @@ def opened(raw: bytes | BinaryIO) -> BinaryIO:
     return stream
 
 
-def text_lines(name: str, raw: bytes | BinaryIO) -> Iterator[str]:
-    """The physical lines with their line ends, byte for byte; only LF ends a line. Raises ``FormatError``."""
+def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:
+    """The text from its start, a piece at a time, cut anywhere, line ends as they are. Raises ``FormatError``."""
     stream = opened(raw)
-    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), start=1):
-        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-            raise FormatError(Problem(name, number, None, "a line of more than 64 MB", "shorter lines", "long_line"))
-        yield _decoded(name, number, line) if number > 1 else _first_decoded(name, line)
+    decoder = _Decoder(name, encoding, stream.read(PIECE))
+    yield decoder.first()
+    for piece in iter(lambda: stream.read(PIECE), b""):
+        yield decoder.decoded(piece)
+    yield decoder.decoded(b"", final=True)
 
 
-def whole_text(name: str, raw: bytes | BinaryIO) -> str:
-    """The whole content, line ends as they are. Raises ``FormatError``."""
-    return "".join(text_lines(name, raw))
+def line_blocks(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[list[str]]:
+    """The physical lines with their line ends, some at a time; only LF ends a line. Raises ``FormatError``."""
+    rest: list[str] = []
+    number, length = 1, 0
+    for piece in text_pieces(name, raw, encoding):
+        end = piece.rfind("\n") + 1
+        if not end:
+            rest.append(piece)
+            length += len(piece)
+            if length > LONGEST_LINE:
+                raise FormatError(
+                    Problem(name, number, None, "a line of more than 64 MB", "shorter lines", "long_line")
+                )
+            continue
+        block = list(StringIO("".join((*rest, piece[:end])), newline="\n"))
+        yield block
+        rest, length, number = [piece[end:]], len(piece) - end, number + len(block)
+    if length:
+        yield ["".join(rest)]
 
 
-def _first_decoded(name: str, line: bytes) -> str:
-    kind = next((kind for mark, kind in _MARKS.items() if line.startswith(mark)), None)
-    # Western text in two bytes a character, without a mark: about every second byte is NUL.
-    if kind is None and len(line) >= 8 and 3 * line.count(0) > len(line):
-        kind = "UTF-16"
-    if kind:
-        raise FormatError(Problem(name, 1, None, f"the encoding {kind}", "a file saved as UTF-8", "encoding"))
-    return _decoded(name, 1, line.removeprefix(BOM_UTF8))
+def text_lines(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:
+    """The lines of ``line_blocks``, one by one."""
+    for block in line_blocks(name, raw, encoding):
+        yield from block
 
 
-def _decoded(name: str, number: int, line: bytes) -> str:
-    if b"\0" in line:
-        found = f"a NUL character (U+0000) at byte {line.index(0) + 1} of the line"
-        raise FormatError(Problem(name, number, None, found, "text without NUL characters", "nul"))
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(_not_utf8(name, number, line, error.start)) from None
+def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
+    """All of a document of at most ``most`` characters, line ends as they are. Raises ``FormatError``."""
+    pieces: list[str] = []
+    length = 0
+    for piece in text_pieces(name, raw):
+        pieces.append(piece)
+        length += len(piece)
+        if length > most:
+            found, expected = f"more than {most:,} characters", "a shorter document"
+            raise FormatError(Problem(name, None, None, found, expected, "size"))
+    return "".join(pieces)
 
 
-def _not_utf8(name: str, number: int, line: bytes, start: int) -> Problem:
-    found = f"the byte 0x{line[start]:02X} at byte {start + 1} of the line, which is not UTF-8"
-    if codec := guessed_codec(line):
-        near = line[max(0, start - 20) : start + 20].decode(codec, errors="replace").strip()
-        found += f" (it may be {_LEGACY[codec][0]}: {excerpt(near)})"
-    return Problem(name, number, None, found, "a file saved as UTF-8", "encoding")
+class _Decoder:
+    """Decodes one file piece by piece and knows the line and byte it has come to."""
 
+    def __init__(self, name: str, encoding: str | None, head: bytes) -> None:
+        self.name, self._head = name, head
+        require_text(name, head)
+        self._codec = codec_of(name, head, encoding)
+        self._decoder = codecs.getincrementaldecoder(self._codec)("strict")
+        self._line, self._bytes = 1, 0  # the line that the next piece goes on with, and how much of it is read
 
-def guessed_codec(line: bytes) -> str | None:
-    """The codec in which a line makes most sense, to be named in a problem; never used to read the file."""
-    sense = {codec: _share_of_common(line, codec, usual) for codec, (_, usual) in _LEGACY.items()}
-    best = max(sense, key=lambda codec: sense[codec])
-    return best if sense[best] > 0 else None
+    def first(self) -> str:
+        """The text of the head; a byte order mark is no part of it."""
+        return self.decoded(self._head).removeprefix("\ufeff")
 
+    def decoded(self, piece: bytes, *, final: bool = False) -> str:
+        """The text of the next piece. Raises ``FormatError``."""
+        try:
+            text = self._decoder.decode(piece, final)
+        except UnicodeDecodeError as error:
+            raise FormatError(self._undecodable(error)) from None
+        if "\0" in text:
+            line, byte = self._place(text[: text.index("\0")])
+            raise FormatError(
+                Problem(
+                    self.name, line, f"byte {byte}", "a NUL character (U+0000)", "text without NUL characters", "nul"
+                )
+            )
+        self._count(text)
+        return text
 
-def _share_of_common(line: bytes, codec: str, usual: str) -> float:
-    try:
-        foreign = [char for char in line.decode(codec) if not char.isascii()]
-    except UnicodeDecodeError:
-        return 0
-    return sum(char in usual for char in foreign) / len(foreign) if foreign else 0
+    def _count(self, text: str) -> None:
+        ends = text.count("\n")
+        self._line += ends
+        last = text[text.rfind("\n") + 1 :]
+        self._bytes = (0 if ends else self._bytes) + len(last.encode(self._codec))
+
+    def _place(self, before: str) -> tuple[int, int]:
+        """The line, and the byte in it, that follow some text of the piece at hand."""
+        last = before[before.rfind("\n") + 1 :]
+        read = 0 if "\n" in before else self._bytes
+        return self._line + before.count("\n"), read + len(last.encode(self._codec)) + 1
+
+    def _undecodable(self, error: UnicodeDecodeError) -> Problem:
+        content, start = error.object, error.start
+        line, byte = self._place(content[:start].decode(self._codec))
+        named = "UTF-8" if self._codec == "utf_8" else self._codec
+        found, expected = f"the byte 0x{content[start]:02X}, which is not {named}", "a file saved as UTF-8"
+        begin = content.rfind(b"\n", 0, start) + 1
+        if self._codec == "utf_8" and (likely := suspected(content[begin:])):
+            near = content[max(begin, start - SHOWN_AROUND) : start + SHOWN_AROUND].split(b"\n")[0]
+            shown = near.decode(likely.codec, errors="replace").strip()
+            found += f" (it may be {likely.name}: {excerpt(shown)})"
+            expected += f", or encoding: {likely.codec} in the mapping"
+        return Problem(self.name, line, f"byte {byte}", found, expected, "encoding")

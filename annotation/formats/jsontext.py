@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import orjson
 
 from annotation.formats.problems import FormatError, Problem, Problems, Unfit, excerpt
+from annotation.formats.rows import Row
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DEEP = "records nested less deeply"
+_CLOSED = '"]}'
+LARGEST_RECORD = 64 * 2**20
+CUT_TOKEN = 32  # a word, an escape or a number cut at the end of the text looks wrong at most so far before it
+SHOWN_AHEAD = 40
 _LINES_HINT = "one object per line is JSON Lines: call such a file .jsonl"
 
 
@@ -47,14 +52,14 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse
 _LENIENT = json.JSONDecoder(parse_int=float)
 
 
-def read_json_lines(name: str, lines: Iterable[str], problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line, object) of each line that is not blank; a bad line is refused and the next one read."""
+def read_json_lines(name: str, lines: Iterable[str], problems: Problems) -> Iterator[Row]:
+    """Yield the object of each line that is not blank; a bad line is refused and the next one read."""
     for number, line in enumerate(lines, start=1):
         text = line.strip(" \t\r\n")
         if not text:
             continue
         try:
-            yield number, _storable_object(_parsed_line(text))
+            yield Row(number, _storable_object(_parsed_line(text)))
         except Unfit as fault:
             problems.refuse(fault.at(name, number))
         except json.JSONDecodeError as error:
@@ -68,51 +73,101 @@ def _parsed_line(text: str) -> Any:
         raise Unfit("brackets within brackets, too deep to read", _DEEP, "nesting") from None
 
 
-def read_json(name: str, text: str, records: str | None, problems: Problems) -> Iterator[tuple[int, str, Any]]:
+def read_json(
+    name: str, pieces: Iterable[str], records: str | None, problems: Problems
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of such lists by key.
 
     ``records`` names the one list to read when the object holds other things too. Raises ``FormatError``.
     """
-    document = _Document(name, text, problems)
+    document = _Document(name, pieces, problems)
     if document.peek() == "[":
         yield from ((line, "", record) for line, record in document.objects())
     elif document.peek() == "{":
         yield from document.lists(records)
     else:
-        raise document.error(document.at, excerpt(text[:40].strip()), "a list of records", "shape")
+        raise document.error(document.place(), document.ahead(), "a list of records", "shape")
     document.end()
 
 
-class _Document:
-    """A cursor over a JSON text that decodes one record at a time and knows the line it is on."""
+class _Place(NamedTuple):
+    line: int
+    character: int
 
-    def __init__(self, name: str, text: str, problems: Problems) -> None:
-        self.name, self.text, self.problems = name, text, problems
-        self.at = 0
-        self._counted, self._line = 0, 1
+
+class _Window:
+    """A cursor over text that comes in pieces; what lies behind it is let go."""
+
+    def __init__(self, name: str, pieces: Iterable[str]) -> None:
+        self.name = name
+        self.text, self.at = "", 0
+        self._pieces = iter(pieces)
+        self._whole = False
+        self._counted, self._line, self._line_start = 0, 1, 0  # how far lines are counted, within the text at hand
+
+    def more(self) -> bool:
+        """Take the next pieces in, as many as double the text ahead; whether there were any."""
+        if len(self.text) - self.at > LARGEST_RECORD:
+            found = "a record of more than 64 million characters"
+            raise self.error(self.place(), found, "smaller records, or JSON Lines", "record_size")
+        taken, wanted = [], max(1, len(self.text) - self.at)
+        while wanted > 0 and (piece := next(self._pieces, None)) is not None:
+            taken.append(piece)
+            wanted -= len(piece)
+        if not any(taken):
+            self._whole = True
+            return False
+        self._count(self.at)
+        self.text = self.text[self.at :] + "".join(taken)
+        self._counted, self._line_start, self.at = 0, self._line_start - self.at, 0
+        return True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the text at hand is known to reach to the end."""
+        return self._whole
+
+    def _count(self, at: int) -> None:
+        self._line += self.text.count("\n", self._counted, at)
+        if (last := self.text.rfind("\n", self._counted, at)) >= 0:
+            self._line_start = last + 1
+        self._counted = at
+
+    def place(self, at: int | None = None) -> _Place:
+        """Line and character of a position, by default the cursor's. Ask in rising order."""
+        at = self.at if at is None else at
+        self._count(at)
+        return _Place(self._line, at - self._line_start + 1)
+
+    def error(self, place: _Place, found: str, expected: str, code: str) -> FormatError:
+        """A fault at a place."""
+        return FormatError(Problem(self.name, place.line, f"character {place.character}", found, expected, code))
 
     def peek(self) -> str:
         """The next character that is not white space, or nothing."""
-        self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
-        return self.text[self.at : self.at + 1]
+        while True:
+            self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
+            if self.at < len(self.text) or not self.more():
+                return self.text[self.at : self.at + 1]
 
-    def line(self, at: int) -> int:
-        """The physical line of a position; positions are asked for in rising order, so lines are counted once."""
-        if at < self._counted:
-            return self.text.count("\n", 0, at) + 1
-        self._line += self.text.count("\n", self._counted, at)
-        self._counted = at
-        return self._line
+    def ahead(self) -> str:
+        """What comes next, as shown in a sentence."""
+        while len(self.text) - self.at < SHOWN_AHEAD and self.more():
+            pass
+        return excerpt(self.text[self.at : self.at + SHOWN_AHEAD].strip())
 
-    def error(self, at: int, found: str, expected: str, code: str) -> FormatError:
-        """A fault at a position, with its line and character."""
-        character = at - self.text.rfind("\n", 0, at)
-        return FormatError(Problem(self.name, self.line(at), f"character {character}", found, expected, code))
+
+class _Document(_Window):
+    """Decodes one record at a time and knows the line it is on."""
+
+    def __init__(self, name: str, pieces: Iterable[str], problems: Problems) -> None:
+        super().__init__(name, pieces)
+        self.problems = problems
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of the list that begins here; what is no good object is refused."""
         for _ in self._separated("]"):
-            line = self.line(self.at)
+            line = self.place().line
             try:
                 yield line, _storable_object(self._value())
             except Unfit as fault:
@@ -122,24 +177,24 @@ class _Document:
         """The objects of the lists of the object that begins here, with the key of their list."""
         seen: set[str] = set()
         for _ in self._separated("}"):
-            start, key = self.at, self._key()
+            start, key = self.place(), self._key()
             if key in seen:
                 raise self.error(start, f"the key {excerpt(key)} twice", "each key once", "duplicate_key")
             seen.add(key)
             if records is not None and key != records:
-                self.certain_value()
+                self._skip()
             elif self.peek() == "[":
                 yield from ((line, key, record) for line, record in self.objects())
             else:
                 raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
         if records is not None and records not in seen:
-            raise self.error(self.at, "no such list", f"a list called {excerpt(records)}", "shape")
+            raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
 
     def end(self) -> None:
         """Nothing may follow the document."""
         if self.peek():
-            found = f"more text: {excerpt(self.text[self.at : self.at + 40])}"
-            raise self.error(self.at, found, f"one JSON document; {_LINES_HINT}", "json")
+            found = f"more text: {self.ahead()}"
+            raise self.error(self.place(), found, f"one JSON document; {_LINES_HINT}", "json")
 
     def _separated(self, closing: str) -> Iterator[None]:
         """Step over the brackets and commas of a list or object; yields before each member."""
@@ -159,21 +214,21 @@ class _Document:
             raise self._truncated()
         if found not in characters:
             names = " or ".join(excerpt(char) for char in characters)
-            raise self.error(self.at, excerpt(self.text[self.at : self.at + 40]), names, "json")
+            raise self.error(self.place(), self.ahead(), names, "json")
         self.at += 1
         return found
 
     def _key(self) -> str:
         key = self.certain_value()
         if not isinstance(key, str):
-            raise self.error(self.at, excerpt(key), "a key in quotes", "json")
+            raise self.error(self.place(), excerpt(key), "a key in quotes", "json")
         self._expected(":")
         self.peek()
         return key
 
     def certain_value(self) -> Any:
         """Decode a value that is no record, so that a fault in it is a fault of the document."""
-        start = self.at
+        start = self.place()
         try:
             value = self._value()
             require_storable(value)
@@ -181,30 +236,57 @@ class _Document:
             raise self.error(start, fault.found, fault.expected, fault.code) from None
         return value
 
+    def _skip(self) -> None:
+        """Step over a value; one after the other where it is a list."""
+        if self.peek() != "[":
+            self.certain_value()
+            return
+        for _ in self._separated("]"):
+            self.certain_value()
+
     def _value(self) -> Any:
         """Decode the value here and step over it, also when something in it is unfit (then ``Unfit`` is raised)."""
-        start = self.at
         try:
-            value, self.at = self._guarded(_STRICT.raw_decode, start)
+            value, end = self._decoded(_STRICT)
         except Unfit:
-            _, self.at = self._guarded(_LENIENT.raw_decode, start)
-            raise
+            # Now that all of it is at hand; a number that was cut at the end of the text may have looked unfit.
+            _, end = self._decoded(_LENIENT)
+            start, self.at = self.at, end
+            return _STRICT.raw_decode(self.text, start)[0]
+        self.at = end
         return value
 
-    def _guarded(self, decode: Callable[[str, int], tuple[Any, int]], start: int) -> tuple[Any, int]:
-        try:
-            return decode(self.text, start)
-        except RecursionError:
-            raise self.error(start, "brackets within brackets, too deep to read", _DEEP, "nesting") from None
-        except json.JSONDecodeError as error:
-            if not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string"):
-                raise self._truncated(start) from None
-            found = f"{excerpt(self.text[error.pos : error.pos + 40])} ({error.msg})"
-            raise self.error(error.pos, found, "valid JSON", "json") from None
+    def _decoded(self, decoder: json.JSONDecoder) -> tuple[Any, int]:
+        """The value that begins at the cursor and where it ends, once enough text is at hand."""
+        while True:
+            try:
+                value, end = decoder.raw_decode(self.text, self.at)
+            except RecursionError:
+                place = self.place()
+                raise self.error(place, "brackets within brackets, too deep to read", _DEEP, "nesting") from None
+            except json.JSONDecodeError as error:
+                if self.is_whole or not _by_the_end(error, len(self.text)):
+                    raise self._broken(error) from None
+            else:
+                # A list, object or text ends itself; a number may go on.
+                if self.is_whole or self.text[end - 1] in _CLOSED or end < len(self.text) - CUT_TOKEN:
+                    return value, end
+            self.more()
 
-    def _truncated(self, start: int | None = None) -> FormatError:
-        where = f", inside the record that starts on line {self.line(start)}" if start is not None else ""
-        return self.error(len(self.text), f"the end of the file{where}", "the rest of it", "truncated")
+    def _broken(self, error: json.JSONDecodeError) -> FormatError:
+        if not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string"):
+            return self._truncated(self.place())
+        place, self.at = self.place(error.pos), error.pos
+        return self.error(place, f"{self.ahead()} ({error.msg})", "valid JSON", "json")
+
+    def _truncated(self, start: _Place | None = None) -> FormatError:
+        where = f", inside the record that starts on line {start.line}" if start else ""
+        return self.error(self.place(len(self.text)), f"the end of the file{where}", "the rest of it", "truncated")
+
+
+def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
+    """Whether a fault may be no more than the end of the text at hand, which cuts a text, a word or a number."""
+    return error.msg.startswith("Unterminated string") or error.pos > length - CUT_TOKEN
 
 
 def _which(seen: set[str]) -> str:
@@ -247,7 +329,7 @@ def _holds_nul(value: Any) -> bool:
 
 def parse_document(name: str, text: str) -> Any:
     """The one value of a JSON text. Raises ``FormatError``."""
-    document = _Document(name, text, Problems())
+    document = _Document(name, [text], Problems())
     document.peek()
     value = document.certain_value()
     document.end()

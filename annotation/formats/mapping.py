@@ -9,13 +9,14 @@ from typing import Any
 
 import yaml
 
+from annotation.formats.codepages import codec_called
 from annotation.formats.documents import Node, as_document, load_document, words_of
 from annotation.formats.nodes import names_of, switch_of, word_of
 from annotation.formats.patterns import file_fits
 from annotation.formats.problems import FormatError, Problem, excerpt
 from annotation.formats.steps import Step, steps_of
 
-FORMAT_NAMES = ("json", "jsonl", "csv", "tsv")
+FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,9 @@ class Mapping:
     (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
     seconds language scale_max | repeat reply generator, ``score.CRITERION`` and ``rationale.CRITERION`` for one column
     per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
-    ``constants``: field -> value where no column gives it. ``values``: field -> {found: meant}. ``ignore``: columns
+    ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}. ``ignore``: columns
     that are dropped. ``speakers``: prefix -> speaker, for turns written as one text.
+    ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
     """
 
     columns: dict[str, str] = field(default_factory=dict)
@@ -42,6 +44,8 @@ class Mapping:
     positional: bool = False
     allow_empty: bool = False
     format: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
     records: str | None = None
     delimiter: str | None = None
     quoting: bool = True
@@ -157,6 +161,12 @@ def _format_name(node: Node) -> str:
     return node.text
 
 
+def _encoding(node: Node) -> str:
+    if codec_called(node.text) is None:
+        raise FormatError(node.problem("an encoding such as utf-8, windows-1252 or utf-16-le", "encoding"))
+    return node.text
+
+
 def _delimiter(node: Node) -> str:
     text = {"tab": "\t", "\\t": "\t"}.get(node.text, node.text)
     if len(text) != 1 or text in '"\r\n ':
@@ -166,6 +176,8 @@ def _delimiter(node: Node) -> str:
 
 _READERS: dict[str, Callable[[Node], Any]] = {
     "format": _format_name,
+    "encoding": _encoding,
+    "sheet": word_of,
     "records": word_of,
     "delimiter": _delimiter,
     "quoting": switch_of,

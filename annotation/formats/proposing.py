@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from annotation.formats.containers import members
 from annotation.formats.encoding import opened
 from annotation.formats.guessing import guess
 from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problems
 from annotation.formats.reading import File, peek
 
 FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
@@ -17,9 +19,9 @@ HEAD = 65_536
 
 def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
     """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
-    if any(_is_rubric(*file) for file in files):
+    if any(_is_rubric(*file) for file in members(files, Problems())):
         return "rubric"
-    for name, raw in files:
+    for name, raw in members(files, Problems()):
         sample = peek(name, raw, layout=said)
         rows = [row.fields for row in sample.rows]
         if "judge" in guess("verdicts", sample.columns, rows).columns.values():
@@ -43,7 +45,7 @@ def propose(kind: Literal["dataset", "ratings", "verdicts"], files: Iterable[Fil
     What is said about a field replaces every guess about that field; what is said to be ignored is not guessed at.
     """
     guessed = Mapping()
-    for name, raw in files:
+    for name, raw in members(files, Problems()):
         sample = peek(name, raw, layout=said)
         guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows]))
     settled = {*said.columns.values(), *said.constants}

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, BinaryIO, NamedTuple
 
+from annotation.formats import containers
+from annotation.formats.columnar import read_parquet
 from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited
-from annotation.formats.encoding import text_lines, whole_text
+from annotation.formats.encoding import line_blocks, opened, text_lines, text_pieces
 from annotation.formats.jsontext import read_json, read_json_lines
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError, Problem, Problems
 from annotation.formats.rows import KEY_COLUMN, Row
 from annotation.formats.shaping import shaped
-
-File = tuple[str, bytes | BinaryIO]
+from annotation.formats.sheets import read_workbook
 
 FORMATS = {
     ".json": "json",
@@ -23,7 +24,12 @@ FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".xlsx": "xlsx",
+    ".parquet": "parquet",
 }
+
+
+File = containers.File
 
 
 class Sample(NamedTuple):
@@ -35,26 +41,32 @@ class Sample(NamedTuple):
 
 
 def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, problems: Problems) -> Iterator[Row]:
-    """Yield the rows of a JSON, JSONL, CSV or TSV file (told by its name, or by ``layout.format``).
+    """Yield the rows of a file of any kind (told by its name, or by ``layout.format``), in bounded memory; of a gzip or
+    zip those of all its members, one after the other.
 
     Never raises on bad input: a bad row is refused into ``problems`` and reading goes on; after a fault that makes the
     rest unreliable (wrong encoding, broken quoting, truncated JSON) the rows end.
     """
     layout = layout or Mapping()
-    try:
-        yield from shaped(name, _rows(name, raw, layout, problems), layout, problems)
-    except FormatError as error:
-        problems.add(error.problem)
+    for inner, content in containers.members([(name, raw)], problems):
+        said = layout.of(inner)
+        try:
+            yield from shaped(inner, _rows(inner, content, said, problems), said, problems)
+        except FormatError as error:
+            problems.add(error.problem)
 
 
 def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
     kind = layout.format or _format(name)
+    if kind == "xlsx":
+        return read_workbook(name, opened(raw), layout.sheet, layout.header, problems)
+    if kind == "parquet":
+        return read_parquet(name, opened(raw), layout.ignore, problems)
     if kind == "json":
-        yield from _json_rows(name, whole_text(name, raw), layout, problems)
-    elif kind == "jsonl":
-        yield from (Row(*row) for row in read_json_lines(name, text_lines(name, raw), problems))
-    else:
-        yield from _delimited_rows(name, text_lines(name, raw), kind, layout, problems)
+        return _json_rows(name, text_pieces(name, raw, layout.encoding), layout, problems)
+    if kind == "jsonl":
+        return read_json_lines(name, text_lines(name, raw, layout.encoding), problems)
+    return _delimited_rows(name, line_blocks(name, raw, layout.encoding), kind, layout, problems)
 
 
 def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, rows: int = 50) -> Sample:
@@ -76,7 +88,7 @@ def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
 
 def is_tabular(name: str, layout: Mapping) -> bool:
     """Whether every row of the file has the same columns."""
-    return (layout.format or _format(name)) in {"csv", "tsv"}
+    return (layout.format or _format(name)) in {"csv", "tsv", "xlsx", "parquet"}
 
 
 def _format(name: str) -> str:
@@ -88,14 +100,15 @@ def _format(name: str) -> str:
     raise FormatError(Problem(name, None, None, found, expected, "format"))
 
 
-def _json_rows(name: str, text: str, layout: Mapping, problems: Problems) -> Iterator[Row]:
-    for line, key, fields in read_json(name, text, layout.records, problems):
+def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[Row]:
+    for line, key, fields in read_json(name, pieces, layout.records, problems):
         yield Row(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
 
 
-def _delimited_rows(name: str, lines: Iterator[str], kind: str, layout: Mapping, problems: Problems) -> Iterator[Row]:
-    first = list(islice(lines, 1))
-    usual = "\t" if kind == "tsv" else likely_delimiter("".join(first))
+def _delimited_rows(
+    name: str, blocks: Iterator[list[str]], kind: str, layout: Mapping, problems: Problems
+) -> Iterator[Row]:
+    first = list(islice(blocks, 1))
+    usual = "\t" if kind == "tsv" else likely_delimiter(first[0][0] if first else "")
     dialect = Dialect(layout.delimiter or usual, layout.quoting, layout.line_breaks)
-    rows = read_delimited(name, chain(first, lines), dialect, layout.header, problems)
-    yield from (Row(*row) for row in rows)
+    return read_delimited(name, chain(first, blocks), dialect, layout.header, problems)

@@ -33,7 +33,7 @@ def test_a_mapping_says_words_as_they_are_written() -> None:
         ("column: {a: b}", 1, "did you mean columns?"),
         ("columns:\n  a: [b]", 2, "a word"),
         ("columns: {a: b}\ndelimiter: semicolon", 2, "one character"),
-        ("columns: {a: b}\nformat: xlsx", 2, "one of json"),
+        ("columns: {a: b}\nformat: xls", 2, "one of json"),
         ("quoting: maybe", 1, "on or off"),
         ("columns: {a: b, a: c}", 1, "each key once"),
         ("- a\n- b", 1, "named values"),
