@@ -103,7 +103,7 @@ def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
 def _described(campaign: Campaign, chosen: list[JudgeRun]) -> dict[str, Any]:
     names = ratings.rater_names(campaign, chosen)
     return {
-        "items": Item.objects.filter(dataset=campaign.dataset_id).count(),
+        "items": Item.objects.of(campaign.dataset).count(),
         "judges": [
             {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
             for run in chosen

@@ -47,7 +47,7 @@ def items_for(*, dataset: Dataset, panel: Panel, languages: Sequence[str] | None
     chosen = Q()
     for tag in languages or filter(None, [panel.language]):
         chosen |= Q(language=tag) | Q(language__startswith=f"{tag}-")
-    return Item.objects.filter(chosen, dataset=dataset).order_by("ordinal")
+    return Item.objects.of(dataset).filter(chosen)
 
 
 def size(*, dataset: Dataset, panel: Panel, overlap: int) -> Size:
@@ -163,7 +163,8 @@ def draw(
     """
     if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
         raise ValueError("one inclusion probability above 0 and at most 1 per item")
-    if any(item.dataset_id != duty.campaign.dataset_id for item in items):
+    parts = set(Dataset.objects.parts_of(duty.campaign.dataset).values_list("pk", flat=True))
+    if any(item.dataset_id not in parts for item in items):
         raise ValueError("a duty's items come from its campaign's dataset")
     chances = {item.pk: chance for item, chance in zip(items, probabilities, strict=True)}
     with transaction.atomic():

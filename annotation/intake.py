@@ -79,8 +79,9 @@ def store(
     derived_from: Dataset | None = None,
     allocatable: bool = True,
     simulated: bool = False,
+    extends: Dataset | None = None,
 ) -> Dataset:
-    """Store items as the next version of the dataset called ``name``.
+    """Store items as the next version of the dataset called ``name``; `appending.append` makes one that ``extends``.
 
     Items are staged a thousand to a transaction while the dataset is `loading`, which nothing shows; one
     compare-and-set then makes it `ready`, and its ``intake`` stored. When anything goes wrong the stage is cleared;
@@ -95,6 +96,7 @@ def store(
         derived_from=derived_from,
         allocatable=allocatable,
         simulated=simulated,
+        extends=extends,
         intake=intake,
         created_by=actor,
     )
@@ -121,10 +123,11 @@ def _next_version(project: Project, name: str) -> int:
 
 
 def _stage(dataset: Dataset, items: Iterable[ItemRow]) -> int:
-    stored = 0
+    stored, first = 0, Item.objects.of(dataset.extends).count() if dataset.extends else 0
     for stage in _chunks(items, STAGE):
         with transaction.atomic():
-            bulk.insert(Item, ITEM_FIELDS, (_item(dataset.pk, stored + place, row) for place, row in enumerate(stage)))
+            places = enumerate(stage, first + stored)
+            bulk.insert(Item, ITEM_FIELDS, (_item(dataset.pk, place, row) for place, row in places))
         stored += len(stage)
     return stored
 
@@ -155,6 +158,7 @@ def _make_ready(dataset: Dataset, actor: User | None) -> None:
         loading = Dataset.objects.filter(pk=dataset.pk, state=Dataset.State.LOADING)
         if not loading.update(state=Dataset.State.READY):
             raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+        dataset.parts.add(dataset, *(Dataset.objects.parts_of(dataset.extends) if dataset.extends else ()))
         settle(dataset.intake)
         audit.record(actor=actor, project=dataset.project, verb="store dataset", subject=dataset, fields=["state"])
     dataset.state = Dataset.State.READY
@@ -261,7 +265,7 @@ def fit_ratings(
 ) -> Fit:
     """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
     fit = Fit(report=RatingsReport(given=len(rows)))
-    items = dict(Item.objects.filter(dataset=dataset).values_list("external_id", "pk"))
+    items = dict(Item.objects.of(dataset).order_by().values_list("external_id", "pk"))
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
     known = _known(campaign) if campaign else {}
     for row in rows:

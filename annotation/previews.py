@@ -9,6 +9,7 @@ from typing import Any
 from accounts.models import Project
 from annotation import intake as storing
 from annotation import targets
+from annotation.appending import hold
 from annotation.formats.columns import ColumnFacts, column_facts
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
@@ -18,7 +19,7 @@ from annotation.formats.reading import File
 from annotation.formats.report import Report, found, named
 from annotation.formats.rubric import RubricDocument, parse_rubric
 from annotation.matching import read_matched
-from annotation.models import Intake
+from annotation.models import Dataset, Intake
 from annotation.targets import Target
 
 FIRST_ROWS = 20
@@ -46,7 +47,7 @@ def preview(*, project: Project, kind: str, files: Sequence[File], mapping: Mapp
     if kind == Intake.Kind.RUBRIC:
         return _rubrics(files)
     if kind == Intake.Kind.DATASET:
-        shown = _dataset(files, mapping)
+        shown = _dataset(files, mapping, project, said)
     else:
         shown = _ratings(files, mapping, targets.resolve(project=project, said=said))
     shown.columns = column_facts(files, shown.mapping)
@@ -73,8 +74,8 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------
-def _dataset(files: Sequence[File], mapping: Mapping) -> Preview:
-    parsed, report = read_dataset(files, mapping)
+def _dataset(files: Sequence[File], mapping: Mapping, project: Project, said: dict[str, Any]) -> Preview:
+    parsed, report = read_dataset(files, mapping, targets.extended(project=project, said=said))
     return Preview(
         kind=Intake.Kind.DATASET,
         mapping=mapping,
@@ -84,8 +85,12 @@ def _dataset(files: Sequence[File], mapping: Mapping) -> Preview:
     )
 
 
-def read_dataset(files: Sequence[File], mapping: Mapping) -> tuple[ParsedItems, Report]:
-    """The items of some files; everything that speaks against storing them is among their problems."""
+def read_dataset(
+    files: Sequence[File], mapping: Mapping, extends: Dataset | None = None
+) -> tuple[ParsedItems, Report]:
+    """The items of some files; everything that speaks against storing them is among their problems, and so is
+    everything that speaks against adding them to the dataset that they are to extend.
+    """
     parsed = parse_items(files, mapping)
     append(parsed.problems, storing.fit_items(parsed.items))
     if not parsed.items and not parsed.problems:
@@ -100,6 +105,8 @@ def read_dataset(files: Sequence[File], mapping: Mapping) -> tuple[ParsedItems, 
         notes=_item_notes(parsed),
         found={"languages": dict(read.languages.most_common()), "generators": found(read.generators.elements())},
     )
+    if extends:
+        append(parsed.problems, hold(extends, parsed.items, report))
     return parsed, report
 
 

@@ -24,8 +24,8 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from annotation import appending, previews, rubrics, targets
 from annotation import intake as storing
-from annotation import previews, rubrics, targets
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.proposing import propose
 from annotation.formats.reading import File
@@ -232,14 +232,21 @@ def tell(intake: Intake, report: Report, **rows: int) -> None:
 
 
 def _store_dataset(intake: Intake, files: list[File], actor: User | None) -> None:
-    parsed, report = previews.read_dataset(files, mapping_of(intake))
+    extends = targets.extended(project=intake.project, said=intake.target)
+    if intake.target.get("extends") and extends is None:
+        raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
+    parsed, report = previews.read_dataset(files, mapping_of(intake), extends)
     tell(intake, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
+    licence = intake.target.get("licence", "")
+    if extends:
+        appending.append(dataset=extends, items=parsed.items, intake=intake, licence=licence, actor=actor)
+        return
     storing.store(
         project=intake.project,
         name=intake.target.get("name") or default_name(intake),
-        licence=intake.target.get("licence", ""),
+        licence=licence,
         items=parsed.items,
         intake=intake,
         actor=actor,

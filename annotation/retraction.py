@@ -75,7 +75,9 @@ def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
 
 def _take_back_dataset(intake: Intake) -> None:
     datasets = list(Dataset.objects.filter(intake=intake))
-    require_unused(datasets, but=(Item,))
+    part = Dataset.parts.through
+    require_unused(datasets, but=(Item, part))
+    part._default_manager.filter(from_dataset__in=datasets)._raw_delete(using="default")
     # Raw, because the ORM would load every item to look for rows that the check above has ruled out.
     Item.objects.filter(dataset__in=datasets)._raw_delete(using="default")
     Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])._raw_delete(using="default")

@@ -43,6 +43,12 @@ def resolve(*, project: Project, said: Mapping[str, Any]) -> Target | None:
     return _on(project, dataset, version, said.get("name") or "") if dataset and version else None
 
 
+def extended(*, project: Project, said: Mapping[str, Any]) -> Dataset | None:
+    """The dataset that an intake adds items to, where it says one: the newest version that extends the one it keeps."""
+    chosen = _datasets(project).filter(pk=said.get("extends") or 0).first()
+    return Dataset.objects.holding(chosen).select_related("project").first() if chosen else None
+
+
 def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
     """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
     existing = list(_campaigns(project))

@@ -54,7 +54,7 @@ def prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) -> list[
 def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1) -> Forecast:
     """Calls and verdicts exactly; tokens from the prompts about a few items spread over the dataset."""
     variant, criteria = judges.variant_of(judge.variant), _criteria(rubric_version)
-    pks = list(Item.objects.filter(dataset=dataset).order_by("ordinal").values_list("pk", flat=True))
+    pks = list(Item.objects.of(dataset).values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     asked = list(chain.from_iterable(_prompts(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1

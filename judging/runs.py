@@ -98,7 +98,7 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
-    items = list(Item.objects.filter(dataset=run.dataset_id).order_by("ordinal").values_list("pk", flat=True))
+    items = list(Item.objects.of(run.dataset).values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
     criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
     for repeat, item, criterion in product(range(1, run.repeats + 1), items, criteria):

@@ -73,9 +73,7 @@ def fit_verdicts(
     fit = Fit(report=VerdictsReport(given=len(rows)))
     items = {
         external: (pk, generator)
-        for external, pk, generator in Item.objects.filter(dataset=dataset).values_list(
-            "external_id", "pk", "generator"
-        )
+        for external, pk, generator in Item.objects.of(dataset).order_by().values_list("external_id", "pk", "generator")
     }
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
     known = _known(project, dataset, rubric_version)

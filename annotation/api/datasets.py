@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -31,8 +31,10 @@ class DatasetSerializer(serializers.Serializer[Dataset]):
     simulated = serializers.BooleanField(read_only=True)
     allocatable = serializers.BooleanField(read_only=True)
     derived_from = serializers.IntegerField(source="derived_from_id", read_only=True, allow_null=True)
+    extends = serializers.IntegerField(source="extends_id", read_only=True, allow_null=True)
     intake = serializers.IntegerField(source="intake_id", read_only=True, allow_null=True)
     items = serializers.IntegerField(source="items_count", read_only=True)
+    added = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -74,7 +76,7 @@ class Datasets(generics.ListAPIView[Dataset]):
     def get_queryset(self) -> QuerySet[Dataset]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
         found = Dataset.objects.visible_to(self.request.user).filter(project=room)
-        return found.annotate(items_count=Count("items"))
+        return found.sized()
 
 
 class DatasetDetail(generics.RetrieveAPIView[Dataset]):
@@ -97,5 +99,5 @@ class Items(generics.ListAPIView[Item]):
     def get_queryset(self) -> QuerySet[Item]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
         mine = Dataset.objects.visible_to(self.request.user).filter(project=room)
-        found = Item.objects.filter(dataset=get_object_or_404(mine, pk=self.kwargs["dataset"]))
+        found = Item.objects.of(get_object_or_404(mine, pk=self.kwargs["dataset"]))
         return found.matching(self.request.query_params.dict())

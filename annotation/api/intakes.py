@@ -71,10 +71,13 @@ class UploadSerializer(serializers.Serializer[Intake]):
 
 
 class TargetSerializer(serializers.Serializer[Any]):
-    """A dataset's name and licence; or the campaign of ratings; or the dataset and rubric version they are about."""
+    """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
+    rubric version they are about.
+    """
 
     name = serializers.CharField(max_length=120, required=False, allow_blank=True)
     licence = serializers.CharField(max_length=200, required=False, allow_blank=True)
+    extends = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     campaign = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     dataset = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     rubric_version = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)

@@ -57,7 +57,10 @@ class DutyQuerySet(models.QuerySet["Duty"]):
 
 
 class Duty(models.Model):
-    """A panel's share of a campaign: which criteria, on how many annotators per item."""
+    """A panel's share of a campaign: which criteria, on how many annotators per item.
+
+    `languages` are the items' languages where they are not simply the panel's.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="+")
@@ -65,6 +68,7 @@ class Duty(models.Model):
     overlap = models.PositiveSmallIntegerField(_("annotators per item"))
     criteria = models.ManyToManyField(Criterion, related_name="+")
     seed = models.BigIntegerField(default=0)
+    languages = models.JSONField(default=list, blank=True)
 
     objects = DutyQuerySet.as_manager()
 

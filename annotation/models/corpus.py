@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -87,9 +87,30 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
     def ready(self) -> DatasetQuerySet:
         return self.filter(state=Dataset.State.READY)
 
+    def parts_of(self, dataset: Dataset) -> DatasetQuerySet:
+        """The versions whose own items make up this one: itself, and those it extends."""
+        return self.filter(pk=dataset.pk) if dataset.extends_id is None else self.filter(wholes=dataset)
+
+    def holding(self, dataset: Dataset) -> DatasetQuerySet:
+        """The ready versions that have all items of this one, the latest first and itself last."""
+        return self.ready().filter(parts=dataset).order_by("-pk")
+
+    def sized(self) -> DatasetQuerySet:
+        """With `items_count` and `languages`, over all parts, and `added`, how many of the items are its own."""
+        own = models.Q(parts=models.F("pk"))
+        return self.annotate(
+            items_count=models.Count("parts__items"),
+            added=models.Count("parts__items", filter=own),
+            languages=models.Count("parts__items__language", distinct=True),
+        )
+
 
 class Dataset(models.Model):
-    """A named version of frozen items; invisible while `loading`, swept when abandoned there."""
+    """A named version of frozen items; invisible while `loading`, swept when abandoned there.
+
+    A version that `extends` an earlier one has that one's items, the very same rows, before its own: `parts` are the
+    versions whose own items it consists of, itself among them, set when it becomes ready. `Item.objects.of` reads them.
+    """
 
     class State(models.TextChoices):
         LOADING = "loading", _("Loading")
@@ -100,6 +121,10 @@ class Dataset(models.Model):
     version = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=8, choices=State, default=State.LOADING)
     derived_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    extends = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    parts: models.ManyToManyField[Dataset, Any] = models.ManyToManyField(
+        "self", symmetrical=False, related_name="wholes", editable=False
+    )
     allocatable = models.BooleanField(default=True)
     layout = models.JSONField(default=dict, blank=True)
     licence = models.CharField(max_length=200, blank=True)
@@ -115,6 +140,10 @@ class Dataset(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "name", "version"], name="dataset_version_unique"),
             models.CheckConstraint(condition=models.Q(state__in=["loading", "ready"]), name="dataset_state_known"),
+            # Versions that extend each other are a line, not a tree: of two appends at once, one becomes ready.
+            models.UniqueConstraint(
+                fields=["extends"], condition=models.Q(state="ready"), name="dataset_extended_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -128,6 +157,13 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def visible_to(self, user: User) -> ItemQuerySet:
         """Items of ready datasets, to leads and researchers only: annotators meet items through their assignments."""
         return self.filter(dataset__in=Dataset.objects.visible_to(user))
+
+    def of(self, dataset: Dataset) -> ItemQuerySet:
+        """The items of a version in their order, those of the versions it extends first."""
+        if dataset.extends_id is None:  # its own only: the index on (dataset, ordinal) has them in order
+            return self.filter(dataset=dataset).order_by("ordinal")
+        parts = Dataset.parts.through._default_manager.filter(from_dataset=dataset)
+        return self.filter(dataset__in=parts.values("to_dataset")).order_by("ordinal")
 
     def matching(self, said: Mapping[str, str]) -> ItemQuerySet:
         """Items of the language, generator and scenario that are said, and whose words hold the text ``q``."""
@@ -146,6 +182,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 class Item(models.Model):
     """The unit rated: turns and / or named fields, in one language, by one generator. Never changed once stored.
 
+    `dataset` is the version that brought it, `ordinal` its place, from 0, in every version that has it.
     `turns` is a list of ``{"speaker": str, "name"?: str, "text": str}``, 0-based; `fields` maps a field's name to its
     text (or, for `passages`, a list of texts).
     """

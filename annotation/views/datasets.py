@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
@@ -17,7 +17,7 @@ from accounts import access, languages
 from accounts.models import Project
 from annotation import sheet
 from annotation.models import Dataset, Intake, Item
-from annotation.models.corpus import ITEM_FILTERS
+from annotation.models.corpus import ITEM_FILTERS, DatasetQuerySet
 
 PAGE = 50
 
@@ -35,7 +35,7 @@ class LanguageCounts:
         return sum(self.cells)
 
 
-def _datasets(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Dataset]]:
+def _datasets(request: HttpRequest, project: str) -> tuple[Project, DatasetQuerySet]:
     room = access.require(user=request.user, slug=project)
     return room, Dataset.objects.visible_to(request.user).filter(project=room)
 
@@ -49,7 +49,7 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
     context = {
         "title": _("Datasets"),
         "project": room,
-        "datasets": found.annotate(items_count=Count("items"), languages=Count("items__language", distinct=True)),
+        "datasets": found.sized(),
         "unstored": unstored.prefetch_related("files")[:20],
     }
     return render(request, "annotation/datasets.html", context)
@@ -61,8 +61,7 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
     """One version: counts by language and generator, and its items, filtered, page by page."""
     room, found = _datasets(request, project)
     shown = get_object_or_404(found.select_related("intake", "derived_from"), pk=dataset)
-    mine = Item.objects.visible_to(request.user).filter(dataset=shown)
-    items = mine.matching(request.GET.dict()).order_by("ordinal")
+    items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
     after = _number(request.GET.get("after", ""))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
     context = {
@@ -83,7 +82,7 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
 
 def _counts(dataset: Dataset) -> dict[str, Any]:
     """The table of items by language and generator, and what the filters choose from."""
-    found = Item.objects.filter(dataset=dataset).order_by().values_list("language", "generator")
+    found = Item.objects.of(dataset).order_by().values_list("language", "generator")
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for language, generator, count in found.annotate(count=Count("pk")):
         counts[language][generator] = count
@@ -105,8 +104,8 @@ def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> Ht
     """One item as the desk shows it, and beside it what no annotator sees."""
     room, found = _datasets(request, project)
     shown = get_object_or_404(found, pk=dataset)
-    stored = get_object_or_404(Item.objects.visible_to(request.user), dataset=shown, pk=item)
-    beside = Item.objects.visible_to(request.user).filter(dataset=shown)
+    beside = Item.objects.visible_to(request.user).of(shown)
+    stored = get_object_or_404(beside, pk=item)
     context = {
         "title": stored.title or stored.external_id,
         "project": room,
@@ -114,6 +113,6 @@ def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> Ht
         "stored": stored,
         "item": sheet.show_item(stored, (), shown.layout),
         "before": beside.filter(ordinal__lt=stored.ordinal).order_by("-ordinal").first(),
-        "after": beside.filter(ordinal__gt=stored.ordinal).order_by("ordinal").first(),
+        "after": beside.filter(ordinal__gt=stored.ordinal).first(),
     }
     return render(request, "annotation/item.html", context)

@@ -89,7 +89,7 @@ def _preview(request: HttpRequest, room: Project, judge: Judge) -> dict[str, Any
     valid = form.is_valid()
     dataset = form.cleaned_data["dataset"] if valid else form.fields["dataset"].queryset.first()  # type: ignore[attr-defined]
     version = form.cleaned_data["rubric_version"] if valid else form.fields["rubric_version"].queryset.first()  # type: ignore[attr-defined]
-    items = Item.objects.visible_to(request.user).filter(dataset=dataset).order_by("ordinal")
+    items = Item.objects.visible_to(request.user).of(dataset)
     count = items.count()
     number = min(form.cleaned_data["number"] or 1, count) if valid else 1
     item = items.select_related("dataset")[number - 1 : number].get() if count else None
