@@ -11,6 +11,7 @@ from annotation import intake as storing
 from annotation import targets
 from annotation.appending import hold
 from annotation.formats.columns import ColumnFacts, column_facts
+from annotation.formats.containers import members
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems
@@ -64,7 +65,7 @@ def _rubrics(files: Sequence[File]) -> Preview:
 def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]:
     """The documents of all files that have one, and what is wrong with the others."""
     documents, problems = [], Problems()
-    for name, raw in files:
+    for name, raw in members(files, problems):
         parsed = parse_rubric(name, raw)
         for problem in parsed.problems:
             problems.add(problem)
@@ -85,9 +86,7 @@ def _dataset(files: Sequence[File], mapping: Mapping, project: Project, said: di
     )
 
 
-def read_dataset(
-    files: Sequence[File], mapping: Mapping, extends: Dataset | None = None
-) -> tuple[ParsedItems, Report]:
+def read_dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | None = None) -> tuple[ParsedItems, Report]:
     """The items of some files; everything that speaks against storing them is among their problems, and so is
     everything that speaks against adding them to the dataset that they are to extend.
     """
@@ -112,7 +111,7 @@ def read_dataset(
 
 def _item_notes(parsed: ParsedItems) -> list[str]:
     read = parsed.report
-    notes = []
+    notes = [*parsed.problems.notes]
     if read.derived_ids:
         notes.append(f"{read.derived_ids:,} items have no id and got one from their content.")
     if read.empty:
@@ -159,7 +158,7 @@ def read_ratings(
         collapsed_blank=parsed.collapsed_blank,
         missing=parsed.missing,
         refused=parsed.refused,
-        notes=notes,
+        notes=[*notes, *parsed.problems.notes],
         found={
             "raters": found(row.rater for row in parsed.rows),
             "criteria": found(row.criterion for row in parsed.rows),

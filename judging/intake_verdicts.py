@@ -173,7 +173,7 @@ def _read(files: Sequence[File], mapping: Mapping, target: Target | None) -> tup
         collapsed_blank=parsed.collapsed_blank,
         missing=parsed.missing,
         refused=parsed.refused,
-        notes=notes,
+        notes=[*notes, *parsed.problems.notes],
         found={
             "judges": found(row.judge for row in parsed.rows),
             "criteria": found(row.criterion for row in parsed.rows),
