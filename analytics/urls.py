@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from analytics import api as routes
+from analytics.api import numbers as routes
 from analytics.views import numbers, projects
 
 pages = [
