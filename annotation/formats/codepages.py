@@ -104,8 +104,8 @@ def _sense(sample: bytes, page: Codepage) -> float:
     except UnicodeDecodeError:
         return 0
     foreign = [char for char in text if not char.isascii()]
-    usual = sum(char.lower() in page.usual for char in foreign)
     is_latin = unicodedata.name(page.usual[0]).startswith("LATIN")
+    usual = sum((char.lower() if is_latin else char) in page.usual for char in foreign)
     odd = sum(map(len, (_ACCENTED if is_latin else _MIXED).findall(text)))
     return min(1, page.weight * (usual - odd) / len(foreign)) if foreign else 0
 

@@ -118,7 +118,7 @@ def _is_no_data(path: str) -> bool:
     parts = PurePosixPath(path.replace("\\", "/").lower()).parts
     if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini"}:
         return True
-    dotted, last = any(part.startswith(".") for part in parts), parts[-1]
+    dotted, last = any(part.startswith(".") and part != ".." for part in parts), parts[-1]
     return dotted or last.endswith(_PROSE) or last.partition(".")[0] in _PROSE_NAMES
 
 

@@ -76,7 +76,8 @@ def _parsed_line(text: str) -> Any:
 def read_json(
     name: str, pieces: Iterable[str], records: str | None, problems: Problems
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of such lists by key.
+    """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of objects or of such
+    lists, by key.
 
     ``records`` names the one list to read when the object holds other things too. Raises ``FormatError``.
     """
@@ -84,7 +85,7 @@ def read_json(
     if document.peek() == "[":
         yield from ((line, "", record) for line, record in document.objects())
     elif document.peek() == "{":
-        yield from document.lists(records)
+        yield from document.by_key(records)
     else:
         raise document.error(document.place(), document.ahead(), "a list of records", "shape")
     document.end()
@@ -167,15 +168,21 @@ class _Document(_Window):
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of the list that begins here; what is no good object is refused."""
         for _ in self._separated("]"):
-            line = self.place().line
-            try:
-                yield line, _storable_object(self._value())
-            except Unfit as fault:
-                self.problems.refuse(fault.at(self.name, line))
+            yield from self.one_object()
 
-    def lists(self, records: str | None) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """The objects of the lists of the object that begins here, with the key of their list."""
+    def one_object(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The object that begins here, or none where it is refused."""
+        line = self.place().line
+        try:
+            yield line, _storable_object(self._value())
+        except Unfit as fault:
+            self.problems.refuse(fault.at(self.name, line))
+
+    def by_key(self, records: str | None) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
+        with the key of their list."""
         seen: set[str] = set()
+        opening = ""
         for _ in self._separated("}"):
             start, key = self.place(), self._key()
             if key in seen:
@@ -183,10 +190,12 @@ class _Document(_Window):
             seen.add(key)
             if records is not None and key != records:
                 self._skip()
-            elif self.peek() == "[":
-                yield from ((line, key, record) for line, record in self.objects())
-            else:
+                continue
+            opening = opening or (self.peek() if records is None else "[")
+            if opening not in ("[", "{") or self.peek() != opening:
                 raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
+            found = self.objects() if opening == "[" else self.one_object()
+            yield from ((line, key, record) for line, record in found)
         if records is not None and records not in seen:
             raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
 
@@ -291,7 +300,7 @@ def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
 
 def _which(seen: set[str]) -> str:
     named = "records: NAME in the mapping to say which list holds them"
-    return f"nothing but lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
+    return f"nothing but records, or lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
 
 
 def _broken(name: str, number: int, character: int, text: str, error: json.JSONDecodeError) -> Problem:
@@ -314,9 +323,20 @@ def require_storable(value: Any) -> None:
     try:
         written = orjson.dumps(value)
     except TypeError as error:
-        raise Unfit(str(error), "text in whole Unicode characters and numbers within 64 bits", "unstorable") from None
+        expected = "text in whole Unicode characters and numbers within 64 bits"
+        raise Unfit(str(error), expected, "unstorable", _key_of_fault(value)) from None
     if b"\\u0000" in written and _holds_nul(value):
-        raise Unfit("a NUL character (\\u0000)", "text without NUL characters", "nul")
+        raise Unfit("a NUL character (U+0000)", "text without NUL characters", "nul", _key_of_fault(value))
+
+
+def _key_of_fault(value: Any) -> str | None:
+    """Under which key of an object the value stands that cannot be kept, where it is not the key itself."""
+    for key, part in value.items() if isinstance(value, dict) else ():
+        try:
+            require_storable(part)
+        except Unfit:
+            return str(key) if key.isprintable() else None
+    return None
 
 
 def _holds_nul(value: Any) -> bool:

@@ -219,6 +219,8 @@ class _Table:
             raise Unfit(f"the error {cell.text} in {place}", "a value, or an empty cell", "cell_error", column)
         try:
             return self._typed(cell)
+        except FormatError:
+            raise
         except (ValueError, OverflowError):
             found = f"{excerpt(cell.text)} in {place}, which is no {'date' if self._moment(cell) else 'number'}"
             raise Unfit(found, "a value that Excel shows", "cell_value", column) from None

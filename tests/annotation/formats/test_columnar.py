@@ -1,0 +1,111 @@
+"""Parquet: nested values as JSON, moments as text, and nothing that JSON has no word for."""
+
+import datetime as dt
+import io
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from annotation.formats import columnar
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problems
+from annotation.formats.reading import read
+
+
+def made(columns: dict[str, Any], **options: Any) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream, **options)
+    return stream.getvalue()
+
+
+def rows(raw: bytes, **layout: Any) -> tuple[list[tuple[int, dict[str, Any]]], Problems]:
+    problems = Problems()
+    return [tuple(row) for row in read("a.parquet", raw, layout=Mapping(**layout), problems=problems)], problems
+
+
+NOON = dt.datetime(2024, 3, 1, 12, tzinfo=dt.UTC)
+VALUES = [
+    (pa.array([2**53, None]), [2**53, None]),
+    (pa.array([2**64 - 1], pa.uint64()), [2**64 - 1]),
+    (pa.array([3.7, 0.1, -1e-7, 16777216], pa.float32()), [3.7, 0.1, -1e-7, 16777216]),
+    (pa.array([3.7, 0.1]), [3.7, 0.1]),
+    (pa.array([Decimal("4.50"), Decimal("7.00")]), [4.5, 7]),
+    (pa.array([Decimal("0.12345678901234567890")]), ["0.12345678901234567890"]),
+    (pa.array([NOON], pa.timestamp("us", "UTC")), ["2024-03-01T12:00:00+00:00"]),
+    (pa.array([1], pa.timestamp("ns")), ["1970-01-01T00:00:00.000000001"]),
+    (pa.array([dt.date(2024, 3, 1)]), ["2024-03-01"]),
+    (pa.array([dt.time(9, 5)]), ["09:05:00"]),
+    (pa.array([dt.timedelta(minutes=2)]), [120.0]),
+    (pa.array(["x", "y", "x", None]).dictionary_encode(), ["x", "y", "x", None]),
+    (pa.array(["x"], pa.large_string()), ["x"]),
+    (pa.array([True, None]), [True, None]),
+    (pa.array([None, None]), [None, None]),
+    (pa.array([[1, None], [], None]), [[1, None], [], None]),
+    (pa.array([[{"a": [NOON], "b": None}], None]), [[{"a": ["2024-03-01T12:00:00+00:00"], "b": None}], None]),
+    (pa.array([[("k", 1.5)], []], pa.map_(pa.string(), pa.float64())), [{"k": 1.5}, {}]),
+]
+
+
+@pytest.mark.parametrize(("column", "plain"), VALUES, ids=[str(column.type) for column, _ in VALUES])
+def test_values_become_json(column: pa.Array, plain: list[Any]) -> None:
+    taken, problems = rows(made({"x": column}))
+    assert problems.sentences() == []
+    assert taken == [(number, {"x": value}) for number, value in enumerate(plain, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [
+        (pa.array([1.0, float("nan"), 3.0]), "number"),
+        (pa.array([1.0, float("-inf"), 3.0], pa.float32()), "number"),
+        (pa.array([[1.0], [float("nan")], [3.0]]), "number"),
+        (pa.array(["a", "b\0", "c"]), "nul"),
+        (pa.array([[("a", 1)], [("b", 1), ("b", 2)], []], pa.map_(pa.string(), pa.int64())), "duplicate_key"),
+        (pa.array([Decimal(1), Decimal(10**30), Decimal(2)], pa.decimal128(38, 0)), "unstorable"),
+    ],
+)
+def test_a_row_that_cannot_be_taken_is_refused_and_the_next_one_read(column: pa.Array, code: str) -> None:
+    taken, problems = rows(made({"id": [1, 2, 3], "x": column}))
+    assert [line for line, _ in taken] == [1, 3]
+    assert [(problem.line, problem.column, problem.code) for problem in problems] == [(2, "x", code)]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"x"]),
+        pa.array([b"xx"], pa.binary(2)),
+        pa.array([{"bytes": b"x", "path": "p"}]),
+        pa.array([[b"x"]]),
+        pa.array([[(1, 2)]], pa.map_(pa.int64(), pa.int64())),
+    ],
+)
+def test_a_column_of_bytes_is_refused_by_its_name_unless_it_is_ignored(column: pa.Array) -> None:
+    raw = made({"id": [1], "image": column})
+    taken, problems = rows(raw)
+    assert taken == []
+    assert [(problem.column, problem.code) for problem in problems] == [("image", "column_type")]
+    assert rows(raw, ignore=("image",))[0] == [(1, {"id": 1})]
+
+
+def test_a_broken_file_is_a_problem() -> None:
+    raw = made({"id": list(range(5000)), "x": ["text"] * 5000})
+    for part in (b"", b"PAR1", raw[:-1], raw[: len(raw) // 2], raw[100:], b"PAR1" + b"\0" * 100 + b"PAR1"):
+        taken, problems = rows(part)
+        assert taken == []
+        assert problems.codes == {"broken_parquet": 1}
+
+
+def test_a_page_that_fails_its_checksum_is_a_problem() -> None:
+    raw = made({"x": ["some text", "more text"]}, write_page_checksum=True, compression="none", use_dictionary=False)
+    taken, problems = rows(raw.replace(b"some text", b"sane text"))
+    assert taken == []
+    assert problems.codes == {"broken_parquet": 1}
+
+
+def test_more_rows_than_can_be_taken_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columnar, "MOST_ROWS", 2)
+    assert rows(made({"id": [1, 2, 3]}))[1].codes == {"size": 1}
