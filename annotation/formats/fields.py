@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
     def take(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The values by field, value maps and constants applied. Raises ``Unfit`` when two columns disagree."""
-        values = dict(self.constants)
+        values: dict[str, Any] = {}
         for source in self.sources:
             value = fields[source.outer]
             if source.inner is not None:
@@ -55,6 +55,9 @@ class Plan(NamedTuple):
                 values[source.field] = value
             elif not is_blank(value) and value != values[source.field]:
                 raise self._disagreement(source, values[source.field], value)
+        for field, constant in self.constants.items():
+            if is_blank(values.get(field)):
+                values[field] = constant
         return values
 
     def rest(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -109,10 +112,9 @@ class Planner:
             if inner is not None:
                 opened.setdefault(outer, set()).add(inner)
         whole = {source.outer for source in sources if source.inner is None} | ignored
-        given = {source.field for source in sources}
         return Plan(
             sources=sources,
-            constants={field: value for field, value in mapping.constants.items() if field not in given},
+            constants=mapping.constants,
             kept=tuple(name for name in names if name not in whole),
             opened={outer: frozenset(inner) for outer, inner in opened.items()},
             spread=tuple(column for column, field in mapping.columns.items() if field == SPREAD),

@@ -28,8 +28,12 @@ class Mapping:
     (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
     seconds language scale_max | repeat reply generator, ``score.CRITERION`` and ``rationale.CRITERION`` for one column
     per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
-    ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}. ``ignore``: columns
-    that are dropped. ``speakers``: prefix -> speaker, for turns written as one text.
+    ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
+    ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``speakers``: prefix -> speaker, for turns
+    written as one text. ``shape``: the steps by which records become rows before columns are looked at (`steps`).
+    ``files``: pattern of a file's name -> what is said of such files only; what stands in its holes becomes columns.
+    ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
+    are slots, not persons.
     ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
     """
 
@@ -55,15 +59,16 @@ class Mapping:
     @classmethod
     def from_yaml(cls, name: str, text: str | bytes) -> Mapping:
         """Read a saved mapping. Raises ``FormatError`` naming the line that is wrong."""
-        return cls._from_document(load_document(name, text.encode() if isinstance(text, str) else text))
+        return cls.from_document(load_document(name, text.encode() if isinstance(text, str) else text))
 
     @classmethod
     def from_dict(cls, said: dict[str, Any]) -> Mapping:
         """The mapping that ``as_dict`` gave. Raises ``FormatError``."""
-        return cls._from_document(as_document(said))
+        return cls.from_document(as_document(said))
 
     @classmethod
-    def _from_document(cls, document: Node) -> Mapping:
+    def from_document(cls, document: Node) -> Mapping:
+        """The mapping that a part of a document says. Raises ``FormatError``."""
         if not isinstance(document.value, dict):
             raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
         said = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
@@ -149,7 +154,7 @@ def _sections(node: Node) -> dict[str, Mapping]:
 def _section(node: Node) -> Mapping:
     if node.value is None:
         return Mapping()
-    section = Mapping._from_document(node)
+    section = Mapping.from_document(node)
     if section.files or section.aligned:
         raise FormatError(node.problem("what can be said of one file: no files and no aligned", "shape"))
     return section

@@ -16,8 +16,9 @@ from annotation.formats.documents import Node, words_of
 from annotation.formats.fields import written
 from annotation.formats.nodes import count_of, names_of, word_of
 from annotation.formats.paths import found, with_value, without
-from annotation.formats.patterns import fits, names_in, put_together, taken_apart
+from annotation.formats.patterns import fits, put_together, taken_apart
 from annotation.formats.problems import FormatError, Problems, Unfit, excerpt
+from annotation.formats.report import named
 from annotation.formats.rows import KEY_COLUMN, Row
 from annotation.formats.values import as_list, as_object, as_parsed
 
@@ -70,6 +71,23 @@ class Step:
 def _default(kind: type[Step], name: str) -> Any:
     each: Field[Any] = kind.__dataclass_fields__[name]
     return each.default_factory() if each.default_factory is not MISSING else each.default
+
+
+@dataclass(frozen=True)
+class Keep(Step):
+    """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted."""
+
+    keep: tuple[str, ...] = field(metadata=NAMES)
+
+    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+        kept: dict[tuple[str, ...], list[str]] = {}
+        for row in rows:
+            names = tuple(row.fields)
+            if names not in kept:
+                kept[names] = [each for each in names if fits(each, self.keep)]
+                if left := [each for each in names if each not in kept[names]]:
+                    problems.note(name, f"columns that the mapping leaves out: {named(left)}.")
+            yield Row(row.line, {each: row.fields[each] for each in kept[names]})
 
 
 @dataclass(frozen=True)
@@ -162,32 +180,53 @@ class Entries(Step):
 
 
 @dataclass(frozen=True)
-class Melt(Step):
-    """``melt: "Human {rater} {criterion}"``: each column of such a name becomes a row, with what stands in the holes in
-    columns of their names and its cell in the column ``value``. The other columns stand in each of the rows."""
+class Flatten(Step):
+    """``flatten: [column]``: what an object holds becomes columns of their own, called ``column.key``; anything else
+    becomes the column ``column``. So a place that holds now an object, now a plain value can be mapped both ways."""
 
-    melt: tuple[str, ...] = field(metadata=NAMES)
-    value: str = field(default="value", metadata=WORD)
+    flatten: tuple[str, ...] = field(metadata=NAMES)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        taken, kept = _melted(self.melt, tuple(record))
-        if not taken:
+        for column in self.flatten:
+            value = found(record, column)
+            opened = {f"{column}.{key}": part for key, part in value.items()} if isinstance(value, dict) else None
+            record = {**without(record, column), **(opened if opened is not None else {column: value})}
+        yield record
+
+
+@dataclass(frozen=True)
+class Melt(Step):
+    """``melt: {"Human {rater} {criterion}": score}``: columns of such a name become rows, with what stands in the holes
+    in columns of those names and the cell in the column ``score``. Columns whose holes say the same, by several
+    patterns, give one row. The other columns stand in each of the rows."""
+
+    melt: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        molten, kept = _molten(tuple(self.melt.items()), tuple(record))
+        if not molten:
             raise Unfit(f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column")
         rest = {name: record[name] for name in kept}
-        return ({**rest, **said, self.value: record[column]} for column, said in taken)
+        for said, cells in molten:
+            yield {**rest, **dict(said), **{value: record[name] for name, value in cells}}
+
+
+Said = tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=64)
-def _melted(
-    patterns: tuple[str, ...], names: tuple[str, ...]
-) -> tuple[tuple[tuple[str, dict[str, str]], ...], tuple[str, ...]]:
-    """The columns that become rows, with what their names say, and those that stay columns."""
-    taken = {}
+def _molten(patterns: Said, names: tuple[str, ...]) -> tuple[tuple[tuple[Said, Said], ...], tuple[str, ...]]:
+    """The rows that columns become: what their names say, and which cell is which value; and the columns that stay."""
+    rows: dict[Said, dict[str, str]] = {}
+    kept = []
     for name in names:
-        said = (taken_apart(pattern, name) for pattern in patterns)
-        if name != KEY_COLUMN and (first := next((each for each in said if each is not None), None)) is not None:
-            taken[name] = first
-    return tuple(taken.items()), tuple(name for name in names if name not in taken)
+        fitting = ((taken_apart(pattern, name), value) for pattern, value in patterns if name != KEY_COLUMN)
+        said, value = next(((said, value) for said, value in fitting if said is not None), (None, ""))
+        if said is None:
+            kept.append(name)
+        else:
+            rows.setdefault(tuple(said.items()), {})[name] = value
+    return tuple((said, tuple(cells.items())) for said, cells in rows.items()), tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -295,7 +334,7 @@ class Where(Step):
 
 
 KINDS: tuple[type[Step], ...] = (
-    *(Parse, Split, Single, Explode, Entries, Melt),
+    *(Keep, Parse, Split, Single, Flatten, Explode, Entries, Melt),
     *(Extract, Compose, Number, Every, Where),
 )
 BY_NAME: dict[str, type[Step]] = {fields(kind)[0].name: kind for kind in KINDS}
@@ -321,12 +360,3 @@ def _step(node: Node) -> Step:
             expected = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
             raise FormatError(child.problem(expected, "unknown_key", f"the key {excerpt(name)} in {kinds[0]}"))
     return kind(**{name: known[name].metadata["reader"](child) for name, child in members.items()})
-
-
-def holes_of(steps: Iterable[Step]) -> set[str]:
-    """The columns that steps make out of names and cells."""
-    made: set[str] = set()
-    for step in steps:
-        patterns = step.melt if isinstance(step, Melt) else step.extract.values() if isinstance(step, Extract) else ()
-        made |= {name for pattern in patterns for name in names_in(pattern)}
-    return made

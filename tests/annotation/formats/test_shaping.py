@@ -69,6 +69,12 @@ def test_joined_text_is_split_and_then_taken_apart() -> None:
     assert made == [{"who": "a", "what": "1"}, {"who": "b", "what": "2"}]
 
 
+def test_columns_that_are_not_kept_are_noted() -> None:
+    made, problems = shaped("shape: [{keep: [id, 'a *']}]", {"id": 1, "a x": 2, "b": 3, "c": 4}, {"id": 5})
+    assert made == [{"id": 1, "a x": 2}, {"id": 5}]
+    assert problems.notes == ["x.jsonl: columns that the mapping leaves out: b, c."]
+
+
 def test_json_inside_json_is_opened() -> None:
     made = rows("shape: [{parse: meta.raw}]", {"meta": {"raw": '{"score": 3}', "x": 1}})
     assert made == [{"meta": {"raw": {"score": 3}, "x": 1}}]
@@ -89,8 +95,7 @@ def test_lists_in_lists() -> None:
 def test_wide_becomes_long_by_the_names_of_columns() -> None:
     said = """
     shape:
-      - melt: ["Human {rater} {criterion=RE|CH}", "{judge=Beluga-13B|GPT} {criterion=RE|CH} {variant}"]
-        value: score
+      - melt: {"Human {rater} {criterion=RE|CH}": score, "{judge=Beluga-13B|GPT} {criterion=RE|CH} {variant}": score}
     """
     record = {"id": 1, "Human 1 RE": 4, "Beluga-13B CH 2": "1.5", "ROUGE-1 F-Score x": 9}
     kept = {"id": 1, "ROUGE-1 F-Score x": 9}
@@ -99,6 +104,21 @@ def test_wide_becomes_long_by_the_names_of_columns() -> None:
         {**kept, "judge": "Beluga-13B", "criterion": "CH", "variant": "2", "score": "1.5"},
     ]
     assert "expected columns like Human {rater}" in refused(said, {"id": 1})
+
+
+def test_columns_whose_names_say_the_same_give_one_row() -> None:
+    melt = '{melt: {"{criterion}.responses": score, "{criterion}.responses.users": rater}}'
+    said = f"shape: [{melt}, {{explode: [score, rater]}}]"
+    made = rows(said, {"id": 1, "tone.responses": [4, 5], "tone.responses.users": ["a", "b"]})
+    assert made == [
+        {"id": 1, "criterion": "tone", "score": 4, "rater": "a"},
+        {"id": 1, "criterion": "tone", "score": 5, "rater": "b"},
+    ]
+
+
+def test_a_place_that_holds_now_an_object_now_a_value_is_flattened() -> None:
+    made = rows("shape: [{flatten: a.by}]", {"a": {"by": {"id": 5}, "x": 1}}, {"a": {"by": 6}})
+    assert made == [{"a": {"x": 1}, "a.by.id": 5}, {"a.by": 6}]
 
 
 def test_ids_are_composed_numbered_and_extracted() -> None:
@@ -149,7 +169,7 @@ def test_a_mapping_with_steps_goes_to_yaml_and_plain_values_and_back() -> None:
     said = Mapping.from_yaml(
         "m.yaml",
         """
-        shape: [{parse: a}, {every: 3, same: [b]}, {melt: "{x} {y}", value: z}, {where: {a: b}}]
+        shape: [{parse: a}, {every: 3, same: [b]}, {melt: {"{x} {y}": z}}, {where: {a: b}}]
         files: {"*.csv": {delimiter: tab, columns: {a: item}}, "{pair}.tsv": }
         aligned: {"*.src": source}
         positional: on

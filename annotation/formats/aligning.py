@@ -1,0 +1,86 @@
+"""Files that belong together line by line (``test.src``, ``test.mt``, ``test.da``) -> one file of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+
+import orjson
+
+from annotation.formats.containers import members
+from annotation.formats.encoding import text_lines
+from annotation.formats.mapping import Mapping
+from annotation.formats.patterns import file_fits
+from annotation.formats.problems import FormatError, Problem, Problems
+from annotation.formats.reading import File
+
+_IN_MEMORY = 4 * 2**20
+Group = dict[str, File]
+
+
+def aligned(files: Iterable[File], layout: Mapping, problems: Problems) -> Iterator[File]:
+    """The files, or where the mapping says ``aligned`` those that belong together as one: JSON Lines whose line n holds
+    line n of each, by column, and what stands in the holes of their names. Never raises on bad input."""
+    if not layout.aligned:
+        yield from files
+        return
+    for said, group in _grouped(files, layout, problems):
+        try:
+            _require_all(group, layout)
+            yield "+".join(name for name, _raw in group.values()) + ".jsonl", _joined(dict(said), group, layout)
+        except FormatError as error:
+            problems.add(error.problem)
+
+
+def _grouped(
+    files: Iterable[File], layout: Mapping, problems: Problems
+) -> Iterator[tuple[tuple[tuple[str, str], ...], Group]]:
+    """The files by what the holes of their patterns say, each under its column."""
+    groups: dict[tuple[tuple[str, str], ...], Group] = {}
+    for name, raw in members(files, problems):
+        for pattern, column in layout.aligned.items():
+            if (said := file_fits(pattern, name)) is not None:
+                groups.setdefault(tuple(said.items()), {})[column] = (name, _kept(raw))
+                break
+        else:
+            expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
+            problems.add(Problem(name, None, None, "a file of another name", expected, "not_aligned"))
+    yield from groups.items()
+
+
+def _kept(raw: bytes | BinaryIO) -> bytes | BinaryIO:
+    """Content that can still be read when the next file of its container is open."""
+    if isinstance(raw, bytes) or raw.seekable():
+        return raw
+    kept = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed with its last reference)
+    while piece := raw.read(2**16):
+        kept.write(piece)
+    return cast(BinaryIO, kept)
+
+
+def _require_all(group: Group, layout: Mapping) -> None:
+    for pattern, column in layout.aligned.items():
+        if column not in group:
+            first = next(name for name, _raw in group.values())
+            raise FormatError(Problem(first, None, None, "no file beside it for " + column, pattern, "no_file"))
+
+
+def _joined(said: dict[str, str], group: Group, layout: Mapping) -> BinaryIO:
+    joined = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed with its last reference)
+    lines = [text_lines(name, raw, layout.of(name).encoding) for name, raw in group.values()]
+    for number, texts in enumerate(zip_longest(*lines), start=1):
+        if None in texts:
+            raise FormatError(_shorter(group, texts, number))
+        record = {column: text.removesuffix("\n").removesuffix("\r") for column, text in zip(group, texts, strict=True)}
+        joined.write(orjson.dumps({**said, **record}) + b"\n")
+    joined.seek(0)
+    return cast(BinaryIO, joined)
+
+
+def _shorter(group: Group, texts: tuple[str | None, ...], number: int) -> Problem:
+    names = [name for name, _raw in group.values()]
+    short, long = names[texts.index(None)], next(name for name, text in zip(names, texts, strict=True) if text)
+    found = f"the end of the file, where {long} has another line"
+    return Problem(short, number, None, found, "files with equally many lines", "line_counts")

@@ -1,0 +1,187 @@
+"""Studies whose files are known: how each is read, said once in ``ready/NAME.yaml``, and recognised by its shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files as resources
+from typing import Any, Literal, get_args
+
+import orjson
+
+from annotation.formats.containers import is_container, members
+from annotation.formats.documents import Node, load_document, words_of
+from annotation.formats.encoding import opened
+from annotation.formats.mapping import Mapping
+from annotation.formats.nodes import names_of, switch_of, word_of
+from annotation.formats.paths import found
+from annotation.formats.patterns import file_fits, fits
+from annotation.formats.problems import FormatError, Problems, excerpt
+from annotation.formats.reading import File, peek
+from annotation.formats.rubric import RubricDocument, rubric_from_dict
+
+Kind = Literal["dataset", "rubric", "ratings", "verdicts"]
+HEAD = 2**20
+ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import of a study: what kind of rows, from which of its files, read how, and where they go.
+
+    ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
+    given whole, or is ``inferred`` from the import that names it. A file belongs to an import when its name fits one
+    of ``files``, where there are any, when it has all ``columns``, and when every cell fits its pattern in ``cells``.
+    """
+
+    kind: Kind
+    name: str = ""
+    licence: str = ""
+    dataset: str = ""
+    rubric: str = ""
+    document: RubricDocument | None = None
+    inferred: bool = False
+    files: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    cells: dict[str, str] = field(default_factory=dict)
+    mapping: Mapping = field(default_factory=Mapping)
+
+    def takes(self, name: str, head: File) -> bool:
+        """Whether a file is one of this import's, by its name and its first megabyte."""
+        if self.mapping.aligned:
+            return any(file_fits(pattern, name) is not None for pattern in self.mapping.aligned)
+        if self.files and all(file_fits(pattern, name) is None for pattern in self.files):
+            return False
+        bare = replace(self.mapping.of(name), shape=(), files={})
+        try:
+            rows = [row.fields for row in peek(*head, layout=bare, rows=ROWS).rows]
+        except FormatError:
+            return False
+        return bool(rows) and all(map(self._looks_right, rows[:1])) and all(map(self._cells_fit, rows))
+
+    def _looks_right(self, fields: dict[str, Any]) -> bool:
+        return all(
+            any(fits(name, [column]) for name in fields) if "*" in column else found(fields, column) is not None
+            for column in self.columns
+        )
+
+    def _cells_fit(self, fields: dict[str, Any]) -> bool:
+        for column, pattern in self.cells.items():
+            names = [name for name in fields if fits(name, [column])] if "*" in column else [column]
+            if not all(re.fullmatch(pattern, _written(found(fields, name)), re.DOTALL) for name in names):
+                return False
+        return True
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study that Panelbench knows, or the format of a tool, which is recognised after all studies."""
+
+    name: str
+    title: str
+    about: str
+    source: str
+    tool: bool
+    imports: tuple[Import, ...]
+
+    def parts(self, files: Sequence[File]) -> list[tuple[Import, list[File]]]:
+        """The imports that these files are for, in their order; a rubric with those that need it."""
+        heads = [_head(each) for each in files]
+        shared = {
+            number: [file for file, head in zip(files, heads, strict=True) if any(each.takes(*part) for part in head)]
+            for number, each in enumerate(self.imports)
+            if each.kind != "rubric"
+        }
+        needed = {self.imports[number].rubric for number, taken in shared.items() if taken}
+        found = ((each, shared.get(number, [])) for number, each in enumerate(self.imports))
+        return [(each, taken) for each, taken in found if taken or (each.kind == "rubric" and each.name in needed)]
+
+    def unclaimed(self, files: Sequence[File]) -> list[str]:
+        """The names of the files that no import takes."""
+        claimed = {name for _each, taken in self.parts(files) for name, _raw in taken}
+        return [name for name, _raw in files if name not in claimed]
+
+
+def _head(file: File) -> list[tuple[str, File]]:
+    """The members of a file, each with its name and as much of it as recognising looks at."""
+    name, _raw = file
+    inside = members([file], Problems()) if is_container(name) else [file]
+    return [(inner, (inner, _beginning(inner, raw))) for inner, raw in inside]
+
+
+def _beginning(name: str, raw: Any) -> Any:
+    # Workbooks and Parquet are read from their end.
+    if name.lower().endswith((".xlsx", ".parquet")):
+        return raw
+    return raw[:HEAD] if isinstance(raw, bytes) else opened(raw).read(HEAD)
+
+
+@cache
+def studies() -> dict[str, Study]:
+    """Every ready study by its name, the formats of tools last."""
+    folder = resources("annotation.formats") / "ready"
+    read = [_study(each.name, each.read_bytes()) for each in folder.iterdir() if each.name.endswith(".yaml")]
+    return {each.name: each for each in sorted(read, key=lambda study: (study.tool, study.name))}
+
+
+def recognise(files: Sequence[File]) -> Study | None:
+    """The study that takes every one of these files, those of researchers before the formats of tools."""
+    return next((study for study in studies().values() if files and not study.unclaimed(files)), None)
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+def _study(file: str, raw: bytes) -> Study:
+    parts = dict(load_document(file, raw).members())
+    said = {name: word_of(parts[name]) for name in ("name", "title", "about", "source")}
+    tool = "tool" in parts and switch_of(parts["tool"])
+    return Study(**said, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
+
+
+def _import(node: Node) -> Import:
+    parts = dict(node.members())
+    if unknown := parts.keys() - _READERS.keys():
+        raise FormatError(node.problem(f"one of {', '.join(_READERS)}", "unknown_key", excerpt(min(unknown))))
+    return Import(**{name: _READERS[name](child) for name, child in parts.items()})
+
+
+def _kind(node: Node) -> Kind:
+    if node.text not in get_args(Kind):
+        raise FormatError(node.problem(f"one of {', '.join(get_args(Kind))}", "kind"))
+    return node.text  # type: ignore[return-value]
+
+
+def _document(node: Node) -> RubricDocument:
+    return rubric_from_dict(_plain(node))
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node.value, dict):
+        return {name: _plain(child) for name, child in node.members()}
+    return [_plain(child) for child in node.value] if isinstance(node.value, list) else node.value
+
+
+_READERS: dict[str, Any] = {
+    "kind": _kind,
+    "name": word_of,
+    "licence": word_of,
+    "dataset": word_of,
+    "rubric": word_of,
+    "document": _document,
+    "inferred": switch_of,
+    "files": names_of,
+    "columns": names_of,
+    "cells": words_of,
+    "mapping": Mapping.from_document,
+}
+
+
+def with_constants(study: Study, constants: dict[str, str]) -> Study:
+    """The study with constants said for all of its files, such as a language that they don't give."""
+    said = Mapping(constants=constants)
+    return replace(study, imports=tuple(replace(each, mapping=each.mapping.updated(said)) for each in study.imports))
