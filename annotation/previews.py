@@ -23,7 +23,7 @@ from annotation.matching import read_matched
 from annotation.models import Dataset, Intake
 from annotation.targets import Target
 
-FIRST_ROWS = 20
+FIRST_ROWS = 50
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,9 +100,10 @@ def read_dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | Non
         stored=read.taken,
         collapsed=read.collapsed,
         refused=parsed.problems.refused,
-        flagged=len(read.empty),
+        flagged=read.empty,
+        embedded_ratings=read.embedded_ratings,
         notes=_item_notes(parsed),
-        found={"languages": dict(read.languages.most_common()), "generators": found(read.generators.elements())},
+        found={"languages": found(read.languages), "generators": found(read.generators)},
     )
     if extends:
         append(parsed.problems, hold(extends, parsed.items, report))
@@ -115,7 +116,7 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
     if read.derived_ids:
         notes.append(f"{read.derived_ids:,} items have no id and got one from their content.")
     if read.empty:
-        notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty)}.")
+        notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty_at, read.empty)}.")
     if read.embedded_ratings:
         notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
     if read.dropped:
@@ -150,19 +151,17 @@ def read_ratings(
     """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
     version = target.rubric_version if target else None
     parsed, mapping, notes = read_matched(parse_ratings, files, mapping, version)
+    counts = parsed.counts()
     report = Report(
         read=parsed.read,
-        stored=sum(not row.missing for row in parsed.rows),
-        not_applicable=sum(not row.applicable for row in parsed.rows),
+        stored=counts.scored + counts.not_applicable,
+        not_applicable=counts.not_applicable,
         collapsed=parsed.collapsed,
         collapsed_blank=parsed.collapsed_blank,
-        missing=parsed.missing,
+        missing=counts.missing,
         refused=parsed.refused,
         notes=[*notes, *parsed.problems.notes],
-        found={
-            "raters": found(row.rater for row in parsed.rows),
-            "criteria": found(row.criterion for row in parsed.rows),
-        },
+        found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
     )
     return parsed, mapping, report
 

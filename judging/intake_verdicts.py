@@ -165,19 +165,17 @@ def undo(*, intake: Intake, actor: User | None = None) -> None:
 def _read(files: Sequence[File], mapping: Mapping, target: Target | None) -> tuple[ParsedVerdicts, Mapping, Report]:
     version = target.rubric_version if target else None
     parsed, mapping, notes = read_matched(parse_verdicts, files, mapping, version)
+    counts = parsed.counts()
     report = Report(
         read=parsed.read,
-        stored=sum(not row.missing for row in parsed.rows),
-        not_applicable=sum(not row.applicable for row in parsed.rows),
+        stored=counts.scored + counts.not_applicable,
+        not_applicable=counts.not_applicable,
         collapsed=parsed.collapsed,
         collapsed_blank=parsed.collapsed_blank,
-        missing=parsed.missing,
+        missing=counts.missing,
         refused=parsed.refused,
         notes=[*notes, *parsed.problems.notes],
-        found={
-            "judges": found(row.judge for row in parsed.rows),
-            "criteria": found(row.criterion for row in parsed.rows),
-        },
+        found={"judges": found(counts.whose), "criteria": found(counts.criteria)},
     )
     return parsed, mapping, report
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from annotation.formats.fields import Plan, Planner, as_number, as_text, first_of, is_blank, lacking, written
-from annotation.formats.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
+from annotation.formats.aligning import aligned
+from annotation.formats.cells import Columns, Places
+from annotation.formats.fields import Plan, Planner, as_number, is_blank, lacking
+from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
-from annotation.formats.reading import is_tabular, read
+from annotation.formats.progress import Meter, Progress
+from annotation.formats.reading import File, is_tabular, read
+from annotation.formats.report import add
 from annotation.formats.rows import Row
+from annotation.formats.spool import Plain, Spool
+
+TOGETHER = 250  # rows
 
 
 class Answer(NamedTuple):
@@ -34,8 +44,13 @@ def as_answer(value: Any) -> Answer:
     return Answer(as_number(value, "score"))
 
 
+def optional_number(value: Any, field: str) -> float | None:
+    """A number, or nothing."""
+    return None if is_blank(value) else as_number(value, field)
+
+
 class AnswerRow(Protocol):
-    """The part of a rating or verdict that the ledger looks at."""
+    """What two answers are compared by, and where they stand."""
 
     @property
     def score(self) -> float | None: ...
@@ -49,41 +64,47 @@ class AnswerRow(Protocol):
     def file(self) -> str: ...
     @property
     def line(self) -> int: ...
+    @property
+    def column(self) -> str: ...
 
 
 Kept = TypeVar("Kept", bound=AnswerRow)
 
 
-class Ledger(Generic[Kept]):
-    """Keeps one answer per key, counts identical repetitions, refuses contradictions.
+class Repetitions(Generic[Kept]):
+    """Keeps one answer of those with one key, counts identical repetitions, refuses contradictions.
 
     A repetition is identical when score, N/A and blank agree and the rationales do, or only one of the two has one (an
-    export without the column); then the rationale is kept.
+    export without the column); then the one with the rationale is kept.
     """
 
-    def __init__(self) -> None:
-        self._rows: dict[Hashable, Kept] = {}
+    def __init__(self, problems: Problems, restore: Callable[[Plain], Kept]) -> None:
+        self._problems, self._restore = problems, restore
         self.collapsed = 0
         self.collapsed_blank = 0
+        self.refused = 0
 
-    def enter(self, key: Hashable, row: Kept) -> None:
-        """Raises ``Unfit`` naming the line of the row that this one contradicts."""
-        earlier = self._rows.get(key)
-        if earlier is None:
-            self._rows[key] = row
-            return
-        if not _same(earlier, row):
-            place = f"line {earlier.line}" + ("" if earlier.file == row.file else f" of {earlier.file}")
-            found = f"{_said(row)} where {place} has {_said(earlier)}"
-            raise Unfit(found, "one answer by one rater on one criterion of one item", "conflict")
-        self.collapsed += 1
-        self.collapsed_blank += row.missing
-        if not earlier.rationale and row.rationale:
-            self._rows[key] = row
+    def decide(self, alike: list[Plain]) -> list[int]:
+        """What becomes of each of the rows with one key, in the order of the files."""
+        rows = [self._restore(row) for row in alike]
+        fates, kept = [DROPPED] * len(rows), 0
+        for place, row in enumerate(rows[1:], start=1):
+            if not _same(rows[kept], row):
+                self._refuse(rows[kept], row)
+                continue
+            self.collapsed += 1
+            self.collapsed_blank += row.missing
+            if not rows[kept].rationale and row.rationale:
+                kept = place
+        fates[kept] = KEPT
+        return fates
 
-    def rows(self) -> list[Kept]:
-        """The answers in the order in which they were first said."""
-        return list(self._rows.values())
+    def _refuse(self, earlier: Kept, row: Kept) -> None:
+        place = f"line {earlier.line}" + ("" if earlier.file == row.file else f" of {earlier.file}")
+        found = f"{_said(row)} where {place} has {_said(earlier)}"
+        expected = "one answer by one rater on one criterion of one item"
+        self._problems.refuse(Problem(row.file, row.line, row.column, found, expected, "conflict"))
+        self.refused += 1
 
 
 def _same(one: AnswerRow, other: AnswerRow) -> bool:
@@ -98,103 +119,134 @@ def _said(row: AnswerRow) -> str:
     return f"{answer} with {excerpt(row.rationale)}" if row.rationale else answer
 
 
-class Cell(NamedTuple):
-    """One answer as it stands in a row: its criterion, value and rationale, and who gave it where that is in the cell;
-    ``column`` is where a fault in it is to be found."""
+@dataclass(slots=True)
+class Counts:
+    """What answers say, counted in one pass: how many of each kind, by whom, and on which criteria."""
 
-    criterion: Any
-    score: Any
-    rationale: str
-    column: str
-    rater: Any = None
+    scored: int = 0
+    not_applicable: int = 0
+    missing: int = 0
+    whose: Counter[str] = field(default_factory=Counter)
+    criteria: Counter[str] = field(default_factory=Counter)
 
-
-def cells(plan: Plan, values: dict[str, Any], mapping: Mapping) -> Iterator[Cell]:
-    """The answers of one row: one in a long file, one per ``score.CRITERION`` or entry of ``ratings.CRITERION``."""
-    rationale = as_text(values.get("rationale"), "rationale")
-    if "score" in values or _is_long_without_score(values, mapping):
-        yield Cell(values.get("criterion"), values.get("score"), rationale, plan.column("score"))
-    for field, value in values.items():
-        kind, _, criterion = field.partition(".")
-        if kind == "score" and criterion:
-            own = as_text(values.get(f"rationale.{criterion}"), "rationale")
-            yield Cell(criterion, value, own or rationale, plan.column(field))
-        elif kind == "ratings" and criterion and value:
-            yield from _listed(value, criterion, plan.column(field), mapping)
-
-
-def _is_long_without_score(values: dict[str, Any], mapping: Mapping) -> bool:
-    """A JSON record may leave out the key of its score, which is then missing; an item without ratings is no rating."""
-    fields = (*values, *mapping.columns.values())
-    return not any(field.startswith(("score.", "ratings.")) for field in fields)
+    @classmethod
+    def of(cls, rows: Spool[Any]) -> Counts:
+        """Of ratings or verdicts, whose rows begin alike."""
+        counts = cls()
+        for batch in rows.batches():
+            _items, whose, criteria, scores, applicable, missing, *_rest = zip(*batch, strict=True)
+            counts.missing += sum(missing)
+            counts.not_applicable += len(batch) - sum(applicable)
+            counts.scored += len(batch) - scores.count(None)
+            add(counts.whose, Counter(whose))
+            add(counts.criteria, Counter(criteria))
+        return counts
 
 
-def _listed(entries: Any, criterion: str, column: str, mapping: Mapping) -> Iterator[Cell]:
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise Unfit(excerpt(entries), "a list of ratings, each with its rater and score", "shape", column)
-    for number, entry in enumerate(entries, start=1):
-        rater, score = first_of(entry, RATER_KEYS), first_of(entry, SCORE_KEYS)
-        rater = mapping.values.get("rater", {}).get(written(rater), rater)
-        score = mapping.values.get("score", {}).get(written(score), score)
-        rationale = as_text(first_of(entry, RATIONALE_KEYS), "rationale")
-        yield Cell(criterion, score, rationale, f"{column}[{number}]", rater)
+class Builder(Protocol):
+    """Makes the rows of some answers, as the plain values of what is kept. Raises ``Unfit`` at the first bad one."""
 
+    who: str
+    """The field that names the rater or judge."""
 
-Build = Callable[[dict[str, Any], Cell, str, int], tuple[Hashable, Kept]]
+    def rows(self, answers: Columns, file: str) -> list[Plain]: ...
 
 
 class AnswerReader(Generic[Kept]):
-    """Reads files of answers into a ledger. ``who`` is the field that names the rater or judge; ``build`` makes the key
-    and the row of one cell. Counts so that read = kept + collapsed + refused."""
+    """Reads files of answers into a ledger. Counts so that read = kept + collapsed + refused."""
 
-    def __init__(self, mapping: Mapping, who: str, build: Build[Kept]) -> None:
-        self.mapping, self.who, self._build = mapping, who, build
+    def __init__(
+        self,
+        mapping: Mapping,
+        builder: Builder,
+        restore: Callable[[Plain], Kept],
+        key: Callable[[Plain], Hashable],
+    ) -> None:
+        self.mapping, self._builder = mapping, builder
         self.problems = Problems()
-        self.ledger: Ledger[Kept] = Ledger()
-        self.taken = 0
-        # An item that nobody has rated yet is no fault; a record of a file of ratings that holds no rating is.
-        self._has_lists = any(field.startswith("ratings.") for field in mapping.columns.values())
+        self.repetitions = Repetitions(self.problems, restore)
+        self._ledger = Ledger(restore, key)
 
     @property
     def read(self) -> int:
         """The answers that the files hold, as far as they could be read."""
-        return self.taken + self.problems.refused
+        return self._ledger.entered + self.problems.refused - self.repetitions.refused
 
-    def read_file(self, name: str, raw: bytes | BinaryIO) -> None:
-        """Read a file to its end, or to what makes its rest unreliable."""
-        planner = Planner(self.mapping)
-        for number, row in enumerate(read(name, raw, layout=self.mapping, problems=self.problems)):
-            plan = planner.plan(row.fields)
-            if number == 0 and (problem := self._lacking(name, plan)):
-                self.problems.add(problem)
-                return
-            self._read_row(name, row, plan)
+    def read_files(self, files: Iterable[File], progress: Progress | None) -> Spool[Kept]:
+        """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
+        meter = Meter(files, progress)
+        for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
+            rows = read(name, raw, layout=self.mapping, problems=self.problems)
+            _FileReader(name, self.mapping.of(name), self._builder, self._ledger, self.problems).read(rows, meter)
+        return self._ledger.settle(self.repetitions.decide)
 
-    def _lacking(self, name: str, plan: Plan) -> Problem | None:
+
+class _FileReader(Generic[Kept]):
+    """Reads the rows of one file, batch by batch; a batch in which anything is wrong is read again row by row."""
+
+    def __init__(self, name: str, mapping: Mapping, builder: Builder, ledger: Ledger[Kept], problems: Problems) -> None:
+        self._name, self._mapping, self._builder = name, mapping, builder
+        self._ledger, self._problems = ledger, problems
+        self._planner = Planner(mapping)
+
+    def read(self, rows: Iterator[Row], meter: Meter) -> None:
+        """Read to the end of the rows, or to the first when its file lacks what is needed."""
+        first = next(rows, None)
+        if first is None:
+            return
+        if problem := self._lacking(self._planner.plan(first.fields)):
+            self._problems.add(problem)
+            return
+        places: dict[tuple[str, ...], Places] = {}
+        for columns, alike in groupby(chain([first], rows), key=_columns):
+            while batch := list(islice(alike, TOGETHER)):
+                if columns not in places:
+                    places[columns] = Places.of(self._planner.plan(batch[0].fields), self._mapping)
+                self._enter(batch, places[columns])
+                meter.tell()
+
+    def _lacking(self, plan: Plan) -> Problem | None:
         # Records of a JSON file may leave keys out; there, what the mapping names counts as given.
-        mapped = [source.field for source in plan.sources] if is_tabular(name, self.mapping) else []
-        given = {*(mapped or self.mapping.columns.values()), *self.mapping.constants}
+        mapped = [source.field for source in plan.sources] if is_tabular(self._name, self._mapping) else []
+        given = {*(mapped or self._mapping.columns.values()), *self._mapping.constants}
         kinds = {field.partition(".")[0] for field in given if "." in field}
-        needed = ["item", self.who, "criterion", "score"]
+        needed = ["item", self._builder.who, "criterion", "score"]
         if "score" in kinds and "score" not in given:
-            needed = ["item", self.who]
+            needed = ["item", self._builder.who]
         elif "ratings" in kinds and "score" not in given:
             needed = ["item"]
-        return lacking(name, [field for field in needed if field not in given])
+        return lacking(self._name, [field for field in needed if field not in given])
 
-    def _read_row(self, name: str, row: Row, plan: Plan) -> None:
-        try:
-            values = plan.take(row.fields)
-            found = list(cells(plan, values, self.mapping))
-            if not found and not self._has_lists:
-                raise Unfit("a record without a score", "a score on at least one criterion", "no_score")
-        except Unfit as fault:
-            self.problems.refuse(fault.at(name, row.line))
+    def _enter(self, batch: list[Row], places: Places) -> None:
+        if len(batch) > 1 and places.lists:
+            self._enter_one_by_one(batch, places)
             return
-        for cell in found:
+        try:
+            answers = places.answers(batch, self._builder.who, self._mapping)
+            rows = self._builder.rows(answers, self._name) if answers["line"] else []
+        except Unfit:
+            self._enter_one_by_one(batch, places)
+            return
+        self._ledger.extend(rows, sum(map(len, answers["rationale"])))
+
+    def _enter_one_by_one(self, batch: list[Row], places: Places) -> None:
+        for row in batch:
             try:
-                self.ledger.enter(*self._build(values, cell, name, row.line))
-                self.taken += 1
+                answers = places.answers([row], self._builder.who, self._mapping)
             except Unfit as fault:
-                column = cell.column if fault.field in {"", "score"} else plan.column(fault.field)
-                self.problems.refuse(fault.at(name, row.line, column))
+                self._problems.refuse(fault.at(self._name, row.line))
+                continue
+            for number in range(len(answers["line"])):
+                self._enter_answer({name: column[number : number + 1] for name, column in answers.items()}, places)
+
+    def _enter_answer(self, answer: Columns, places: Places) -> None:
+        (line,), (column,) = answer["line"], answer["column"]
+        try:
+            self._ledger.extend(self._builder.rows(answer, self._name), len(answer["rationale"][0]))
+        except Unfit as fault:
+            place = column if fault.field in {"", "score"} else places.plan.column(fault.field)
+            self._problems.refuse(fault.at(self._name, line, place))
+
+
+def _columns(row: Row) -> tuple[str, ...]:
+    return tuple(row.fields)

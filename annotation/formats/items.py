@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
+from annotation.formats.aligning import aligned
 from annotation.formats.fields import Plan, Planner, as_key, as_language, as_text, is_blank, lacking
+from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
+from annotation.formats.progress import Meter, Progress
 from annotation.formats.reading import File, is_tabular, read
+from annotation.formats.report import MOST_NAMED, add
 from annotation.formats.rows import Row
+from annotation.formats.spool import Plain, Spool
 from annotation.formats.turns import as_turns
 
 NAMED_FIELDS = (
@@ -48,7 +54,7 @@ class ItemReport:
     """What was read: ``read = taken + collapsed + refused``.
 
     ``collapsed`` identical repetitions of an id; ``derived_ids`` items that had none and got one from their content;
-    ``empty`` places of items without any content that were kept because the mapping allows it;
+    ``empty`` items without any content that were kept because the mapping allows it, the first of them ``empty_at``;
     ``embedded_ratings`` ratings that stand inside the items (``parse_ratings`` reads them);
     ``dropped`` keys of turns that are not kept, with how often.
     """
@@ -59,7 +65,8 @@ class ItemReport:
     refused: int = 0
     derived_ids: int = 0
     embedded_ratings: int = 0
-    empty: list[str] = field(default_factory=list)
+    empty: int = 0
+    empty_at: list[str] = field(default_factory=list)
     languages: Counter[str] = field(default_factory=Counter)
     generators: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -69,23 +76,27 @@ class ItemReport:
 class ParsedItems:
     """Items of one or several files; to be stored only when there are no problems."""
 
-    items: list[ItemRow]
+    items: Spool[ItemRow]
     problems: Problems
     report: ItemReport
 
 
-def parse_items(files: Iterable[File], mapping: Mapping) -> ParsedItems:
+def parse_items(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedItems:
     """Read items from ``(name, content)`` files that share one mapping. Never raises on bad input."""
-    reader = _ItemReader(mapping)
-    for name, raw in files:
-        reader.read_file(name, raw)
+    reader, meter = _ItemReader(mapping), Meter(files, progress)
+    for name, raw in aligned(meter.members(reader.problems), mapping, reader.problems):
+        rows = read(name, raw, layout=mapping, problems=reader.problems)
+        reader.read_file(name, meter.following(rows))
     return reader.result()
 
 
 def content_digest(item: ItemRow) -> str:
     """SHA-256 (hex) of everything an item says, whatever its id and its place in the file."""
-    said = [getattr(item, name) for name in _SAID]
-    return sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return sha256(_said(item)).hexdigest()
+
+
+def _said(item: ItemRow) -> bytes:
+    return orjson.dumps([getattr(item, name) for name in _SAID], option=orjson.OPT_SORT_KEYS)
 
 
 _SAID = ("language", "generator", "scenario", "title", "turns", "fields", "attributes", "content_warning")
@@ -98,38 +109,33 @@ class _ItemReader:
         self.mapping = mapping
         self.problems = Problems()
         self.report = ItemReport()
-        self.items: list[ItemRow] = []
-        self._entered = 0
-        self._places: dict[str, tuple[str, str]] = {}  # external id -> content digest, place
-        self._copies: Counter[str] = Counter()  # content digest of items without an id -> how often
+        self._ledger: Ledger[ItemRow] = Ledger(_restored, _family)
+        self._duplicates = 0
 
-    def read_file(self, name: str, raw: bytes | BinaryIO) -> None:
-        planner = Planner(self.mapping)
-        for number, row in enumerate(read(name, raw, layout=self.mapping, problems=self.problems)):
+    def read_file(self, name: str, rows: Iterator[Row]) -> None:
+        """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
+        mapping = self.mapping.of(name)
+        planner = Planner(mapping)
+        for number, row in enumerate(rows):
             plan = planner.plan(row.fields)
-            if number == 0 and (problem := self._lacking(name, plan)):
+            if number == 0 and (problem := _lacking(name, plan, mapping)):
                 self.problems.add(problem)
                 return
             try:
-                self._enter(self._item(plan, row, name))
-                self._entered += 1
+                self._enter(self._item(plan, row, name, mapping), plan.column("id"))
             except Unfit as fault:
                 column = plan.column(fault.field) if fault.field else None
                 self.problems.refuse(fault.at(name, row.line, column))
 
     def result(self) -> ParsedItems:
-        report = self.report
-        report.taken, report.refused = len(self.items), self.problems.refused
-        report.read = self._entered + report.refused
-        return ParsedItems(self.items, self.problems, report)
+        """The items with their ids settled, and what became of all that was read."""
+        report, entered = self.report, self._ledger.entered
+        items = self._ledger.settle(self._decide, _numbered)
+        report.taken, report.refused = len(items), self.problems.refused
+        report.read = entered + report.refused - self._duplicates
+        return ParsedItems(items, self.problems, report)
 
-    def _lacking(self, name: str, plan: Plan) -> Problem | None:
-        given = {source.field for source in plan.sources} | {*self.mapping.constants}
-        if not is_tabular(name, self.mapping):
-            given |= {*self.mapping.columns.values()}
-        return lacking(name, [field for field in ("language",) if field not in given])
-
-    def _item(self, plan: Plan, row: Row, name: str) -> ItemRow:
+    def _item(self, plan: Plan, row: Row, name: str, mapping: Mapping) -> ItemRow:
         values = plan.take(row.fields)
         item = ItemRow(
             external_id="" if is_blank(values.get("id")) else as_key(values["id"], "id"),
@@ -137,50 +143,94 @@ class _ItemReader:
             generator=_optional_key(values.get("generator"), "generator"),
             scenario=_optional_key(values.get("scenario"), "scenario"),
             title=as_text(values.get("title"), "title"),
-            turns=as_turns(values.get("turns"), self.mapping.speakers, self.report.dropped),
+            turns=as_turns(values.get("turns"), mapping.speakers, self.report.dropped),
             fields={field: _content(values[field], field) for field in NAMED_FIELDS if values.get(field) is not None},
             attributes=_attributes(values, plan.rest(row.fields)),
             content_warning=as_text(values.get("content_warning"), "content_warning"),
             line=row.line,
             file=name,
         )
-        self._require_content(item)
+        self._require_content(item, mapping)
         self.report.embedded_ratings += sum(
             len(value) for field, value in values.items() if field.startswith("ratings.") and isinstance(value, list)
         )
         return item
 
-    def _require_content(self, item: ItemRow) -> None:
+    def _require_content(self, item: ItemRow, mapping: Mapping) -> None:
         if item.turns or not all(is_blank(text) for text in item.fields.values()):
             return
-        if not self.mapping.allow_empty:
+        if not mapping.allow_empty:
             expected = f"turns, or one of {', '.join(NAMED_FIELDS)} (allow_empty: on in the mapping keeps such items)"
             raise Unfit("an item without content", expected, "empty_item")
-        self.report.empty.append(_place(item))
+        self.report.empty += 1
+        if len(self.report.empty_at) < MOST_NAMED:
+            self.report.empty_at.append(_place(item))
 
-    def _enter(self, item: ItemRow) -> None:
-        digest = content_digest(item)
-        if not item.external_id:
-            item = replace(item, external_id=self._derived(digest))
-            self.report.derived_ids += 1
-        earlier = self._places.get(item.external_id)
-        if earlier is None:
-            self._places[item.external_id] = (digest, _place(item))
-            self.items.append(item)
-            self.report.languages[item.language] += 1
-            self.report.generators[item.generator or ""] += 1
-        elif earlier[0] == digest:
+    def _enter(self, item: ItemRow, column: str) -> None:
+        said = _said(item)
+        digest, derived = sha256(said).hexdigest(), not item.external_id
+        # An id from the content begins with a word, so that no spreadsheet takes it for a number.
+        name = f"item-{digest[:16]}" if derived else item.external_id
+        rest = [getattr(item, part) for part in ItemRow.__slots__[1:]]
+        self._ledger.extend([(name, *rest, column, digest, derived)], len(said))
+        self.report.derived_ids += derived
+        add(self.report.languages, {item.language: 1})
+        add(self.report.generators, {item.generator or "": 1})
+
+    def _decide(self, rows: list[Plain]) -> list[int]:
+        """What becomes of items whose ids are one, or would be: copies without an id, which nothing tells apart, are
+        numbered; the same id is the same item, or a problem."""
+        copies: Counter[str] = Counter()
+        taken: dict[str, Plain] = {}
+        fates = []
+        for row in rows:
+            digest, derived = row[-2:]
+            copies[digest] += derived
+            fate = copies[digest] if derived and copies[digest] > 1 else KEPT
+            earlier = taken.setdefault(_numbered(row, fate)[0], row)
+            if earlier is not row:
+                self._leave_out(row, earlier)
+                fate = DROPPED
+            fates.append(fate)
+        return fates
+
+    def _leave_out(self, row: Plain, earlier: Plain) -> None:
+        item, first = _restored(row), _restored(earlier)
+        add(self.report.languages, {item.language: -1})
+        add(self.report.generators, {item.generator or "": -1})
+        if row[-2] == earlier[-2]:
             self.report.collapsed += 1
-        else:
-            found = f"{excerpt(item.external_id)}, which is another item in {earlier[1]}"
-            raise Unfit(found, "an id of its own for each item", "duplicate_id", field="id")
+            return
+        found = f"{excerpt(item.external_id)}, which is another item in {_place(first)}"
+        expected, column = "an id of its own for each item", row[-3]
+        self.problems.refuse(Problem(item.file, item.line, column, found, expected, "duplicate_id"))
+        self._duplicates += 1
 
-    def _derived(self, digest: str) -> str:
-        """An id from the content; copies, which nothing tells apart, are numbered. It begins with a word so that no
-        spreadsheet takes it for a number."""
-        self._copies[digest] += 1
-        copy = self._copies[digest]
-        return f"item-{digest[:16]}" + (f"-{copy}" if copy > 1 else "")
+
+def _restored(row: Plain) -> ItemRow:
+    return ItemRow(*row[:-3])
+
+
+# An item without an id may come to be called as another is: what begins alike is looked at together.
+_COPY = re.compile(r"(item-[0-9a-f]{16})-[0-9]+")
+
+
+def _family(row: Plain) -> str:
+    name: str = row[0]
+    if name.startswith("item-") and (copy := _COPY.fullmatch(name)):
+        return copy[1]
+    return name
+
+
+def _numbered(row: Plain, copy: int) -> Plain:
+    return (f"{row[0]}-{copy}", *row[1:]) if copy else row
+
+
+def _lacking(name: str, plan: Plan, mapping: Mapping) -> Problem | None:
+    given = {source.field for source in plan.sources} | {*mapping.constants}
+    if not is_tabular(name, mapping):
+        given |= {*mapping.columns.values()}
+    return lacking(name, [field for field in ("language",) if field not in given])
 
 
 def _place(item: ItemRow) -> str:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from itertools import repeat
+from typing import NamedTuple
 
-from annotation.formats.answers import AnswerReader, Cell, as_answer
-from annotation.formats.fields import as_key, as_language, as_number, is_blank
+from annotation.formats.answers import AnswerReader, Counts, as_answer, optional_number
+from annotation.formats.cells import Columns
+from annotation.formats.fields import as_key, as_language, is_blank
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems
+from annotation.formats.progress import Progress
 from annotation.formats.reading import File
+from annotation.formats.remembering import converted, remembered
+from annotation.formats.spool import Plain, Spool
 
 
 class RatingRow(NamedTuple):
-    """One person's answer on one criterion of one item: a score, or not applicable, or missing (never two of them)."""
+    """One person's answer on one criterion of one item: a score, or not applicable, or missing (never two of them).
+
+    ``file``, ``line`` and ``column`` are where a fault in the score is to be found.
+    """
 
     item: str
     rater: str
@@ -28,6 +37,7 @@ class RatingRow(NamedTuple):
     scale_max: float | None
     file: str
     line: int
+    column: str = "score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,59 +47,65 @@ class ParsedRatings:
     ``collapsed`` identical repetitions (``collapsed_blank`` of them blank); ``missing`` rows without a score.
     """
 
-    rows: list[RatingRow]
+    rows: Spool[RatingRow]
     read: int
     collapsed: int
     collapsed_blank: int
-    missing: int
     refused: int
     problems: Problems
+
+    def counts(self) -> Counts:
+        """How many rows carry a score, N/A or nothing, and what they name."""
+        return Counts.of(self.rows)
+
+    @property
+    def missing(self) -> int:
+        """Rows without a score."""
+        return self.counts().missing
 
     @property
     def scored(self) -> int:
         """Rows that carry a score."""
-        return sum(row.score is not None for row in self.rows)
+        return self.counts().scored
 
 
-def parse_ratings(files: Iterable[File], mapping: Mapping) -> ParsedRatings:
+def parse_ratings(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedRatings:
     """Read the ratings of one study from all its ``(name, content)`` files at once. Never raises on bad input.
 
     Repeated (rater, item, criterion) rows that say the same collapse and are counted, also across files; rows that
     contradict each other are problems naming both lines. A blank score is missing, never 0.
     """
-    reader = AnswerReader(mapping, "rater", _rating)
-    for name, raw in files:
-        reader.read_file(name, raw)
-    rows = reader.ledger.rows()
+    reader = AnswerReader(mapping, _Builder(), RatingRow._make, _key)
+    rows = reader.read_files(files, progress)
     return ParsedRatings(
         rows=rows,
         read=reader.read,
-        collapsed=reader.ledger.collapsed,
-        collapsed_blank=reader.ledger.collapsed_blank,
-        missing=sum(row.missing for row in rows),
+        collapsed=reader.repetitions.collapsed,
+        collapsed_blank=reader.repetitions.collapsed_blank,
         refused=reader.problems.refused,
         problems=reader.problems,
     )
 
 
-def _rating(values: dict[str, Any], cell: Cell, file: str, line: int) -> tuple[Hashable, RatingRow]:
-    answer = as_answer(cell.score)
-    row = RatingRow(
-        item=as_key(values.get("item"), "item"),
-        rater=as_key(cell.rater if cell.rater is not None else values.get("rater"), "rater"),
-        criterion=as_key(cell.criterion, "criterion"),
-        score=answer.score,
-        applicable=answer.applicable,
-        missing=answer.missing,
-        rationale=cell.rationale,
-        seconds=_optional_number(values.get("seconds"), "seconds"),
-        language=None if is_blank(values.get("language")) else as_language(values["language"]),
-        scale_max=_optional_number(values.get("scale_max"), "scale_max"),
-        file=file,
-        line=line,
-    )
-    return (row.rater, row.item, row.criterion), row
+def _key(row: Plain) -> Hashable:
+    return row[:3]
 
 
-def _optional_number(value: Any, field: str) -> float | None:
-    return None if is_blank(value) else as_number(value, field)
+class _Builder:
+    """Makes ratings of answers. Files say the same few things over and over: what was converted is remembered."""
+
+    who = "rater"
+
+    def __init__(self) -> None:
+        self._answer = remembered(as_answer)
+        self._key = {name: remembered(partial(as_key, field=name)) for name in ("item", "rater", "criterion")}
+        self._number = {name: remembered(partial(optional_number, field=name)) for name in ("seconds", "scale_max")}
+        self._language = remembered(lambda value: None if is_blank(value) else as_language(value))
+
+    def rows(self, answers: Columns, file: str) -> list[Plain]:
+        given = zip(*map(self._answer, answers["score"]), strict=True)  # score, applicable, missing
+        keys = [map(convert, answers.get(name, repeat(None))) for name, convert in self._key.items()]
+        seconds, scale_max = (converted(convert, answers.get(name)) for name, convert in self._number.items())
+        language = converted(self._language, answers.get("language"))
+        beside = (answers["rationale"], seconds, language, scale_max)
+        return list(zip(*keys, *given, *beside, repeat(file), answers["line"], answers["column"], strict=False))

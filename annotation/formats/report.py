@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 MOST_NAMED = 5
+MOST_FOUND = 1_000
+MOST_COUNTED = 20_000
 _COUNTS = ("read", "stored", "not_applicable", "collapsed", "missing", "refused", "flagged")
 
 
@@ -17,6 +19,7 @@ class Report:
 
     ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
     stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
+    ``embedded_ratings`` stand inside the items of a dataset's files, and can be imported from them.
     """
 
     read: int = 0
@@ -27,6 +30,7 @@ class Report:
     missing: int = 0
     refused: int = 0
     flagged: int = 0
+    embedded_ratings: int = 0
     notes: list[str] = field(default_factory=list)
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -50,16 +54,25 @@ class Report:
         return [*counts, *found, *self.notes]
 
 
-def found(values: Iterable[str | None]) -> dict[str, int]:
-    """How often each value occurs, the most frequent first; nothing said is left out."""
-    return dict(Counter(value for value in values if value).most_common())
+def add(counts: Counter[str], more: Mapping[str, int]) -> None:
+    """Add up values, as long as there are not so many that they can't be names of kinds, raters or criteria."""
+    for value, times in more.items():
+        if value in counts or len(counts) < MOST_COUNTED:
+            counts[value] += times
 
 
-def named(names: Iterable[str]) -> str:
-    """The first few of some names, and how many more there are."""
+def found(counts: Mapping[str, int]) -> dict[str, int]:
+    """How often each value occurs, the most frequent first; nothing said is left out, and so is what is rare among very
+    many."""
+    often = Counter({value: times for value, times in counts.items() if value and times > 0})
+    return dict(often.most_common(MOST_FOUND))
+
+
+def named(names: Iterable[str], count: int | None = None) -> str:
+    """The first few of some names, and how many more there are; ``count`` when the names are only some of all."""
     every = list(names)
-    rest = f" and {len(every) - MOST_NAMED:,} more" if len(every) > MOST_NAMED else ""
-    return ", ".join(every[:MOST_NAMED]) + rest
+    more = (len(every) if count is None else count) - MOST_NAMED
+    return ", ".join(every[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _shares(values: dict[str, int]) -> str:

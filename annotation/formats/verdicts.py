@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from annotation.formats.answers import AnswerReader, Cell, as_answer
+from annotation.formats.answers import AnswerReader, Counts, as_answer
+from annotation.formats.cells import Columns
 from annotation.formats.fields import as_key, as_number, as_text, is_blank
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems, Unfit, excerpt
+from annotation.formats.progress import Progress
 from annotation.formats.reading import File
+from annotation.formats.remembering import converted, remembered
+from annotation.formats.spool import Plain, Spool
 
 
 class VerdictRow(NamedTuple):
     """One judge's answer on one criterion of one item; the score may be a fraction or off the scale (intake flags it).
 
-    ``generator`` is given where the id of an item is only unique together with it; ``reply`` is the judge's raw text.
+    ``generator`` is given where the id of an item is only unique together with it; ``reply`` is the judge's raw text;
+    ``variant`` names the prompt where a study put several to one judge. ``file``, ``line`` and ``column`` are where a
+    fault in the score is to be found.
     """
 
     item: str
@@ -31,58 +40,88 @@ class VerdictRow(NamedTuple):
     generator: str | None
     file: str
     line: int
+    column: str = "score"
+    variant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedVerdicts:
     """``read = len(rows) + collapsed + refused``; ``rows`` holds the missing ones too, marked so."""
 
-    rows: list[VerdictRow]
+    rows: Spool[VerdictRow]
     read: int
     collapsed: int
     collapsed_blank: int
-    missing: int
     refused: int
     problems: Problems
 
+    def counts(self) -> Counts:
+        """How many rows carry a score, N/A or nothing, and what they name."""
+        return Counts.of(self.rows)
 
-def parse_verdicts(files: Iterable[File], mapping: Mapping) -> ParsedVerdicts:
+    @property
+    def missing(self) -> int:
+        """Rows without a score."""
+        return self.counts().missing
+
+    @property
+    def scored(self) -> int:
+        """Rows that carry a score."""
+        return self.counts().scored
+
+
+def parse_verdicts(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedVerdicts:
     """Read verdicts from all ``(name, content)`` files at once, long or with one column per criterion.
 
-    Repetitions and contradictions are those of ``parse_ratings``, by (judge, item, generator, criterion, repeat).
+    Repetitions and contradictions are those of ``parse_ratings``, by (judge, variant, item, generator, criterion,
+    repeat).
     """
-    reader = AnswerReader(mapping, "judge", _verdict)
-    for name, raw in files:
-        reader.read_file(name, raw)
-    rows = reader.ledger.rows()
+    reader = AnswerReader(mapping, _Builder(), VerdictRow._make, _key)
+    rows = reader.read_files(files, progress)
     return ParsedVerdicts(
         rows=rows,
         read=reader.read,
-        collapsed=reader.ledger.collapsed,
-        collapsed_blank=reader.ledger.collapsed_blank,
-        missing=sum(row.missing for row in rows),
+        collapsed=reader.repetitions.collapsed,
+        collapsed_blank=reader.repetitions.collapsed_blank,
         refused=reader.problems.refused,
         problems=reader.problems,
     )
 
 
-def _verdict(values: dict[str, Any], cell: Cell, file: str, line: int) -> tuple[Hashable, VerdictRow]:
-    answer = as_answer(cell.score)
-    row = VerdictRow(
-        item=as_key(values.get("item"), "item"),
-        judge=as_key(values.get("judge"), "judge"),
-        criterion=as_key(cell.criterion, "criterion"),
-        score=answer.score,
-        applicable=answer.applicable,
-        missing=answer.missing,
-        rationale=cell.rationale,
-        repeat=_repeat(values.get("repeat")),
-        reply=as_text(values.get("reply"), "reply"),
-        generator=None if is_blank(values.get("generator")) else as_key(values["generator"], "generator"),
-        file=file,
-        line=line,
-    )
-    return (row.judge, row.item, row.generator, row.criterion, row.repeat), row
+_NAMES = ("judge", "variant", "item", "generator", "criterion", "repeat")
+_key: Callable[[Plain], Hashable] = itemgetter(*map(VerdictRow._fields.index, _NAMES))
+
+
+class _Builder:
+    """Makes verdicts of answers; what was converted is remembered."""
+
+    who = "judge"
+
+    def __init__(self) -> None:
+        self._answer = remembered(as_answer)
+        self._key = {name: remembered(partial(as_key, field=name)) for name in ("item", "judge", "criterion")}
+        self._repeat = remembered(_repeat)
+        self._generator = remembered(partial(_optional_key, field="generator"))
+        self._variant = remembered(lambda value: _optional_key(value, "variant") or "")
+
+    def rows(self, answers: Columns, file: str) -> list[Plain]:
+        given = zip(*map(self._answer, answers["score"]), strict=True)  # score, applicable, missing
+        keys = [map(convert, answers.get(name, repeat(None))) for name, convert in self._key.items()]
+        repeats = map(self._repeat, answers.get("repeat", repeat(None)))
+        replies = map(_reply, answers.get("reply", repeat(None)))
+        generators = converted(self._generator, answers.get("generator"))
+        variants = map(self._variant, answers.get("variant", repeat("")))
+        beside = (answers["rationale"], repeats, replies, generators)
+        places = (repeat(file), answers["line"], answers["column"])
+        return list(zip(*keys, *given, *beside, *places, variants, strict=False))
+
+
+def _reply(value: Any) -> str:
+    return value if type(value) is str else as_text(value, "reply")
+
+
+def _optional_key(value: Any, field: str) -> str | None:
+    return None if is_blank(value) else as_key(value, field)
 
 
 def _repeat(value: Any) -> int:

@@ -103,7 +103,7 @@ def test_an_item_without_content_is_refused_unless_the_mapping_keeps_it() -> Non
     record = {"id": "x", "language": "en", "turns": [], "answer": "  "}
     assert codes(parse(record)) == [("empty_item", 1)]
     kept = parse(record, mapping=Mapping(allow_empty=True))
-    assert (len(kept.items), kept.report.empty) == (1, ["a.jsonl, line 1"])
+    assert (len(kept.items), kept.report.empty, kept.report.empty_at) == (1, 1, ["a.jsonl, line 1"])
 
 
 @pytest.mark.parametrize(

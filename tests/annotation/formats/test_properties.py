@@ -92,7 +92,8 @@ def test_every_rating_is_taken_or_collapsed_or_refused(one: list[list[str]], oth
     parsed = parse_ratings(files, LONG)
     assert parsed.read == len(one) + len(other)
     assert parsed.read == len(parsed.rows) + parsed.collapsed + parsed.refused
-    assert parsed.scored + parsed.missing + sum(not row.applicable for row in parsed.rows) == len(parsed.rows)
+    counts = parsed.counts()
+    assert counts.scored + counts.missing + counts.not_applicable == len(parsed.rows)
     assert len({(row.rater, row.item, row.criterion) for row in parsed.rows}) == len(parsed.rows)
 
 

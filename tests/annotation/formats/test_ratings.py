@@ -56,7 +56,8 @@ def test_repetitions_collapse_also_across_files_with_other_names() -> None:
     files = [("a.csv", b"i,r,c,s\nx,A,c,2\ny,A,c,\n"), ("b.csv", b"reviewer,i,c,s\nA,x,c,2.0\nA,y,c,\nB,y,c,1\n")]
     parsed = parse_ratings(files, mapping)
     assert parsed.problems.sentences() == []
-    assert (parsed.read, parsed.collapsed, parsed.collapsed_blank, parsed.missing, parsed.scored) == (5, 2, 1, 1, 2)
+    counts = parsed.counts()
+    assert (parsed.read, parsed.collapsed, parsed.collapsed_blank, counts.missing, counts.scored) == (5, 2, 1, 1, 2)
 
 
 @pytest.mark.parametrize("second", ["x,A,c,3", "x,A,c,", "x,A,c,N/A"])
@@ -110,7 +111,7 @@ def test_one_column_per_criterion() -> None:
         ("y", "coherence", 1.0, ""),
     ]
     assert codes(parsed) == [("not_a_number", 3, "f")]
-    assert (parsed.read, parsed.missing, parsed.refused) == (4, 1, 1)
+    assert (parsed.read, parsed.counts().missing, parsed.refused) == (4, 1, 1)
 
 
 def test_ratings_inside_items() -> None:

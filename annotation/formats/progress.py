@@ -1,0 +1,55 @@
+"""How far the reading of some files has come, told in bytes of the files as they are, packed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO, TypeVar
+
+from annotation.formats.containers import File, members
+from annotation.formats.encoding import opened
+from annotation.formats.problems import Problems
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and those there are."""
+
+EVERY = 2_000  # rows
+T = TypeVar("T")
+
+
+class Meter:
+    """Opens files one after the other and tells ``progress`` where it is in them."""
+
+    def __init__(self, files: Iterable[File], progress: Progress | None) -> None:
+        self._files = [(name, opened(raw)) for name, raw in files]
+        self._sizes = [stream.seek(0, 2) for _name, stream in self._files]
+        self._progress = progress
+        self._before = 0
+        self._stream: BinaryIO | None = None
+
+    def members(self, problems: Problems) -> Iterator[File]:
+        """The files, those inside gzip and zip in the place of these."""
+        for (name, stream), size in zip(self._files, self._sizes, strict=True):
+            stream.seek(0)
+            self._stream = stream
+            yield from members([(name, stream)], problems)
+            self._stream = None
+            self._before += size
+            self.tell()
+
+    def following(self, rows: Iterator[T]) -> Iterator[T]:
+        """The rows of a member, as they are; every now and then progress is told."""
+        if self._progress is None:
+            return rows
+        return self._followed(rows)
+
+    def tell(self) -> None:
+        """Tell progress now."""
+        if self._progress is not None:
+            here = self._stream.tell() if self._stream is not None else 0
+            self._progress(self._before + here, sum(self._sizes))
+
+    def _followed(self, rows: Iterator[T]) -> Iterator[T]:
+        for number, row in enumerate(rows):
+            if not number % EVERY:
+                self.tell()
+            yield row
