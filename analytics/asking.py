@@ -18,7 +18,9 @@ from annotation.models import Campaign, Dataset, RubricVersion
 def asked(*, project: Project, what: str, said: Mapping[str, str], options: Options) -> Export:
     """The export of these words: ``format``, and ``campaign``, ``dataset`` or ``rubric`` by name or by number."""
     kind, subject = said.get("format", ""), SUBJECTS.get(what, "")
-    found = chosen(project=project, subject=subject, name=said.get(subject, "")) if subject else None
+    found: Any = project if subject == "project" else None
+    if subject and found is None:
+        found = chosen(project=project, subject=subject, name=said.get(subject, ""))
     return exports.asked(project=project, what=what, kind=kind, subject=found, options=options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import ratings
+from analytics import bundles, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.formats.problems import FormatError
@@ -34,17 +34,20 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "scores": TABLES,
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
+    "bundle": ("zip",),
 }
 """What there is, and the formats of each, the usual one first."""
 SUBJECTS = {
     "items": "dataset",
     "rubric": "rubric",
     **dict.fromkeys(("ratings", "verdicts", "scores", "campaign"), "campaign"),
+    "bundle": "project",
 }
 """Which of the project's things each is about."""
 _DOCUMENTS = {
     "yaml": ("yaml", "application/yaml; charset=utf-8"),
     "json": ("json", "application/json; charset=utf-8"),
+    "zip": ("zip", "application/zip"),
 }
 
 
@@ -80,7 +83,7 @@ class Export:
     @property
     def is_whole(self) -> bool:
         """Whether the file must be there before the first of it can be sent."""
-        return self.kind in files.FORMATS and files.FORMATS[self.kind].whole is not None
+        return self.kind == "zip" or (self.kind in files.FORMATS and files.FORMATS[self.kind].whole is not None)
 
     @property
     def ending(self) -> str:
@@ -93,7 +96,7 @@ class Export:
     @property
     def file_name(self) -> str:
         name = slugify(str(self.subject)) or f"{SUBJECTS[self.what]}-{self.subject.pk}"
-        return f"{name}.{self.ending}" if self.what == "rubric" else f"{name}-{self.what}.{self.ending}"
+        return f"{name}.{self.ending}" if self.what in {"rubric", "bundle"} else f"{name}-{self.what}.{self.ending}"
 
 
 def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, options: Options = Options()) -> Export:
@@ -132,7 +135,7 @@ def pieces(export: Export) -> Generator[bytes]:
             if export.kind in files.FORMATS:
                 yield from files.pieces(table(export), export.kind)
             else:
-                yield _DOCUMENT_MAKERS[export.what](export)
+                yield from _DOCUMENT_MAKERS[export.what](export)
     except FormatError as error:
         raise Refused(str(error), code="unwritable") from None
 
@@ -207,4 +210,12 @@ def _campaign(export: Export) -> bytes:
     return orjson.dumps(rated.design(export.subject), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
 
 
-_DOCUMENT_MAKERS: dict[str, Callable[[Export], bytes]] = {"rubric": _rubric, "campaign": _campaign}
+def _bundle(export: Export) -> Iterator[bytes]:
+    return bundles.pieces(export.project, replies=export.options.replies, renumbered=export.options.renumbered)
+
+
+_DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
+    "rubric": lambda export: [_rubric(export)],
+    "campaign": lambda export: [_campaign(export)],
+    "bundle": _bundle,
+}

@@ -104,13 +104,19 @@ def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]
 # --- raters ---------------------------------------------------------------------------------------------------------
 def pseudonyms(project: Project, renumbered: int | None = None) -> dict[int, str]:
     """By annotator, the pseudonym, or another one in its place: the same seed gives everybody the same again."""
-    found = dict(Annotator.objects.filter(project=project).order_by("pseudonym").values_list("pk", "pseudonym"))
+    found = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
     if renumbered is None:
         return found
-    order = sorted(found, key=lambda pk: found[pk])
-    random.Random(renumbered).shuffle(order)
+    others = other_names(found.values(), renumbered)
+    return {pk: others[name] for pk, name in found.items()}
+
+
+def other_names(names: Iterable[str], seed: int) -> dict[str, str]:
+    """Another pseudonym for each."""
+    order = sorted(names)
+    random.Random(seed).shuffle(order)
     width = max(2, len(str(len(order))))
-    return {pk: f"rater-{number:0{width}d}" for number, pk in enumerate(order, start=1)}
+    return {name: f"rater-{number:0{width}d}" for number, name in enumerate(order, start=1)}
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", metavar="PROJECT", help="the project's address, as in /p/ADDRESS/")
         parser.add_argument("what", metavar="WHAT", help=", ".join(exports.FORMATS))
-        for subject in sorted(set(exports.SUBJECTS.values())):
+        for subject in ("campaign", "dataset", "rubric"):
             parser.add_argument(f"--{subject}", default="", metavar="NAME", help="by name; not needed for the only one")
         parser.add_argument("--format", default="", metavar="F", help="the usual one of WHAT unless you say another")
         parser.add_argument("--out", type=Path, metavar="FILE", help="standard output by default")
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         names = ("renumbered", "rationales", "replies", "revisions", "every_run")
         options = Options(**{name: said[name] for name in names})
         try:
-            export = asking.asked(project=self._project(project), what=what, said=said, options=options)
+            export = asking.asked(project=project_at(project), what=what, said=said, options=options)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         try:
@@ -58,9 +58,11 @@ class Command(BaseCommand):
         unfinished.replace(out)
         self.stdout.write(f"{out}: {out.stat().st_size:,} bytes")
 
-    def _project(self, slug: str) -> Project:
-        found = Project.objects.filter(slug=slug).first()
-        if found is None:
-            there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
-        return found
+
+def project_at(slug: str) -> Project:
+    """The project of that address; an unknown one is answered with what there is."""
+    found = Project.objects.filter(slug=slug).first()
+    if found is None:
+        there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
+        raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+    return found

@@ -1,0 +1,197 @@
+"""A whole project as one file, and back: a zip of JSONL members with a manifest of their sizes and digests.
+
+What is read back is the same content: taken out again, it is the same file, byte for byte. Nothing of it is stored
+unless all of it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+import orjson
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import carrying
+from annotation.carrying import Incoming, Member, Outgoing
+from annotation.exports import consistent, other_names
+from annotation.formats.problems import FormatError, Problem
+from annotation.formats.writing.files import PIECE
+from annotation.members import MEMBERS as OF_ANNOTATION
+from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
+from judging.members import MEMBERS as OF_JUDGING
+from judging.models import Judge
+
+MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
+"""In the order in which they are written and read: a row refers to members that come before its own."""
+FORMAT, VERSION = "panelbench-bundle", 1
+MANIFEST = "manifest.json"
+LARGEST_MANIFEST = 2**20
+LARGEST = 64 * 2**30
+LONGEST_LINE = 64 * 2**20
+
+
+# --- out ------------------------------------------------------------------------------------------------------------
+def pieces(project: Project, *, replies: bool = False, renumbered: int | None = None) -> Generator[bytes]:
+    """The bundle of a project, piece by piece. ``replies``: what was asked of judges and what they said, in full."""
+    with TemporaryFile() as spool:
+        write(project, spool, replies=replies, renumbered=renumbered)
+        spool.seek(0)
+        yield from iter(lambda: spool.read(PIECE), b"")
+
+
+def write(project: Project, out: BinaryIO, *, replies: bool = False, renumbered: int | None = None) -> None:
+    """Write the bundle, everything as it stands at one moment."""
+    with consistent(), ZipFile(out, "w", ZIP_DEFLATED, compresslevel=6) as archive:
+        outgoing = Outgoing(project, replies, _pseudonyms(project, renumbered))
+        members = {member.name: _written(archive, member, outgoing) for member in MEMBERS}
+        manifest = {"format": FORMAT, "version": VERSION, "panelbench": settings.VERSION, "members": members}
+        archive.writestr(_dateless(MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+
+
+def _pseudonyms(project: Project, renumbered: int | None) -> dict[str, str]:
+    if renumbered is None:
+        return {}
+    return other_names(Annotator.objects.filter(project=project).values_list("pseudonym", flat=True), renumbered)
+
+
+def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, Any]:
+    """Write a member; returns what the manifest says of it."""
+    digest, size = hashlib.sha256(), 0
+    with archive.open(_dateless(member.file), "w", force_zip64=True) as file:
+        for lines in carrying.written(member, outgoing):
+            file.write(lines)
+            digest.update(lines)
+            size += len(lines)
+    return {"rows": len(outgoing.keys[member.name]), "bytes": size, "sha256": digest.hexdigest()}
+
+
+def _dateless(name: str) -> ZipInfo:
+    """The same content is the same file, whenever it is written."""
+    entry = ZipInfo(name)
+    entry.compress_type = ZIP_DEFLATED
+    return entry
+
+
+# --- in -------------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a bundle brought: rows by member."""
+
+    rows: dict[str, int]
+
+    @property
+    def sentence(self) -> str:
+        named = ("datasets", "items", "rubrics", "campaigns", "annotations", "ratings", "judges", "verdicts")
+        return ", ".join(f"{self.rows[name]:,} {name}" for name in named)
+
+
+def load(*, project: Project, name: str, content: BinaryIO, actor: User | None = None) -> Carried:
+    """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong."""
+    try:
+        with ZipFile(content) as archive:
+            members = _manifest(name, archive)
+            for member in MEMBERS:
+                _verify(name, archive, member, members[member.name])
+            return _stored(project, archive, members, actor)
+    except (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
+        raise _unreadable(
+            Problem(name, None, None, "no zip, or a damaged one", "a bundle of Panelbench", "zip")
+        ) from None
+    except FormatError as error:
+        raise _unreadable(error.problem) from None
+    except IntegrityError as error:
+        rule = str(error).splitlines()[0]
+        raise _unreadable(
+            Problem(name, None, None, f"rows that contradict each other ({rule})", "whole rows", "rows")
+        ) from None
+
+
+def _unreadable(problem: Problem) -> Refused:
+    return Refused(_("Nothing was stored. %s") % problem, code="bundle_refused", fields={"file": str(problem)})
+
+
+def _stored(project: Project, archive: ZipFile, members: dict[str, Any], actor: User | None) -> Carried:
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        _require_empty(project)
+        incoming = Incoming(project, actor)
+        for member in MEMBERS:
+            with archive.open(member.file) as file:
+                carrying.store(member, _lines(member, file), members[member.name]["rows"], incoming)
+        audit.record(actor=actor, project=project, verb="import bundle", subject=project)
+    return Carried({name: said["rows"] for name, said in members.items()})
+
+
+def _require_empty(project: Project) -> None:
+    kinds: tuple[type[models.Model], ...] = (Dataset, Rubric, Panel, Annotator, Campaign, Judge)
+    for kind in kinds:
+        if kind._default_manager.filter(project=project).exists():
+            sentence = _("This project has %(things)s already. A bundle is loaded into an empty project: start one.")
+            raise Refused(sentence % {"things": kind._meta.verbose_name_plural}, code="not_empty")
+
+
+def _manifest(name: str, archive: ZipFile) -> dict[str, Any]:
+    """What the manifest says of each member, held against what is there."""
+    members = _said(name, archive)
+    entries = [entry for entry in archive.infolist() if entry.filename != MANIFEST]
+    there = {entry.filename: entry.file_size for entry in entries}
+    named = {f"{member}.jsonl": facts["bytes"] for member, facts in members.items()}
+    wanted = {member.file for member in MEMBERS}
+    odd = (there.keys() ^ named.keys()) | (named.keys() ^ wanted)
+    odd |= {file for file in there.keys() & named.keys() if there[file] != named[file]}
+    if odd or len(entries) != len(there):
+        found = f"{', '.join(sorted(odd)) or 'a member twice'} missing, too many, or of another size"
+        raise FormatError(Problem(name, None, None, found, "the members that the manifest names", "members"))
+    if sum(there.values()) > LARGEST:
+        raise FormatError(Problem(name, None, None, "more than 64 GB unpacked", "less", "size"))
+    return members
+
+
+def _said(name: str, archive: ZipFile) -> dict[str, Any]:
+    """The members of the manifest, once its format and version are ours."""
+    place = f"{name}/{MANIFEST}"
+    sizes = [entry.file_size for entry in archive.infolist() if entry.filename == MANIFEST]
+    if len(sizes) != 1 or sizes[0] > LARGEST_MANIFEST:
+        raise FormatError(Problem(name, None, None, f"no {MANIFEST}", "a bundle of Panelbench", "no_manifest"))
+    try:
+        said = orjson.loads(archive.read(MANIFEST))
+        version, members = said["version"], said["members"]
+        whole = said["format"] == FORMAT and type(version) is int
+        whole = whole and all(type(facts[key]) is int for facts in members.values() for key in ("rows", "bytes"))
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+        whole, version, members = False, 0, {}
+    if not whole:
+        raise FormatError(Problem(place, None, None, "another manifest", f"one of the format {FORMAT}", "manifest"))
+    if version > VERSION:
+        expected = f"at most {VERSION}: a newer Panelbench wrote it; update this one"
+        raise FormatError(Problem(place, None, "version", str(version), expected, "newer_version"))
+    return dict(members)
+
+
+def _verify(name: str, archive: ZipFile, member: Member, said: dict[str, Any]) -> None:
+    """Nothing of a bundle is believed before all of it is what was written."""
+    digest = hashlib.sha256()
+    with archive.open(member.file) as file:
+        for piece in iter(lambda: file.read(PIECE), b""):
+            digest.update(piece)
+    if digest.hexdigest() != said.get("sha256"):
+        found = "content that was changed since it was written"
+        raise FormatError(Problem(f"{name}/{member.file}", None, None, found, "the digest in the manifest", "digest"))
+
+
+def _lines(member: Member, file: Any) -> Iterator[bytes]:
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
+        if len(line) == LONGEST_LINE:
+            raise FormatError(Problem(member.file, number, None, "a line of 64 MB", "shorter ones", "long_line"))
+        yield line

@@ -1,0 +1,211 @@
+"""A project's rows on their way out of one database and into another: every field, and references by number.
+
+A member is one table of a bundle: its rows in the order of their keys, one JSON object a line. A row is referred to by
+its place in its member, from 0, so that nothing of it depends on the database it came from: the same content is the
+same bytes. What belongs to one instance alone (users, leases, keys) is not carried; each member says what it leaves.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+import orjson
+from django.db import connection, models
+from django.db.models import Max
+
+from accounts.models import Project, User
+from annotation import bulk
+from annotation.formats.problems import FormatError, Problem, excerpt
+from annotation.formats.writing.tables import BATCH
+from annotation.reading_fields import Reader, reader_of
+
+Row = dict[str, Any]
+_DUMPED = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One table: whose rows it carries, what it leaves behind, and which of its fields refer to other members.
+
+    ``sent`` changes a row on its way out; ``given`` fills in what was left, on its way in, and may refuse the row by
+    raising ``ValueError`` with what was expected.
+    """
+
+    name: str
+    model: type[models.Model]
+    rows: Callable[[Project], models.QuerySet[Any]]
+    refers: Mapping[str, str] = field(default_factory=dict)
+    leaves: tuple[str, ...] = ()
+    sent: Callable[[Row, Outgoing], None] | None = None
+    given: Callable[[Row, Incoming], None] | None = None
+
+    @property
+    def carried(self) -> list[models.Field[Any, Any]]:
+        """The columns that go along, by name."""
+        left = {"id", *self.leaves}
+        return sorted(
+            (each for each in self.model._meta.concrete_fields if each.name not in left), key=lambda each: each.name
+        )
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.jsonl"
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """What is being written: by member, the keys of the rows written so far, rising."""
+
+    project: Project
+    replies: bool = False
+    pseudonyms: Mapping[str, str] = field(default_factory=dict)
+    keys: dict[str, array[int]] = field(default_factory=dict)
+
+    def number(self, member: str, key: int | None) -> int | None:
+        """The place of a row in its member; None for one that stays behind."""
+        if key is None:
+            return None
+        keys = self.keys[member]
+        place = bisect_left(keys, key)
+        return place if place < len(keys) and keys[place] == key else None
+
+
+@dataclass(slots=True)
+class Incoming:
+    """What is being read: by member, the keys that its rows have here."""
+
+    project: Project
+    actor: User | None = None
+    keys: dict[str, Sequence[int]] = field(default_factory=dict)
+    seed: UUID = field(default_factory=uuid4)
+
+    def lease_key(self, assignment: int, revision: int) -> UUID:
+        """The key of a submission: another one here, and the same on the assignment and on its annotation."""
+        return uuid5(self.seed, f"{assignment}:{revision}")
+
+
+# --- out ------------------------------------------------------------------------------------------------------------
+def written(member: Member, outgoing: Outgoing) -> Iterator[bytes]:
+    """The lines of a member, many at a time."""
+    names = [each.name for each in member.carried]
+    keys = outgoing.keys.setdefault(member.name, array("q"))
+    found = member.rows(outgoing.project).order_by("pk").values_list("pk", *names)
+    lines: list[bytes] = []
+    for key, *values in found.iterator(BATCH):
+        row = {"id": key, **dict(zip(names, values, strict=True))}
+        if member.sent is not None:
+            member.sent(row, outgoing)
+        del row["id"]
+        for name, other in member.refers.items():
+            row[name] = outgoing.number(other, row[name])
+        keys.append(key)
+        lines.append(orjson.dumps(row, default=str, option=_DUMPED))
+        if len(lines) == BATCH:
+            yield b"".join(lines)
+            lines.clear()
+    yield b"".join(lines)
+
+
+# --- in -------------------------------------------------------------------------------------------------------------
+def store(member: Member, lines: Iterator[bytes], count: int, incoming: Incoming) -> None:
+    """Insert the rows of a member, in the caller's transaction. Raises ``FormatError`` naming the line at fault."""
+    keys = _reserved(member.model, count)
+    incoming.keys[member.name] = keys
+    reading = _Reading(member, incoming)
+    batch: list[tuple[Any, ...]] = []
+    number = -1
+    for number, line in enumerate(lines):
+        if number >= count:
+            break
+        batch.append((keys[number], *reading.row(number + 1, keys[number], line)))
+        if len(batch) == BATCH:
+            bulk.insert(member.model, ("id", *reading.columns), batch)
+            batch.clear()
+    if number + 1 != count:
+        found = f"{number + 1:,} rows or more" if number >= count else f"{number + 1:,} rows"
+        raise FormatError(Problem(member.file, None, None, found, f"{count:,}, as the manifest says", "rows"))
+    if batch:
+        bulk.insert(member.model, ("id", *reading.columns), batch)
+
+
+def _reserved(model: type[models.Model], count: int) -> Sequence[int]:
+    """Keys that nobody else gets, rising."""
+    if connection.vendor != "postgresql":
+        newest = model._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
+        return range(newest + 1, newest + 1 + count)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
+            [connection.ops.quote_name(model._meta.db_table), count],
+        )
+        return array("q", sorted(key for (key,) in cursor.fetchall()))
+
+
+class _Reading:
+    """Lines of a member -> tuples for `bulk.insert`, in the order of ``columns``."""
+
+    def __init__(self, member: Member, incoming: Incoming) -> None:
+        self.member, self.incoming = member, incoming
+        self.names = {each.name for each in member.carried}
+        self.fields = [each for each in member.model._meta.concrete_fields if each.name != "id"]
+        self.columns = [each.attname for each in self.fields]
+        self.readers: dict[str, Reader] = {
+            each.name: reader_of(each) for each in member.carried if each.name not in member.refers
+        }
+        self.nullable = {each.name for each in self.fields if each.null}
+
+    def row(self, line: int, key: int, raw: bytes) -> list[Any]:
+        """One row, whole and checked."""
+        said = self._object(line, raw)
+        values: Row = {name: self._value(line, name, said[name]) for name in said}
+        values["id"] = key
+        if self.member.given is not None:
+            try:
+                self.member.given(values, self.incoming)
+            except (ValueError, KeyError, TypeError) as fault:
+                raise self._fault(line, None, excerpt(raw.decode("utf-8", "replace")), str(fault), "row") from None
+        return [self._stored(each, values) for each in self.fields]
+
+    def _object(self, line: int, raw: bytes) -> Row:
+        try:
+            said = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            raise self._fault(line, None, "no JSON", "one JSON object per line", "json") from None
+        if not isinstance(said, dict) or said.keys() != self.names:
+            found = ", ".join(sorted(said)) if isinstance(said, dict) else "no object"
+            raise self._fault(line, None, found, f"the fields {', '.join(sorted(self.names))}", "fields")
+        return said
+
+    def _value(self, line: int, name: str, said: Any) -> Any:
+        if said is None and name in self.nullable:
+            return None
+        if (other := self.member.refers.get(name)) is not None:
+            keys = self.incoming.keys[other]
+            if type(said) is int and 0 <= said < len(keys):
+                return keys[said]
+            raise self._fault(line, name, excerpt(said), f"the number of a row of {other}.jsonl", "foreign_id")
+        try:
+            return self.readers[name](said)
+        except ValueError as fault:
+            raise self._fault(line, name, excerpt(said), str(fault), "value") from None
+
+    def _stored(self, each: models.Field[Any, Any], values: Row) -> Any:
+        """The value of a column; of one that was not carried, what a new row has."""
+        if each.name in values:
+            value = values[each.name]
+        elif each.name == "project":
+            value = self.incoming.project.pk
+        elif each.name == "created_by":
+            value = self.incoming.actor.pk if self.incoming.actor else None
+        else:
+            value = each.get_default()
+        is_json = isinstance(each, models.JSONField) and value is not None
+        return orjson.dumps(value).decode() if is_json else value
+
+    def _fault(self, line: int, name: str | None, found: str, expected: str, code: str) -> FormatError:
+        return FormatError(Problem(self.member.file, line, name, found, expected, code))

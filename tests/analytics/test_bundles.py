@@ -1,0 +1,205 @@
+"""A project out of one database and into another: the same content, or nothing at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import orjson
+import pandas as pd
+import pytest
+
+from accounts.models import Project
+from accounts.refusals import Refused
+from analytics import bundles, ratings
+from annotation import allocation, desk, intake, panels
+from annotation.answers import Answer
+from annotation.formats.ratings import RatingRow
+from annotation.models import Annotation, Assignment, Campaign, Dataset, Intake, Item
+from judging.models import Attempt, Call, Verdict
+from tests import make
+from tests.analytics import scene
+from tests.annotation import scene as desks
+from tests.cast import Cast
+
+NASTY = "\ufeff=1+1\r\n\u202eabc\u200d👩‍🔬 e\u0301 ـ\t\u0085\u2028\x0b"
+
+# One process for all commands: each would spend a second on starting.
+ELSEWHERE = """
+import sys, django
+django.setup()
+from django.core.management import call_command
+from accounts.models import Project
+call_command("migrate", verbosity=0)
+Project.objects.create(slug="elsewhere", name="Elsewhere")
+call_command("import_bundle", "elsewhere", sys.argv[1])
+call_command("export", "elsewhere", "bundle", "--replies", "--out", sys.argv[2])
+"""
+
+
+@pytest.fixture
+def study(cast: Cast) -> Campaign:
+    """Desk work with a revision and a desk under way, imported ratings, a judge with a paid call, a second dataset."""
+    duty = desks.duty(cast, items=[make.item(n, title=NASTY, fields={"context": NASTY}) for n in (1, 2, 3)], overlap=2)
+    for score in (2, 3):
+        taken = desks.taken(cast, duty)
+        answers = {"fluency": Answer(score=score, rationale=NASTY), "coherence": Answer(score=1)}
+        desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=1.25)
+    again = desk.undo(assignment=Assignment.objects.get(pk=taken.pk))
+    desk.submit(assignment=again, key=again.key, answers={**answers, "fluency": Answer(score=0)}, seconds=2)
+    desks.taken(cast, duty)
+    campaign = duty.campaign
+    rows = [RatingRow(f"d{n}", "mari", "fluency", n, True, False, NASTY, None, None, None, "r.csv", n) for n in (1, 2)]
+    opened = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.RATINGS)
+    intake.store_ratings(campaign=campaign, rows=rows, intake=opened, identified=False)
+    run = scene.judged(campaign, {"fluency": [1, "unparsed", 7]})
+    call = Call.objects.create(run=run, item=campaign.dataset.items.first(), state=Call.State.SETTLED)
+    attempt = Attempt.objects.create(
+        call=call, number=1, outcome="replied", reply={"imported": NASTY}, cost="0.00012", tokens_in=7, latency=0.5
+    )
+    Verdict.objects.filter(run=run, score=1).update(attempt=attempt)
+    make.dataset(cast.kassa, 2, name="Leftovers")
+    return campaign
+
+
+def taken_out(project: Project, **options: Any) -> bytes:
+    return b"".join(bundles.pieces(project, **options))
+
+
+def loaded(project: Project, content: bytes) -> bundles.Carried:
+    return bundles.load(project=project, name="study.zip", content=BytesIO(content))
+
+
+def test_out_and_in_and_out_again_is_the_same_file(cast: Cast, study: Campaign) -> None:
+    content = taken_out(cast.kassa, replies=True)
+    carried = loaded(cast.teine, content)
+    assert taken_out(cast.teine, replies=True) == content
+    assert (carried.rows["items"], carried.rows["annotations"], carried.rows["ratings"]) == (5, 5, 8)
+    there = Campaign.objects.get(project=cast.teine)
+    pd.testing.assert_frame_equal(ratings.load(campaign=there), ratings.load(campaign=study))
+    assert Item.objects.filter(dataset__project=cast.teine).first().title == NASTY  # type: ignore[union-attr]
+
+
+def test_work_goes_on_where_the_bundle_was_loaded(cast: Cast, study: Campaign) -> None:
+    loaded(cast.teine, taken_out(cast.kassa))
+    campaign = Campaign.objects.get(project=cast.teine)
+    assert not Assignment.objects.filter(duty__campaign=campaign, state="leased").exists()
+    panel = panels.create(project=cast.teine, name="Second", language="et")
+    duty = allocation.allocate(campaign=campaign, panel=panel, overlap=1)
+    assert duty.selections.count() == 3
+    assert Annotation.objects.filter(campaign=campaign, superseded_at=None, assignment__isnull=False).count() == 2
+
+
+def test_a_bundle_names_nobody_and_may_leave_the_replies(cast: Cast, study: Campaign) -> None:
+    content = taken_out(cast.kassa, renumbered=7)
+    with ZipFile(BytesIO(content)) as archive:
+        told = b"".join(archive.read(name) for name in archive.namelist())
+        attempts = orjson.loads(archive.read("attempts.jsonl"))
+    for user in (cast.aino, cast.boris, cast.maarika):
+        assert user.email.encode() not in told
+        assert user.name.encode() not in told
+    assert b"mari" not in told
+    assert (attempts["reply"], attempts["tokens_in"], attempts["cost"]) == ({}, 7, "0.00012000")
+
+
+def test_another_engine_holds_the_same_content(cast: Cast, study: Campaign, tmp_path: Path) -> None:
+    """Out of PostgreSQL, into SQLite by command, and out again."""
+    there, back = tmp_path / "there.zip", tmp_path / "back.zip"
+    there.write_bytes(taken_out(cast.kassa, replies=True))
+    environment = {**os.environ, "PANELBENCH_DATA_DIR": str(tmp_path), "DATABASE_URL": "", "REDIS_URL": ""}
+    command = [sys.executable, "-c", ELSEWHERE, str(there), str(back)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert back.read_bytes() == there.read_bytes()
+
+
+def rewritten(content: bytes, change: Callable[[dict[str, bytes]], None], *, sign: bool = True) -> bytes:
+    """The bundle with members changed; ``sign``: by somebody who puts the manifest right."""
+    with ZipFile(BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    if sign:
+        manifest = orjson.loads(members["manifest.json"])
+        for name, facts in manifest["members"].items():
+            if (found := members.get(f"{name}.jsonl")) is not None:
+                facts |= {"bytes": len(found), "sha256": hashlib.sha256(found).hexdigest()}
+        members["manifest.json"] = orjson.dumps(manifest)
+    made = BytesIO()
+    with ZipFile(made, "w", ZIP_DEFLATED) as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return made.getvalue()
+
+
+def replaced(file: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        assert old in members[file]
+        members[file] = members[file].replace(old, new, 1)
+
+    return change
+
+
+REFUSALS = {
+    "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
+    "a newer version": (replaced("manifest.json", b'"version": 1', b'"version": 2'), False, "newer Panelbench"),
+    "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
+    "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
+    "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),
+    "a foreign id": (replaced("annotations.jsonl", b'"item":0', b'"item":99'), True, "the number of a row of items"),
+    "a field more": (replaced("items.jsonl", b'{"attributes"', b'{"user":1,"attributes"'), True, "the fields"),
+    "a score of no number": (replaced("ratings.jsonl", b'"score":2.0', b'"score":"2"'), True, "a number"),
+    "no JSON": (replaced("ratings.jsonl", b"{", b""), True, "one JSON object per line"),
+    "a row less": (lambda members: members.update({"skips.jsonl": b"{}\n"}), True, "rows"),
+    "a rating twice": (replaced("ratings.jsonl", b'"annotation":1', b'"annotation":0'), True, "contradict"),
+}
+
+
+@pytest.mark.parametrize("fault", REFUSALS)
+def test_what_was_changed_or_is_not_whole_is_refused_and_nothing_is_stored(
+    cast: Cast, study: Campaign, fault: str
+) -> None:
+    change, sign, said = REFUSALS[fault]
+    content = rewritten(taken_out(cast.kassa), change, sign=sign)  # type: ignore[arg-type]
+    with pytest.raises(Refused) as refused:
+        loaded(cast.teine, content)
+    assert said in refused.value.sentence
+    assert not Dataset.objects.filter(project=cast.teine).exists()
+    assert not Intake.objects.filter(project=cast.teine).exists()
+
+
+@pytest.mark.parametrize("place", [0, 30, 500, -300, -10])
+def test_a_damaged_file_is_refused(cast: Cast, study: Campaign, place: int) -> None:
+    content = bytearray(taken_out(cast.kassa))
+    content[place] ^= 0xFF
+    try:
+        loaded(cast.teine, bytes(content))
+    except Refused:
+        assert not Dataset.objects.filter(project=cast.teine).exists()
+    else:  # a byte that says nothing, such as a date
+        assert taken_out(cast.teine) == taken_out(cast.kassa)
+
+
+def test_half_a_file_is_refused(cast: Cast, study: Campaign) -> None:
+    content = taken_out(cast.kassa)
+    with pytest.raises(Refused, match="no zip"):
+        loaded(cast.teine, content[: len(content) // 2])
+
+
+def test_a_project_with_something_in_it_takes_no_bundle(cast: Cast, study: Campaign) -> None:
+    with pytest.raises(Refused, match="empty project"):
+        loaded(cast.kassa, taken_out(cast.kassa))
+
+
+def test_a_run_under_way_waits_where_it_is_loaded(cast: Cast, study: Campaign) -> None:
+    run = scene.judged(study, {"fluency": [1, 1, 1]}, name="Busy")
+    Call.objects.create(run=run, item=study.dataset.items.first(), criterion=None)
+    loaded(cast.teine, taken_out(cast.kassa))
+    states = dict(run.__class__.objects.filter(project=cast.teine).values_list("judge__name", "state"))
+    assert states == {"Kohtunik": "running", "Busy": "paused"}
