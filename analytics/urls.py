@@ -3,7 +3,8 @@
 from django.urls import path
 
 from analytics.api import numbers as routes
-from analytics.views import numbers, projects
+from analytics.api import shares as share_routes
+from analytics.views import numbers, projects, shared, sharing
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -12,6 +13,12 @@ pages = [
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
     ),
+    path("p/<slug:project>/settings/sharing/", sharing.shares_page, name="shares"),
+    path("p/<slug:project>/settings/sharing/<int:link>/revoke/", sharing.revoke_share, name="share_revoke"),
+    path("shared/<str:share>/", shared.shared_numbers, name="shared"),
+    path("shared/<str:share>/rubric/", shared.shared_rubric, name="shared_rubric"),
+    path("shared/<str:share>/<int:snapshot>/bias.svg", shared.shared_chart, name="shared_chart"),
+    path("shared/<str:share>/<slug:table>.csv", shared.shared_table, name="shared_table"),
 ]
 
 api = [
@@ -21,5 +28,7 @@ api = [
         routes.RatingsTable.as_view(),
         name="api_ratings_table",
     ),
+    path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
+    path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),
     path("projects/<slug:project>/exports/<slug:what>/", routes.Exports.as_view(), name="api_export"),
 ]

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import invitations, tokens
-from accounts.models import Membership, Role, Scope
-from analytics import dashboards
+from accounts.models import Delivery, Membership, Role, Scope, Webhook
+from analytics import dashboards, shares
 from analytics.models import Snapshot
 from annotation import desk, reception, uploads
 from annotation.answers import Answer
@@ -45,6 +46,12 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_item", "desk_submit", "desk_draft", "desk_heartbeat", "desk_skip", "desk_undo"), HOLDER),
     "api_desk_submit": HOLDER,
     "api_upload": {"boris"},
+    **dict.fromkeys(("settings", "shares", "share_revoke", "api_shares", "api_share"), LEAD),
+    **dict.fromkeys(("webhooks", "webhook", "webhook_turn", "webhook_renew", "webhook_test", "webhook_remove"), LEAD),
+    **dict.fromkeys(("delivery_again", "api_webhooks", "api_webhook", "api_webhook_secret", "api_webhook_test"), LEAD),
+    **dict.fromkeys(("api_deliveries", "api_delivery_again"), LEAD),
+    # Whoever holds the link, but for the study's own annotators.
+    **dict.fromkeys(("shared", "shared_rubric", "shared_chart", "shared_table"), EVERYONE - {"maarika", "layla"}),
 }
 # Django's and allauth's own account pages show their reader's own account and nothing else.
 OTHERS_ROUTES = ("account/",)
@@ -134,6 +141,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "what": "ratings",
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
+        **_told(cast, campaign),
     }
 
 
@@ -170,6 +178,15 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     attempt = Attempt.objects.create(call=call, number=1, outcome="replied", request={"messages": []}, reply={})
     verdict = Verdict.objects.create(run=run, item=item, criterion=criterion, status="ok", score=1, attempt=attempt)
     return {"judge": judge.pk, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
+
+
+def _told(cast: Cast, campaign: Any) -> dict[str, Any]:
+    """What leads let others know: a share link, and a webhook with something sent."""
+    link, share = shares.make(campaign=campaign, label="reviewers", actor=cast.aino)
+    webhook = Webhook.objects.create(project=cast.kassa, address="https://hooks.test/", events=[], nonce="n")
+    sent = {"event": "test", "payload": {}, "state": Delivery.State.DELIVERED}
+    delivery = Delivery.objects.create(webhook=webhook, key=uuid4(), **sent)
+    return {"link": link.pk, "share": share, "table": "scores", "webhook": webhook.pk, "delivery": delivery.pk}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from tests.access import Route, asked
 from tests.cast import Cast
 
 ROUTES = access.routes()
+BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table")
 
 
 @pytest.fixture
@@ -45,10 +46,10 @@ def test_a_route_is_reached_by_those_who_may_and_refused_to_all_others(
         assert bool(reached) == (who in route.allowed), f"{who} at {there}: {[(a.method, a.status) for a in answers]}"
 
 
-# An invitation is for whoever holds its link.
+# An invitation is for whoever holds its link, and so are the pages of a share link.
 @pytest.mark.parametrize(
     "route",
-    [route for route in ROUTES if set(route.parts) - {"project"} and route.name != "join"],
+    [route for route in ROUTES if set(route.parts) - {"project"} and route.name not in BY_LINK],
     ids=lambda route: route.name,
 )
 def test_no_route_reaches_into_another_project(cast: Cast, parts: dict[str, Any], route: Route) -> None:

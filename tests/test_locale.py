@@ -30,7 +30,7 @@ PAGES = {
 }
 MODULES = {
     "annotation": ("desk", "answers", "sheet", "rationales", "queue", "views/desk", "views/desk_page"),
-    "platform/accounts": ("forms", "invitations", "models", "views/me", "views/people"),
+    "platform/accounts": ("forms", "invitations", "models/people", "views/me", "views/people"),
 }
 SAME_AS_IN_ENGLISH = {("es", "N/A")}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sdf]|\{\w+\}|</?\w+[^>]*>")

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -55,7 +56,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
         return HttpResponse(status=204)
     page = NumbersPage(campaign=found, snapshot=snapshot, query=request.GET) if snapshot else None
     context = {"project": found.project, "campaign": found, "raters": raters, "refusal": refusal, "page": page}
-    told = {"snapshot": snapshot, "is_stale": is_stale, "state": state}
+    told = {"snapshot": snapshot, "is_stale": is_stale, "state": state, "addresses": _addresses(found, raters)}
     response = render(request, "analytics/campaign_numbers.html", {**context, **told})
     if _seen(request) and not _seen(request).startswith(f"{number}-"):
         response["HX-Retarget"] = response["HX-Reselect"] = "#main"  # new figures, not only news of them
@@ -68,10 +69,14 @@ def bias_chart(request: HttpRequest, project: str, campaign: int, snapshot: int)
     """The chart of one snapshot as SVG; the same address and reader's language always give the same picture."""
     found = _campaign(request.user, project, campaign)
     stored = get_object_or_404(Snapshot, campaign=found, pk=snapshot, code_version=dashboards.code_version())
-    page = NumbersPage(campaign=found, snapshot=stored, query=request.GET)
+    return drawn(request, NumbersPage(campaign=found, snapshot=stored, query=request.GET))
+
+
+def drawn(request: HttpRequest, page: NumbersPage) -> HttpResponse:
+    """The chart as SVG, drawn once and kept: what it shows never changes."""
     theme = choices.one_of(request.GET.get("theme"), list(charts.THEMES))
     width = choices.one_of(request.GET.get("width"), list(charts.WIDTHS))
-    name = f"bias:{snapshot}:{page.run.get('run')}:{page.criterion}:{theme}:{width}:{get_language()}"
+    name = f"bias:{page.snapshot.pk}:{page.run.get('run')}:{page.criterion}:{theme}:{width}:{get_language()}"
     response = get_conditional_response(request, etag=f'"{name}"') or HttpResponse(
         cache.get_or_set(name, lambda: charts.svg(_forest(page, theme, width)), CHART_SECONDS),
         content_type="image/svg+xml",
@@ -87,6 +92,17 @@ def _campaign(user: User, project: str, campaign: int) -> Campaign:
     room: Project = access.require(user=user, slug=project)
     mine = Campaign.objects.visible_to(user).filter(project=room).select_related(*_SHOWN)
     return get_object_or_404(mine.prefetch_related("rubric_version__criteria"), pk=campaign)
+
+
+def _addresses(campaign: Campaign, raters: Raters) -> dict[str, str]:
+    """Where the parts of the page lead; a shared page has fewer of them."""
+    here, query = (campaign.project.slug, campaign.pk), f"?{raters.query}" if raters.query else ""
+    return {
+        "ratings": reverse("api_ratings_table", args=here) + query,
+        "figures": reverse("api_numbers", args=here) + query,
+        "judges": reverse("judges", args=here[:1]),
+        "campaign": reverse("campaign", args=here),
+    }
 
 
 def _seen(request: HttpRequest) -> str:

@@ -66,8 +66,8 @@ class NumbersPage:
 
     small, themes = SMALL, tuple(THEMES)
 
-    def __init__(self, *, campaign: Campaign, snapshot: Snapshot, query: QueryDict) -> None:
-        self.campaign, self.snapshot = campaign, snapshot
+    def __init__(self, *, campaign: Campaign, snapshot: Snapshot, query: QueryDict, chart: str = "") -> None:
+        self.campaign, self.snapshot, self.chart = campaign, snapshot, chart
         self.content: dict[str, Any] = snapshot.content
         self.figures = Figures(self.content["estimates"])
         self.languages = tuple(sorted(self.content["languages"], key=self.language_name))
@@ -240,7 +240,7 @@ class NumbersPage:
     @property
     def chart_url(self) -> str:
         project = self.campaign.project.slug
-        address = reverse("numbers_bias_chart", args=[project, self.campaign.pk, self.snapshot.pk])
+        address = self.chart or reverse("numbers_bias_chart", args=[project, self.campaign.pk, self.snapshot.pk])
         return f"{address}?{urlencode({'judge': self.judge, 'criterion': self.criterion})}"
 
     @property

@@ -52,7 +52,6 @@ def version_page(request: HttpRequest, project: str, rubric: str, number: int) -
     document = rubric_from_dict(shown.document)
     beside = _versions(request, project)[1].filter(rubric=shown.rubric)
     earlier = beside.filter(number__lt=number).order_by("-number").first()
-    spoken = _languages(document)
     context = {
         "title": shown.name(request.LANGUAGE_CODE),
         "project": room,
@@ -60,10 +59,18 @@ def version_page(request: HttpRequest, project: str, rubric: str, number: int) -
         "versions": beside,
         "earlier": earlier,
         "changes": _changes(rubric_from_dict(earlier.document), document) if earlier else [],
+        **wording(document),
+    }
+    return render(request, "annotation/rubric_version.html", context)
+
+
+def wording(document: RubricDocument) -> dict[str, Any]:
+    """What `annotation/_wording.html` shows: the languages, and every criterion's texts in each of them."""
+    spoken = _languages(document)
+    return {
         "languages": [(tag, languages.endonym(tag), languages.direction(tag)) for tag in spoken],
         "criteria": [_criterion(each, spoken) for each in document.criteria],
     }
-    return render(request, "annotation/rubric_version.html", context)
 
 
 def _languages(document: RubricDocument) -> list[str]:

@@ -70,8 +70,8 @@ def _claimed(found: Delivery, now: datetime) -> bool:
 def send(*, delivery: Delivery) -> bool:
     """Make the request of a claimed delivery and note what came of it; True when the receiver took it."""
     body, webhook = webhooks.body(delivery), delivery.webhook
-    key = f"msg_{delivery.key.hex}"
-    headers = outgoing.signed(secret=webhooks.signing_key(webhook), key=key, body=body, now=time.time())
+    signing_key, key = webhooks.signing_key(webhook), webhooks.key(delivery)
+    headers = outgoing.signed(secret=signing_key, key=key, body=body, now=time.time())
     status, reason = None, ""
     try:
         status = outgoing.post(webhook.address, body=body, headers=headers, limits=webhooks.limits())

@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from accounts import api as routes
-from accounts.views import home, me, people
+from accounts.api import people as routes
+from accounts.api import webhooks as webhook_routes
+from accounts.views import home, me, people, webhooks
 
 pages = [
     path("", home.home, name="home"),
@@ -19,6 +20,18 @@ pages = [
     path("p/<slug:project>/people/<int:member>/remove/", people.remove_member, name="member_remove"),
     path("p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation, name="invitation_revoke"),
     path("p/<slug:project>/audit/", people.audit_page, name="audit"),
+    path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),
+    path("p/<slug:project>/settings/webhooks/", webhooks.webhooks_page, name="webhooks"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/", webhooks.webhook_page, name="webhook"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", webhooks.turn_webhook, name="webhook_turn"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", webhooks.renew_webhook, name="webhook_renew"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", webhooks.test_webhook, name="webhook_test"),
+    path("p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook, name="webhook_remove"),
+    path(
+        "p/<slug:project>/settings/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
+        webhooks.send_again,
+        name="delivery_again",
+    ),
 ]
 
 api = [
@@ -26,4 +39,26 @@ api = [
     path("projects/", routes.Projects.as_view(), name="api_projects"),
     path("projects/<slug:project>/", routes.ProjectDetail.as_view(), name="api_project"),
     path("projects/<slug:project>/members/", routes.Members.as_view(), name="api_members"),
+    path("projects/<slug:project>/webhooks/", webhook_routes.Webhooks.as_view(), name="api_webhooks"),
+    path("projects/<slug:project>/webhooks/<int:webhook>/", webhook_routes.WebhookDetail.as_view(), name="api_webhook"),
+    path(
+        "projects/<slug:project>/webhooks/<int:webhook>/secret/",
+        webhook_routes.WebhookSecret.as_view(),
+        name="api_webhook_secret",
+    ),
+    path(
+        "projects/<slug:project>/webhooks/<int:webhook>/test/",
+        webhook_routes.WebhookTest.as_view(),
+        name="api_webhook_test",
+    ),
+    path(
+        "projects/<slug:project>/webhooks/<int:webhook>/deliveries/",
+        webhook_routes.Deliveries.as_view(),
+        name="api_deliveries",
+    ),
+    path(
+        "projects/<slug:project>/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
+        webhook_routes.DeliveryAgain.as_view(),
+        name="api_delivery_again",
+    ),
 ]

@@ -159,6 +159,11 @@ def _delivery(webhook: Webhook, event: Event, subject: int, payload: Mapping[str
     return Delivery(webhook=webhook, key=uuid7(), event=event, subject_pk=subject, payload=told, due_at=now)
 
 
+def key(delivery: Delivery) -> str:
+    """What a receiver tells deliveries apart by: the same at every try."""
+    return f"msg_{delivery.key.hex}"
+
+
 def body(delivery: Delivery) -> bytes:
     """The bytes that are signed and sent, the same at every try."""
     return json.dumps(delivery.payload, sort_keys=True, separators=(",", ":")).encode()

@@ -229,6 +229,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("API_RATE_ANONYMOUS", default="60/min"),
         "user": env.str("API_RATE_USER", default="1200/min"),
+        "shared": env.str("SHARED_RATE", default="120/min"),
     },
     "DEFAULT_SCHEMA_CLASS": "accounts.schema.AutoSchema",
     "EXCEPTION_HANDLER": "accounts.errors.api_error",

@@ -34,6 +34,7 @@ _PROJECT_LINKS = (
     (_("Panels"), "panels", "panel", SIGHTED, _("Manage")),
     (_("People"), "people", "people", (Role.LEAD,), _("Manage")),
     (_("Audit trail"), "audit", "audit", (Role.LEAD,), _("Manage")),
+    (_("Settings"), "settings", "settings", (Role.LEAD,), _("Manage")),
 )
 
 _SILENT = {

@@ -1,0 +1,172 @@
+"""Webhooks and what was sent to them; for leads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access, outgoing, tasks, webhooks
+from accounts.models import Delivery, Project, Role, User, Webhook
+
+LEAD = (Role.LEAD,)
+EVENTS = [(event.value, event.label) for event in webhooks.OFFERED]
+
+
+class WebhookSerializer(serializers.Serializer[Webhook]):
+    """`off` says why nothing is sent, and is empty while it is on."""
+
+    id = serializers.IntegerField(source="pk", read_only=True)
+    address = serializers.CharField(max_length=outgoing.LONGEST_ADDRESS)
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=EVENTS), allow_empty=False, max_length=len(EVENTS)
+    )
+    off = serializers.ChoiceField(choices=[("", "On"), *Webhook.Off.choices], read_only=True)
+    failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class SecretSerializer(WebhookSerializer):
+    """A webhook with the secret that its signatures are made with, said this once."""
+
+    secret = serializers.SerializerMethodField()
+
+    def get_secret(self, webhook: Webhook) -> str:
+        return webhooks.secret(webhook)
+
+
+class ChangeSerializer(serializers.Serializer[Webhook]):
+    events = serializers.ListField(
+        child=serializers.ChoiceField(choices=EVENTS), allow_empty=False, max_length=len(EVENTS), required=False
+    )
+    on = serializers.BooleanField(required=False)
+
+
+class DeliverySerializer(serializers.Serializer[Delivery]):
+    """One event for one webhook. `status` is that of the newest answer, null where none came."""
+
+    id = serializers.IntegerField(source="pk")
+    key = serializers.SerializerMethodField()
+    event = serializers.CharField()
+    payload = serializers.DictField(child=serializers.JSONField(allow_null=True))
+    state = serializers.ChoiceField(choices=Delivery.State.choices)
+    tries = serializers.IntegerField()
+    status = serializers.IntegerField(allow_null=True)
+    reason = serializers.CharField()
+    made_at = serializers.DateTimeField()
+    tried_at = serializers.DateTimeField(allow_null=True)
+    due_at = serializers.DateTimeField()
+
+    def get_key(self, delivery: Delivery) -> str:
+        return webhooks.key(delivery)
+
+
+def _of(user: User, slug: str) -> tuple[Project, QuerySet[Webhook]]:
+    room = access.require(user=user, slug=slug, roles=LEAD)
+    return room, Webhook.objects.visible_to(user).filter(project=room).select_related("project")
+
+
+def _webhook(user: User, slug: str, pk: int) -> Webhook:
+    return get_object_or_404(_of(user, slug)[1], pk=pk)
+
+
+class Webhooks(generics.ListAPIView[Webhook]):
+    """The project's webhooks; posting adds one."""
+
+    roles = LEAD
+    serializer_class = WebhookSerializer
+    queryset = Webhook.objects.none()
+
+    def get_queryset(self) -> QuerySet[Webhook]:
+        return _of(self.request.user, self.kwargs["project"])[1]
+
+    @extend_schema(request=WebhookSerializer, responses={201: SecretSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Have an address told. The answer alone holds the secret."""
+        room, _found = _of(request.user, project)
+        asked = WebhookSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        added = webhooks.add(project=room, actor=request.user, **asked.validated_data)
+        return Response(SecretSerializer(added).data, status=status.HTTP_201_CREATED)
+
+
+class WebhookDetail(APIView):
+    roles = LEAD
+
+    @extend_schema(responses=WebhookSerializer)
+    def get(self, request: Request, project: str, webhook: int) -> Response:
+        """One webhook."""
+        return Response(WebhookSerializer(_webhook(request.user, project, webhook)).data)
+
+    @extend_schema(request=ChangeSerializer, responses=WebhookSerializer)
+    def patch(self, request: Request, project: str, webhook: int) -> Response:
+        """Choose other events, turn it off or on again."""
+        found = _webhook(request.user, project, webhook)
+        asked = ChangeSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        if "events" in asked.validated_data:
+            webhooks.listen(webhook=found, events=asked.validated_data["events"], actor=request.user)
+        if "on" in asked.validated_data:
+            (webhooks.turn_on if asked.validated_data["on"] else webhooks.turn_off)(webhook=found, actor=request.user)
+            tasks.enqueue()
+        return Response(WebhookSerializer(found).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, webhook: int) -> Response:
+        """Forget it, and what was sent to it."""
+        webhooks.remove(webhook=_webhook(request.user, project, webhook), actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class WebhookSecret(APIView):
+    roles = LEAD
+
+    @extend_schema(request=None, responses=SecretSerializer)
+    def post(self, request: Request, project: str, webhook: int) -> Response:
+        """Another secret; the one before signs nothing more."""
+        found = _webhook(request.user, project, webhook)
+        webhooks.renew(webhook=found, actor=request.user)
+        return Response(SecretSerializer(found).data)
+
+
+class WebhookTest(APIView):
+    roles = LEAD
+
+    @extend_schema(request=None, responses={201: DeliverySerializer})
+    def post(self, request: Request, project: str, webhook: int) -> Response:
+        """Have a test sent; its delivery says what came of it."""
+        delivery = webhooks.test(webhook=_webhook(request.user, project, webhook), actor=request.user)
+        tasks.enqueue()
+        return Response(DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED)
+
+
+class Deliveries(generics.ListAPIView[Delivery]):
+    """What was sent to a webhook and what is to be, of the last thirty days."""
+
+    roles = LEAD
+    serializer_class = DeliverySerializer
+    queryset = Delivery.objects.none()
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        return Delivery.objects.filter(
+            webhook=_webhook(self.request.user, self.kwargs["project"], self.kwargs["webhook"])
+        )
+
+
+class DeliveryAgain(APIView):
+    roles = LEAD
+
+    @extend_schema(request=None, responses=DeliverySerializer)
+    def post(self, request: Request, project: str, webhook: int, delivery: int) -> Response:
+        """Send one once more, under the id it has."""
+        found: Any = Delivery.objects.filter(webhook=_webhook(request.user, project, webhook))
+        chosen = get_object_or_404(found.select_related("webhook__project"), pk=delivery)
+        webhooks.send_again(delivery=chosen, actor=request.user)
+        tasks.enqueue()
+        return Response(DeliverySerializer(chosen).data)

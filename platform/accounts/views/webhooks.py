@@ -1,0 +1,160 @@
+"""A lead's pages of webhooks: what is told, to whom, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access, outgoing, tasks, webhooks
+from accounts.models import Delivery, Project, Role, Webhook
+from accounts.refusals import Refused
+
+LEAD = (Role.LEAD,)
+PAGE = 50
+
+
+class EventsForm(forms.Form):
+    events = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"),
+        choices=[(event.value, event.label) for event in webhooks.OFFERED],
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+
+class WebhookForm(EventsForm):
+    address = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=outgoing.LONGEST_ADDRESS,
+        widget=forms.URLInput(attrs={"placeholder": "https://"}),
+        help_text=gettext_lazy("Where your program listens; it has to start with https://."),
+    )
+    field_order = ("address", "events")
+
+
+@require_safe
+@login_required
+def settings_page(request: HttpRequest, project: str) -> HttpResponse:
+    """What only leads set, the first of it."""
+    return redirect("shares", access.require(user=request.user, slug=project, roles=LEAD).slug)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every webhook; a posted form adds one and shows its secret once."""
+    room, found = _of(request, project)
+    form = WebhookForm(request.POST or None)
+    added = _added(room, form, request) if form.is_valid() else None
+    context = {"title": _("Webhooks"), "project": room, "webhooks": found, "form": WebhookForm() if added else form}
+    status = 422 if form.errors else 200
+    return render(request, "accounts/webhooks.html", {**context, **_shown(added)}, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def webhook_page(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+    """One webhook, its events and its deliveries; a posted form chooses other events."""
+    room, found = _webhook(request, project, webhook)
+    form = EventsForm(request.POST or None, initial={"events": found.events})
+    if form.is_valid():
+        webhooks.listen(webhook=found, events=form.cleaned_data["events"], actor=request.user)
+        messages.success(request, _("Saved."))
+        return redirect("webhook", room.slug, found.pk)
+    return render(request, "accounts/webhook.html", _context(request, room, found, form))
+
+
+@require_POST
+@login_required
+def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+    room, found = _webhook(request, project, webhook)
+    turn = webhooks.turn_on if request.POST.get("to") == "on" else webhooks.turn_off
+    turn(webhook=found, actor=request.user)
+    tasks.enqueue()
+    return redirect("webhook", room.slug, found.pk)
+
+
+@require_POST
+@never_cache
+@login_required
+def renew_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+    """Another secret, shown once."""
+    room, found = _webhook(request, project, webhook)
+    webhooks.renew(webhook=found, actor=request.user)
+    context = _context(request, room, found, EventsForm(initial={"events": found.events}))
+    return render(request, "accounts/webhook.html", {**context, **_shown(found)})
+
+
+@require_POST
+@login_required
+def test_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+    room, found = _webhook(request, project, webhook)
+    _sent(request, lambda: webhooks.test(webhook=found, actor=request.user))
+    return redirect("webhook", room.slug, found.pk)
+
+
+@require_POST
+@login_required
+def send_again(request: HttpRequest, project: str, webhook: int, delivery: int) -> HttpResponse:
+    room, found = _webhook(request, project, webhook)
+    chosen = get_object_or_404(found.deliveries.select_related("webhook__project"), pk=delivery)
+    _sent(request, lambda: webhooks.send_again(delivery=chosen, actor=request.user))
+    return redirect("webhook", room.slug, found.pk)
+
+
+@require_POST
+@login_required
+def remove_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+    room, found = _webhook(request, project, webhook)
+    webhooks.remove(webhook=found, actor=request.user)
+    messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
+    return redirect("webhooks", room.slug)
+
+
+def _of(request: HttpRequest, project: str) -> tuple[Project, Any]:
+    room = access.require(user=request.user, slug=project, roles=LEAD)
+    return room, Webhook.objects.visible_to(request.user).filter(project=room).select_related("project")
+
+
+def _webhook(request: HttpRequest, project: str, pk: int) -> tuple[Project, Webhook]:
+    room, found = _of(request, project)
+    return room, get_object_or_404(found, pk=pk)
+
+
+def _added(room: Project, form: WebhookForm, request: HttpRequest) -> Webhook | None:
+    try:
+        return webhooks.add(project=room, actor=request.user, **form.cleaned_data)
+    except Refused as refused:
+        for field, sentence in (refused.fields or {"__all__": refused.sentence}).items():
+            form.add_error(None if field == "__all__" else field, sentence)
+        return None
+
+
+def _shown(webhook: Webhook | None) -> dict[str, str]:
+    return {"secret": webhooks.secret(webhook)} if webhook else {}
+
+
+def _context(request: HttpRequest, room: Project, found: Webhook, form: EventsForm) -> dict[str, Any]:
+    page = Paginator(Delivery.objects.filter(webhook=found), PAGE).get_page(request.GET.get("page"))
+    return {"title": _("Webhook"), "project": room, "webhook": found, "form": form, "page_obj": page}
+
+
+def _sent(request: HttpRequest, verb: Any) -> None:
+    try:
+        verb()
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    else:
+        tasks.enqueue()
+        messages.success(request, _("It is being sent. Reload this page to see what came of it."))

@@ -1,0 +1,161 @@
+"""Share links: what they show without an account, and that they open nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import AuditEntry
+from analytics import dashboards, shares
+from analytics.models import Share
+from annotation.models import Annotation, Campaign
+from tests import access, make
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    """Two raters whose names must not come out, and their numbers."""
+    rated = make.campaign(cast.kassa, items=4, name="Shared round")
+    scores = {"Mari Maasikas": [0, 1, 2, 3], "Jaan Tamm": [0, 1, 2, 2]}
+    make.rated(rated, {"fluency": scores})
+    dashboards.snapshot(campaign=rated, settings=dashboards.Settings())
+    return rated
+
+
+@pytest.fixture
+def link(cast: Cast, campaign: Campaign) -> str:
+    _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
+    return f"/shared/{secret}/"
+
+
+def text(answer: Any) -> str:
+    return b"".join(answer).decode()
+
+
+def test_a_link_is_made_on_the_page_and_shown_once(cast: Cast, campaign: Campaign) -> None:
+    lead = cast.client("aino")
+    form = {"campaign": campaign.pk, "label": "Reviewer 2", "days": "30"}
+    page = lead.post("/p/kassa/settings/sharing/", form).content.decode()
+    address = re.search(r"http://testserver(/shared/[\w-]{43}/)", page).group(1)  # type: ignore[union-attr]
+    assert Client().get(address).status_code == 200
+    assert address not in lead.get("/p/kassa/settings/sharing/").content.decode()
+    stored = Share.objects.values().get()
+    assert address.split("/")[2] not in str(stored)
+    assert stored["last_used_at"] is not None
+
+
+def test_it_shows_the_numbers_the_rubric_and_no_name(link: str, campaign: Campaign) -> None:
+    page = Client().get(link).content.decode()
+    assert "Shared round" in page and "Krippendorff" in page
+    rubric = Client().get(f"{link}rubric/").content.decode()
+    assert "fluency at 3" in rubric
+    for seen in (page, rubric, text(Client().get(f"{link}scores.csv")), text(Client().get(f"{link}items.csv"))):
+        assert not re.search("Mari|Maasikas|Jaan|Tamm|aino|@panelbench.test", seen)
+
+
+def test_its_tables_hold_the_ratings_under_other_pseudonyms(link: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(text(Client().get(f"{link}scores.csv")))))
+    assert sorted(row["score"] for row in rows) == sorted(["0", "1", "2", "3", "0", "1", "2", "2"])
+    assert len({row["rater"] for row in rows}) == 2
+
+
+def test_its_pages_lead_nowhere_else(link: str) -> None:
+    for address in (link, f"{link}rubric/"):
+        page = Client().get(address).content.decode()
+        leads = set(re.findall(r'(?:href|src|srcset|action)="(/[^"]*)"', page))
+        elsewhere = {each for each in leads if not each.startswith((link, "/static/"))}
+        assert elsewhere <= {"/", "/language/", "/account/login/"}, elsewhere
+
+
+def test_its_headers_keep_the_link_secret(link: str) -> None:
+    answers = [Client().get(address) for address in (link, f"{link}rubric/", f"{link}scores.csv", "/shared/nothing/")]
+    for answer in answers:
+        answer.close()
+        assert answer["Referrer-Policy"] == "no-referrer"
+        assert "noindex" in answer["X-Robots-Tag"]
+        assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "mistyped"])
+def test_a_link_that_ended_says_so_kindly(cast: Cast, link: str, end: str) -> None:
+    share = Share.objects.get()
+    if end == "revoked":
+        cast.client("aino").post(f"/p/kassa/settings/sharing/{share.pk}/revoke/")
+    elif end == "expired":
+        Share.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    else:
+        link = link[:-2] + "/"
+    for address in (link, f"{link}rubric/", f"{link}scores.csv"):
+        answer = Client().get(address)
+        assert answer.status_code == 404
+        assert "This link does not work" in answer.content.decode()
+
+
+def test_a_link_opens_no_other_campaign_and_nothing_by_its_secret(cast: Cast, link: str) -> None:
+    other = make.campaign(cast.teine, name="Other")
+    make.rated(other, {"fluency": {"A": [0, 1, 2, 3]}})
+    foreign = dashboards.snapshot(campaign=other)
+    assert Client().get(f"{link}{foreign.pk}/bias.svg").status_code == 404
+    secret = link.split("/")[2]
+    bearer = Client(headers={"authorization": f"Bearer {secret}"})
+    for address in ("/api/v1/me/", "/api/v1/projects/kassa/", "/api/v1/projects/kassa/datasets/"):
+        assert bearer.get(address).status_code == 401
+    assert Client().get(f"/join/{secret}/").status_code == 410
+    assert Client().post(link).status_code == 405
+
+
+def test_a_visitor_of_a_link_reaches_nothing_more_than_a_stranger(cast: Cast) -> None:
+    parts = access.furnish(cast)
+    browser = Client()
+    assert browser.get(f"/shared/{parts['share']}/").status_code == 200
+    assert set(browser.cookies) <= {"csrftoken"}
+    from tests.test_access import address
+
+    for route in access.routes():
+        if "nobody" not in route.allowed:
+            there = address(route, parts)
+            assert all(answer.is_denied for answer in access.asked(browser, there)), there
+
+
+def test_the_study_s_own_annotators_are_turned_away(cast: Cast, link: str) -> None:
+    answer = cast.client("maarika").get(link)
+    assert (answer.status_code, "Krippendorff" in answer.content.decode()) == (403, False)
+
+
+def test_a_campaign_without_figures_yet_says_so(cast: Cast) -> None:
+    empty = make.campaign(cast.kassa, name="Empty")
+    _share, secret = shares.make(campaign=empty, label="x", actor=cast.aino)
+    assert "being computed" in Client().get(f"/shared/{secret}/").content.decode()
+    assert Annotation.objects.count() == 0
+
+
+def test_readers_who_ask_too_often_are_told_when_to_come_back(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from analytics.views.shared import SharedRate
+
+    monkeypatch.setitem(SharedRate.THROTTLE_RATES, "shared", "2/min")
+    codes = [Client().get(link).status_code for _turn in range(3)]
+    assert codes == [200, 200, 429]
+    assert 1 <= int(Client().get(link)["Retry-After"]) <= 61
+
+
+def test_leads_alone_make_and_end_links_and_the_trail_says_so(cast: Cast, campaign: Campaign) -> None:
+    there = "/api/v1/projects/kassa/shares/"
+    asked = {"campaign": campaign.pk, "label": "Reviewer 2"}
+    assert cast.client("boris").post(there, asked, "application/json").status_code == 403
+    made = cast.client("aino").post(there, asked, "application/json").json()
+    assert Client().get(made["address"].removeprefix("http://testserver")).status_code == 200
+    assert "address" not in cast.client("aino").get(there).json()["results"][0]
+    assert cast.client("aino").delete(f"{there}{made['id']}/").status_code == 204
+    assert Client().get(made["address"].removeprefix("http://testserver")).status_code == 404
+    told = set(AuditEntry.objects.filter(subject="analytics.Share").values_list("verb", flat=True))
+    assert told == {"share campaign", "revoke share"}
