@@ -1,7 +1,8 @@
 """Files come in: kept byte for byte, read as their mapping says, then stored whole or not at all, and taken back whole.
 
-An intake goes uploaded -> storing -> stored | failed, each step by compare-and-set. A failed one can be mapped anew and
-stored after all; a stored one that nothing depends on goes back to uploaded.
+An intake goes uploaded -> storing -> stored | failed, each step by compare-and-set; `checks` lets a large one be looked
+at in between. A failed one can be mapped anew and stored after all; a stored one that nothing depends on goes back to
+uploaded.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import PurePath
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
+from uuid import UUID
 
 import orjson
 from django.conf import settings
@@ -24,7 +26,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import appending, previews, rubrics, targets
+from annotation import appending, checks, previews, rubrics, targets, uploads
 from annotation import intake as storing
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.proposing import propose
@@ -34,11 +36,17 @@ from annotation.intake import FileRefused
 from annotation.models import Intake, IntakeFile, RubricVersion
 from annotation.previews import Preview
 
-Upload = tuple[str, bytes | BinaryIO]
 State = Intake.State
 UNSTORED = (State.UPLOADED, State.FAILED)
-LONGEST_NAME = 255
-MEGABYTE = 2**20
+
+
+class Kept(NamedTuple):
+    """A file that the media directory holds already: open for reading, its name there, its size and SHA-256."""
+
+    file: File
+    content: str
+    size: int
+    sha256: str
 
 
 # --- coming in ------------------------------------------------------------------------------------------------------
@@ -46,23 +54,22 @@ def open_intake(
     *,
     project: Project,
     kind: str,
-    files: Sequence[Upload],
+    files: Sequence[File],
     mapping: ColumnMapping | None = None,
     target: Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> Intake:
     """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
     if not files:
-        raise Refused(_("Choose at least one file."), code="no_file", fields={"files": _("Choose at least one file.")})
+        raise no_file()
     proposed = proposal(kind, files, mapping or ColumnMapping())
-    with transaction.atomic():
-        opened = Intake.objects.create(
-            project=project, kind=kind, mapping=_kept(proposed), target=dict(target or {}), created_by=actor
-        )
-        for name, raw in files:
-            _keep(opened, name, raw)
-        audit.record(actor=actor, project=project, verb="upload files", subject=opened, fields=["kind"])
-    return opened
+    return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
+
+
+def no_file() -> Refused:
+    """The refusal of an upload of nothing."""
+    sentence = _("Choose at least one file.")
+    return Refused(sentence, code="no_file", fields={"files": sentence})
 
 
 def proposal(kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
@@ -70,25 +77,43 @@ def proposal(kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMap
     return said if kind == Intake.Kind.RUBRIC else propose(kind, files, said)  # type: ignore[arg-type]
 
 
-def check_sizes(files: Sequence[Upload]) -> None:
-    """Refuse an upload of more than this instance takes at once; files on its own disk may be larger."""
-    sizes = {name: _size(raw) for name, raw in files}
+def enter(
+    *,
+    project: Project,
+    kind: str,
+    mapping: ColumnMapping,
+    files: Sequence[File] = (),
+    kept: Sequence[Kept] = (),
+    target: Mapping[str, Any] | None = None,
+    batch: UUID | None = None,
+    actor: User | None = None,
+) -> Intake:
+    """Write an intake down with its files: new ones are copied, those the media directory holds are taken over."""
+    with transaction.atomic():
+        entered = Intake.objects.create(
+            project=project,
+            kind=kind,
+            mapping=kept_mapping(mapping),
+            target=dict(target or {}),
+            batch=batch,
+            created_by=actor,
+        )
+        for name, raw in files:
+            _keep(entered, name, raw)
+        for each in kept:
+            name, size, sha256 = uploads.short_name(each.file[0]), each.size, each.sha256
+            IntakeFile.objects.create(intake=entered, name=name, content=each.content, size=size, sha256=sha256)
+        audit.record(actor=actor, project=project, verb="upload files", subject=entered, fields=["kind"])
+    return entered
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Refuse the files of one request, by name, when they are together more than it may bring."""
     if sum(sizes.values()) > settings.UPLOAD_LIMIT:
         name = max(sizes, key=lambda each: sizes[each])
-        raise too_large(name, sizes[name])
-
-
-def too_large(name: str, size: int) -> Refused:
-    """The refusal of an upload beyond the limit."""
-    sentence = _(
-        "“%(name)s” has %(size)d MB; one import takes %(limit)d MB here. "
-        "Split it, or ask the operator to raise UPLOAD_LIMIT_MB."
-    ) % {"name": name, "size": -(-size // MEGABYTE), "limit": settings.UPLOAD_LIMIT // MEGABYTE}
-    return Refused(sentence, code="too_large", fields={"files": sentence})
-
-
-def _size(raw: bytes | BinaryIO) -> int:
-    return len(raw) if isinstance(raw, bytes) else raw.seek(0, 2) or raw.tell()
+        raise uploads.too_large(name, sizes[name])
+    if sum(sizes.values()) > uploads.AT_ONCE:
+        raise uploads.too_long(sum(sizes.values()))
 
 
 def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
@@ -97,7 +122,7 @@ def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
     for chunk in content.chunks():
         digest.update(chunk)
         size += len(chunk)
-    short = PurePath(name.replace("\\", "/")).name[-LONGEST_NAME:] or "file"
+    short = uploads.short_name(name)
     kept = IntakeFile(intake=intake, name=short, size=size, sha256=digest.hexdigest())
     kept.content.save(short, content, save=False)
     kept.save()
@@ -112,7 +137,7 @@ def opened(intake: Intake) -> Iterator[list[File]]:
 
 
 # --- looking and correcting -----------------------------------------------------------------------------------------
-def preview(*, intake: Intake) -> Preview:
+def preview(intake: Intake, progress: checks.Progress | None = None) -> Preview:
     """What `carry_out` would store, and what it would refuse; stores nothing."""
     with opened(intake) as files:
         return previews.preview(
@@ -120,7 +145,7 @@ def preview(*, intake: Intake) -> Preview:
         )
 
 
-def _kept(mapping: ColumnMapping) -> dict[str, Any]:
+def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
     """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
     said = mapping.as_dict()
     try:
@@ -146,13 +171,16 @@ def revise(
     target: Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> None:
-    """Correct what an unstored intake is, how it is read or where it goes. Another kind is guessed anew."""
+    """Correct what an unstored intake is, how it is read or where it goes. Another kind is guessed anew.
+
+    A check that runs is given up.
+    """
     changes: dict[str, Any] = {}
     if kind is not None and kind != intake.kind:
         with opened(intake) as files:
             changes = {"kind": kind, "mapping": proposal(kind, files, ColumnMapping()).as_dict()}
     elif mapping is not None:
-        changes = {"mapping": _kept(mapping)}
+        changes = {"mapping": kept_mapping(mapping)}
     if target is not None:
         changes["target"] = dict(target)
     if changes:
@@ -161,7 +189,7 @@ def revise(
 
 def _change(intake: Intake, changes: dict[str, Any], actor: User | None) -> None:
     with transaction.atomic():
-        _move(intake, UNSTORED, State.UPLOADED, report={}, **changes)
+        _move(intake, checks.EDITABLE, State.UPLOADED, report={}, lease=None, **changes)
         audit.record(actor=actor, project=intake.project, verb="map import", subject=intake, fields=sorted(changes))
     for name, value in changes.items():
         setattr(intake, name, value)
@@ -277,13 +305,15 @@ def _store_ratings(intake: Intake, files: list[File], actor: User | None) -> Non
     target = targets.resolve(project=intake.project, said=intake.target)
     if target is None:
         raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")
-    parsed, _mapping, report = previews.read_ratings(files, mapping_of(intake), target)
+    parsed, mapping, report = previews.read_ratings(files, mapping_of(intake), target)
     tell(intake, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
     with transaction.atomic():
         campaign = targets.campaign_of(target=target, actor=actor)
-        stored = storing.store_ratings(campaign=campaign, rows=parsed.rows, intake=intake, actor=actor)
+        stored = storing.store_ratings(
+            campaign=campaign, rows=parsed.rows, intake=intake, identified=not mapping.positional, actor=actor
+        )
         previews.add_stored(report, stored)
         opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
         tell(intake, report, campaign=campaign.pk, **opened_here)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.core.files.storage import default_storage
 from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -11,7 +12,19 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.models import Annotation, Annotator, Campaign, Dataset, Intake, Item, Rating, RubricVersion
+from annotation.checks import EDITABLE
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Campaign,
+    Dataset,
+    DryRun,
+    Intake,
+    IntakeFile,
+    Item,
+    Rating,
+    RubricVersion,
+)
 
 State = Intake.State
 
@@ -36,20 +49,26 @@ def unsettle(*, intake: Intake, actor: User | None = None) -> None:
     stored = Intake.objects.filter(pk=intake.pk, state=State.STORED)
     if not stored.update(state=State.UPLOADED, state_since=timezone.now(), report={}):
         raise Refused(_("Only an import that is stored can be undone."), code="not_stored")
+    DryRun.objects.filter(intake=intake).delete()  # it says nothing about what is there now
     audit.record(actor=actor, project=intake.project, verb="undo import", subject=intake)
     intake.state = State.UPLOADED
 
 
 def discard(*, intake: Intake, actor: User | None = None) -> None:
-    """Delete an intake that stored nothing, and its files."""
-    contents = [each.content for each in intake.files.all()]
+    """Delete an intake that stored nothing, and those of its files that no other intake shares."""
+    names = [str(each.content.name) for each in intake.files.all()]
     with transaction.atomic():
         audit.record(actor=actor, project=intake.project, verb="discard import", subject=intake)
-        gone, _each = Intake.objects.filter(pk=intake.pk, state__in=[State.UPLOADED, State.FAILED]).delete()
+        gone, _each = Intake.objects.filter(pk=intake.pk, state__in=EDITABLE).delete()
         if not gone:
             raise Refused(_("This import is stored. Undo it first."), code="stored")
-        for content in contents:
-            transaction.on_commit(lambda content=content: content.storage.delete(content.name))  # type: ignore[misc]
+        transaction.on_commit(lambda: _delete_unshared(names))
+
+
+def _delete_unshared(names: Iterable[str]) -> None:
+    shared = set(IntakeFile.objects.filter(content__in=names).values_list("content", flat=True))
+    for name in {*names} - shared:
+        default_storage.delete(name)
 
 
 def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model], ...] = ()) -> None:

@@ -4,26 +4,74 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from celery import shared_task
+from celery import current_app, shared_task
+from django.db import transaction
 from django.db.models import Sum
 from kombu.exceptions import OperationalError
 
 from accounts.models import User
 from accounts.refusals import Refused
+from annotation import batches, checks, reception, uploads
 from annotation import intake as storing
-from annotation import reception, uploads
 from annotation.models import Intake
 
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 4 * 2**20  # bytes that a page can wait for
+LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
+# Verdicts are the business of judging, which is known here by name alone, as its pages are.
+CHECKS = {
+    Intake.Kind.DATASET: "annotation.tasks.check_intake",
+    Intake.Kind.RATINGS: "annotation.tasks.check_intake",
+    Intake.Kind.VERDICTS: "judging.tasks.check_verdicts",
+}
+CHECKED_HERE = (Intake.Kind.DATASET, Intake.Kind.RATINGS)
 
 
 def is_large(intake: Intake) -> bool:
-    """Whether storing takes longer than anybody should look at a page that loads."""
+    """Whether reading it takes longer than anybody should look at a page that loads. A rubric never does."""
+    if intake.kind == Intake.Kind.RUBRIC:
+        return False
     return (intake.files.aggregate(size=Sum("size"))["size"] or 0) > AT_ONCE
+
+
+# --- looking --------------------------------------------------------------------------------------------------------
+def look(intake: Intake) -> bool:
+    """Let a worker check a large intake; whether one has to. Others are looked at by whoever asks."""
+    if not is_large(intake):
+        return False
+    checks.start(intake=intake)
+    transaction.on_commit(partial(ask_for_check, intake.pk, intake.kind))
+    return True
+
+
+def ask_for_check(intake_pk: int, kind: str) -> None:
+    """Queue a check. A queue that is away loses nothing: the sweep finds the check once it is back."""
+    try:
+        current_app.send_task(CHECKS[Intake.Kind(kind)], (intake_pk,))
+    except OperationalError as error:
+        logger.warning("The queue is away; the check of import %s waits for the sweep: %s", intake_pk, error)
+
+
+@shared_task(**LONGEST)
+def check_intake(intake_pk: int) -> None:
+    """Look at a large intake, and keep what was seen."""
+    checks.carry_out(intake_pk=intake_pk, look=reception.preview)
+
+
+# --- storing --------------------------------------------------------------------------------------------------------
+def store(intake: Intake, actor: User) -> bool:
+    """Store an intake; whether that is done, or else begun: a large one is stored by a worker."""
+    if is_large(intake):
+        reception.start(intake=intake, actor=actor)
+        enqueue(store_intake, intake, actor)
+        return False
+    reception.carry_out(intake=intake, actor=actor)
+    batches.aim(intake=intake)
+    return True
 
 
 def enqueue(store: Any, intake: Intake, actor: User) -> None:
@@ -35,7 +83,7 @@ def enqueue(store: Any, intake: Intake, actor: User) -> None:
         store(intake.pk, actor.pk)
 
 
-@shared_task
+@shared_task(**LONGEST)
 def store_intake(intake_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import. A refusal is on the import itself, for its page."""
     started = Intake.objects.filter(pk=intake_pk, state=Intake.State.STORING).select_related("project").first()
@@ -43,11 +91,15 @@ def store_intake(intake_pk: int, actor_pk: int | None = None) -> None:
         return
     with suppress(Refused):
         reception.finish(intake=started, actor=User.objects.filter(pk=actor_pk or 0).first())
+        batches.aim(intake=started)
 
 
 @shared_task
 def sweep() -> None:
-    """Clear what abandoned imports left behind."""
+    """Clear what abandoned imports left behind, and take up again what dead workers left undone."""
     storing.sweep()
     reception.sweep()
     uploads.sweep()
+    for kind in CHECKED_HERE:
+        for intake_pk in checks.sweep(kinds=[kind]):
+            ask_for_check(intake_pk, kind)

@@ -26,6 +26,7 @@ from accounts.refusals import Refused
 from annotation.models import Upload
 
 MEGABYTE = 2**20
+AT_ONCE = 100 * MEGABYTE  # what one request may bring that is no chunk
 CHUNK = 8 * MEGABYTE  # what one transaction appends; a longer body is taken in pieces of this size
 LONGEST_NAME = 255
 ABANDONED = timedelta(days=1)
@@ -62,6 +63,13 @@ def too_large(name: str, size: int) -> Refused:
         "Split it, or ask the operator to raise UPLOAD_LIMIT_MB."
     ) % {"name": name, "size": -(-size // MEGABYTE), "limit": settings.UPLOAD_LIMIT // MEGABYTE}
     return Refused(sentence, code="too_large", fields={"files": sentence})
+
+
+def too_long(size: int) -> Refused:
+    """The refusal of more in one request than it may bring."""
+    sentence = _("%(size)d MB are too much for one request, which may bring %(limit)d MB. Upload the file in chunks.")
+    said = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
+    return Refused(sentence % said, code="too_large", fields={"files": sentence % said})
 
 
 def no_room() -> Refused:

@@ -6,10 +6,11 @@ from annotation.api import campaigns as campaign_routes
 from annotation.api import datasets as dataset_routes
 from annotation.api import desk as desk_routes
 from annotation.api import intakes as intake_routes
+from annotation.api import mappings as mapping_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
 from annotation.api import uploads as upload_routes
-from annotation.views import campaigns, datasets, desk, intakes, panels, rubrics
+from annotation.views import campaigns, datasets, desk, intakes, mappings, panels, rubrics
 
 pages = [
     path("desk/", desk.duties, name="desk"),
@@ -30,10 +31,17 @@ pages = [
     path("p/<slug:project>/imports/<int:intake>/map/", intakes.map_intake, name="intake_map"),
     path("p/<slug:project>/imports/<int:intake>/store/", intakes.store_intake, name="intake_store"),
     path("p/<slug:project>/imports/<int:intake>/progress/", intakes.intake_progress, name="intake_progress"),
+    path("p/<slug:project>/imports/<int:intake>/check/", intakes.check_intake, name="intake_check"),
+    path("p/<slug:project>/imports/<int:intake>/also/", intakes.also_import, name="intake_also"),
+    path("p/<slug:project>/imports/<int:intake>/problems.csv", intakes.intake_problems, name="intake_problems"),
+    path("p/<slug:project>/imports/<int:intake>/save-mapping/", mappings.save_mapping, name="intake_save_mapping"),
     path("p/<slug:project>/imports/<int:intake>/undo/", intakes.undo_intake, name="intake_undo"),
     path("p/<slug:project>/imports/<int:intake>/discard/", intakes.discard_intake, name="intake_discard"),
     path("p/<slug:project>/imports/<int:intake>/mapping.yaml", intakes.intake_mapping, name="intake_mapping"),
     path("p/<slug:project>/imports/<int:intake>/files/<int:file>/", intakes.intake_file, name="intake_file"),
+    path("p/<slug:project>/mappings/", mappings.mappings_page, name="mappings"),
+    path("p/<slug:project>/mappings/<int:mapping>.yaml", mappings.mapping_yaml, name="mapping_yaml"),
+    path("p/<slug:project>/mappings/<int:mapping>/delete/", mappings.delete_mapping, name="mapping_delete"),
     path("p/<slug:project>/rubrics/", rubrics.rubrics_page, name="rubrics"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/", rubrics.version_page, name="rubric_version"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>.yaml", rubrics.version_yaml, name="rubric_yaml"),
@@ -70,6 +78,16 @@ api = [
         name="api_intake_preview",
     ),
     path(
+        "projects/<slug:project>/intakes/<int:intake>/check/",
+        intake_routes.IntakeCheck.as_view(),
+        name="api_intake_check",
+    ),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/also/",
+        intake_routes.IntakeAlso.as_view(),
+        name="api_intake_also",
+    ),
+    path(
         "projects/<slug:project>/intakes/<int:intake>/store/",
         intake_routes.IntakeStorage.as_view(),
         name="api_intake_store",
@@ -79,6 +97,8 @@ api = [
         intake_routes.IntakeUndo.as_view(),
         name="api_intake_undo",
     ),
+    path("projects/<slug:project>/mappings/", mapping_routes.Mappings.as_view(), name="api_mappings"),
+    path("projects/<slug:project>/mappings/<int:mapping>/", mapping_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),
     path("projects/<slug:project>/uploads/<uuid:upload>/", upload_routes.UploadDetail.as_view(), name="api_upload"),
     path("projects/<slug:project>/rubrics/", rubric_routes.Rubrics.as_view(), name="api_rubrics"),

@@ -8,7 +8,12 @@ from kombu.exceptions import OperationalError
 
 from accounts.models import User
 from accounts.refusals import Refused
+from annotation import checks, reception
+from annotation.checks import Progress
 from annotation.models import Intake
+from annotation.previews import Preview
+from annotation.tasks import LONGEST, ask_for_check, is_large
+from annotation.tasks import enqueue as enqueue_import
 from judging import intake_verdicts, leases, working
 
 logger = logging.getLogger(__name__)
@@ -23,7 +28,30 @@ def work(run_pk: int) -> None:
         work.delay(run_pk)
 
 
-@shared_task
+def preview(intake: Intake, progress: Progress | None = None) -> Preview:
+    """What storing an intake of verdicts would come to."""
+    with reception.opened(intake) as files:
+        mapping = reception.mapping_of(intake)
+        return intake_verdicts.preview(project=intake.project, files=files, mapping=mapping, said=intake.target)
+
+
+def store(intake: Intake, actor: User) -> bool:
+    """Store an intake of verdicts; whether that is done, or else begun: a large one is stored by a worker."""
+    if is_large(intake):
+        reception.start(intake=intake, actor=actor)
+        enqueue_import(store_verdicts, intake, actor)
+        return False
+    intake_verdicts.carry_out(intake=intake, actor=actor)
+    return True
+
+
+@shared_task(**LONGEST)
+def check_verdicts(intake_pk: int) -> None:
+    """Look at a large intake of verdicts, and keep what was seen."""
+    checks.carry_out(intake_pk=intake_pk, look=preview)
+
+
+@shared_task(**LONGEST)
 def store_verdicts(intake_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import of verdicts. A refusal is on the import itself, for its page."""
     started = Intake.objects.filter(pk=intake_pk, state=Intake.State.STORING).select_related("project").first()
@@ -38,6 +66,8 @@ def sweep() -> None:
     """Take up again what dead workers and passing troubles left behind."""
     for run_pk in leases.sweep():
         enqueue(run_pk, expires=LULL)
+    for intake_pk in checks.sweep(kinds=[Intake.Kind.VERDICTS]):
+        ask_for_check(intake_pk, Intake.Kind.VERDICTS)
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:

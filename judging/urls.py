@@ -25,6 +25,11 @@ pages = [
         name="verdict_import_store",
     ),
     path(
+        "p/<slug:project>/verdict-imports/<int:intake>/problems.csv",
+        verdict_imports.verdict_import_problems,
+        name="verdict_import_problems",
+    ),
+    path(
         "p/<slug:project>/verdict-imports/<int:intake>/undo/",
         verdict_imports.undo_verdict_import,
         name="verdict_import_undo",

@@ -19,8 +19,9 @@ from accounts import invitations, tokens
 from accounts.models import Delivery, Membership, Role, Scope, Webhook
 from analytics import dashboards, shares
 from analytics.models import Snapshot
-from annotation import desk, reception, uploads
+from annotation import desk, reception, saved_mappings, uploads
 from annotation.answers import Answer
+from annotation.formats.mapping import Mapping
 from annotation.models import Intake, Skip
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests.annotation import scene
@@ -135,6 +136,9 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "dataset": campaign.dataset_id,
         "item": theirs.item_id,
         **_imported(cast),
+        "mapping": saved_mappings.save(
+            project=cast.kassa, kind=Intake.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
+        ).pk,
         "upload": uploads.begin(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
         "rubric": version.rubric.key,
         "number": version.number,

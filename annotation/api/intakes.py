@@ -5,10 +5,11 @@ Verdicts are uploaded and corrected here too; they are looked at, stored and tak
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
 
 import orjson
-from django.conf import settings
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import FileUploadParser, MultiPartParser
+from rest_framework.parsers import FileUploadParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -24,12 +25,13 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import reception, retraction, tasks
+from annotation import batches, checks, reception, retraction, targets, tasks, uploads
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
-from annotation.formats.proposing import guess_kind
+from annotation.formats.reading import File
 from annotation.intake import FileRefused
 from annotation.models import Intake, IntakeFile
+from annotation.outlooks import outlook
 from annotation.previews import Preview
 
 STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
@@ -58,6 +60,9 @@ class IntakeSerializer(serializers.Serializer[Intake]):
     target = serializers.JSONField(read_only=True)
     mapping = serializers.JSONField(read_only=True)
     report = serializers.JSONField(read_only=True)
+    batch = serializers.UUIDField(read_only=True, allow_null=True, help_text="Shared by the imports of one upload.")
+    done = serializers.IntegerField(read_only=True, help_text="Bytes a worker has read, while it checks or stores.")
+    total = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -68,6 +73,15 @@ class UploadSerializer(serializers.Serializer[Intake]):
     kind = serializers.ChoiceField(choices=Intake.Kind.choices, required=False)
     mapping = serializers.CharField(required=False)
     target = serializers.CharField(required=False)
+
+
+class ArrivedSerializer(serializers.Serializer[Intake]):
+    """The keys of whole uploads (`uploads/`), and what else a form may say."""
+
+    uploads = serializers.ListField(child=serializers.UUIDField(), allow_empty=False, max_length=50)
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices, required=False)
+    mapping = serializers.DictField(required=False)
+    target = serializers.DictField(required=False)
 
 
 class TargetSerializer(serializers.Serializer[Any]):
@@ -89,13 +103,21 @@ class RevisionSerializer(serializers.Serializer[Intake]):
     target = TargetSerializer(required=False)
 
 
+class FrequentSerializer(serializers.Serializer[Any]):
+    value = serializers.CharField()
+    count = serializers.IntegerField()
+
+
 class ColumnSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     target = serializers.CharField()
     filled = serializers.IntegerField()
     blank = serializers.IntegerField()
     distinct = serializers.IntegerField()
+    is_many = serializers.BooleanField(help_text="There are more different values than were counted.")
     examples = serializers.ListField(child=serializers.CharField())
+    most = FrequentSerializer(many=True)
+    off_scale = serializers.IntegerField(allow_null=True, help_text="Scores that the rubric has no room for.")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -107,29 +129,19 @@ class ProblemSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
 
 
-class PreviewSerializer(serializers.Serializer[Preview]):
+class OutlookSerializer(serializers.Serializer[Any]):
     """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
 
-    mapping = serializers.SerializerMethodField()
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    mapping = serializers.DictField()
     columns = ColumnSerializer(many=True)
-    rows = serializers.SerializerMethodField()
-    report = serializers.SerializerMethodField()
+    rows = serializers.ListField(child=serializers.DictField())
+    report = serializers.DictField()
     criteria = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    scales = serializers.DictField(child=serializers.CharField())
     problems = ProblemSerializer(many=True)
-    more_problems = serializers.IntegerField(source="problems.more")
-
-    def get_mapping(self, seen: Preview) -> dict[str, Any]:
-        return seen.mapping.as_dict()
-
-    def get_rows(self, seen: Preview) -> list[dict[str, Any]]:
-        return [dict(orjson.loads(orjson.dumps(_plain(row)))) for row in seen.rows]
-
-    def get_report(self, seen: Preview) -> dict[str, Any]:
-        return seen.report.as_dict()
-
-
-def _plain(row: Any) -> Any:
-    return row._asdict() if hasattr(row, "_asdict") else row
+    more_problems = serializers.IntegerField()
+    documents = serializers.ListField(child=serializers.CharField())
 
 
 def find(user: User, project: str, intake: int) -> Intake:
@@ -152,6 +164,25 @@ def refused(error: FileRefused) -> Response:
     return Response(told, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
 
 
+def seen(intake: Intake, preview: Callable[[], Preview]) -> Response:
+    """What storing would come to; of a large import as the last check saw it, or 202 while one is under way."""
+    if intake.state == Intake.State.CHECKING:
+        return answer(intake, status.HTTP_202_ACCEPTED)
+    if not tasks.is_large(intake):
+        return Response(outlook(preview(), targets.resolve(project=intake.project, said=intake.target)))
+    if (found := checks.current(intake)) is None:
+        raise Refused(_("Nobody has read these files as they are mapped now. Check them first."), code="not_checked")
+    return Response(found)
+
+
+def stored(intake: Intake, store: Callable[[], bool]) -> Response:
+    """An import after it was stored (200), or while a worker does that (202); every problem, where it is refused."""
+    try:
+        return answer(intake, status.HTTP_200_OK if store() else status.HTTP_202_ACCEPTED)
+    except FileRefused as error:
+        return refused(error)
+
+
 def _here(intake: Intake) -> Intake:
     if intake.kind not in STORED_HERE:
         raise Refused(_("Verdicts are stored under verdict-imports/."), code="wrong_kind")
@@ -163,14 +194,18 @@ class Intakes(generics.ListAPIView[Intake]):
 
     serializer_class = IntakeSerializer
     queryset = Intake.objects.none()
-    parser_classes = (MultiPartParser, RawFileParser)
+    parser_classes = (MultiPartParser, RawFileParser, JSONParser)
 
     def get_queryset(self) -> QuerySet[Intake]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
         return Intake.objects.visible_to(self.request.user).filter(project=room).prefetch_related("files")
 
     @extend_schema(
-        request={"multipart/form-data": UploadSerializer, "application/octet-stream": OpenApiTypes.BINARY},
+        request={
+            "multipart/form-data": UploadSerializer,
+            "application/octet-stream": OpenApiTypes.BINARY,
+            "application/json": ArrivedSerializer,
+        },
         parameters=[
             OpenApiParameter("name", OpenApiTypes.STR, description="Of a raw body: the file's name."),
             OpenApiParameter("kind", OpenApiTypes.STR, enum=Intake.Kind.values, description="Of a raw body."),
@@ -180,29 +215,46 @@ class Intakes(generics.ListAPIView[Intake]):
         responses={201: IntakeSerializer},
     )
     def post(self, request: Request, project: str) -> Response:
-        """Upload the files of one import, as a form or as a raw body. Nothing is stored yet; the kind is guessed."""
+        """Open an import of files sent as a form or as a raw body, or uploaded before. Nothing is stored yet.
+
+        Where the kind is not said, it is guessed for each file, and each kind becomes an import of its own; they share
+        a `batch`, and the answer is the first. Large ones are checked in the background: ask for their `preview`.
+        """
         room = access.require(user=request.user, slug=project)
         _check_length(request)
-        said = UploadSerializer(data=_said(request))
-        said.is_valid(raise_exception=True)
-        uploads: list[tuple[str, BinaryIO]] = [(each.name, each.file) for each in said.validated_data["files"]]
-        reception.check_sizes(uploads)
-        mapping = _mapping(_object(said.validated_data, "mapping"))
-        opened = reception.open_intake(
+        files, keys, said = _sent(request)
+        opened = batches.receive(
             project=room,
-            kind=said.validated_data.get("kind") or guess_kind(uploads, mapping),
-            files=uploads,
-            mapping=mapping,
-            target=_target(_object(said.validated_data, "target")),
+            files=files,
+            keys=keys,
+            kind=said.get("kind", ""),
+            mapping=read_mapping(said.get("mapping", {})),
+            target=_target(said["target"]) if "target" in said else None,
             actor=request.user,
         )
-        return answer(opened, status.HTTP_201_CREATED)
+        for intake in opened:
+            tasks.look(intake)
+        return answer(opened[0], status.HTTP_201_CREATED)
+
+
+def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
+    """The files of a request, or the keys of those uploaded before it, and what it says about them."""
+    if request.content_type == JSONParser.media_type:
+        asked = ArrivedSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return [], asked.validated_data["uploads"], dict(asked.validated_data)
+    said = UploadSerializer(data=_said(request))
+    said.is_valid(raise_exception=True)
+    sent = said.validated_data["files"]
+    reception.check_sizes({each.name: each.size for each in sent})
+    told = {name: _object(said.validated_data, name) for name in ("mapping", "target") if name in said.validated_data}
+    return [(each.name, each.file) for each in sent], [], {**said.validated_data, **told}
 
 
 def _check_length(request: Request) -> None:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdecimal() and int(length) > settings.UPLOAD_LIMIT + reception.MEGABYTE:
-        raise reception.too_large(_("This upload"), int(length))
+    if length.isdecimal() and int(length) > uploads.AT_ONCE + uploads.MEGABYTE:
+        raise uploads.too_long(int(length))
 
 
 def _said(request: Request) -> dict[str, Any]:
@@ -223,7 +275,7 @@ def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
     return parsed
 
 
-def _mapping(said: dict[str, Any]) -> Mapping:
+def read_mapping(said: dict[str, Any]) -> Mapping:
     try:
         return Mapping.from_dict(said)
     except FormatError as error:
@@ -250,8 +302,9 @@ class IntakeDetail(APIView):
         asked.is_valid(raise_exception=True)
         said = dict(asked.validated_data)
         if "mapping" in said:
-            said["mapping"] = _mapping(said["mapping"])
+            said["mapping"] = read_mapping(said["mapping"])
         reception.revise(intake=found, actor=request.user, **said)
+        tasks.look(found)
         return answer(found)
 
     @extend_schema(responses={204: None})
@@ -262,11 +315,19 @@ class IntakeDetail(APIView):
 
 
 class IntakePreview(APIView):
-    @extend_schema(responses=PreviewSerializer)
+    @extend_schema(responses={200: OutlookSerializer, 202: IntakeSerializer})
     def get(self, request: Request, project: str, intake: int) -> Response:
-        """What storing would come to."""
+        """What storing would come to; 202 while a worker is still reading a large file."""
         found = _here(find(request.user, project, intake))
-        return Response(PreviewSerializer(reception.preview(intake=found)).data)
+        return seen(found, lambda: reception.preview(found))
+
+
+class IntakeCheck(APIView):
+    @extend_schema(request=None, responses={200: IntakeSerializer, 202: IntakeSerializer})
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Let a worker look at a large import again (202); a small one is looked at when its preview is asked for."""
+        found = find(request.user, project, intake)
+        return answer(found, status.HTTP_202_ACCEPTED if tasks.look(found) else status.HTTP_200_OK)
 
 
 class IntakeStorage(APIView):
@@ -274,14 +335,23 @@ class IntakeStorage(APIView):
     def post(self, request: Request, project: str, intake: int) -> Response:
         """Store it, all or nothing. A large one is stored in the background (202): ask for its state."""
         found = _here(find(request.user, project, intake))
-        if tasks.is_large(found):
-            reception.start(intake=found, actor=request.user)
-            tasks.enqueue(tasks.store_intake, found, request.user)
-            return answer(found, status.HTTP_202_ACCEPTED)
-        try:
-            return answer(reception.carry_out(intake=found, actor=request.user))
-        except FileRefused as error:
-            return refused(error)
+        return stored(found, lambda: tasks.store(found, request.user))
+
+
+class AlsoSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+
+
+class IntakeAlso(APIView):
+    @extend_schema(request=AlsoSerializer, responses={201: IntakeSerializer})
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Open one more import of the same files, for what else they hold. Nothing is uploaded again."""
+        found = find(request.user, project, intake)
+        asked = AlsoSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        opened = batches.also(intake=found, kind=asked.validated_data["kind"], actor=request.user)
+        tasks.look(opened)
+        return answer(opened, status.HTTP_201_CREATED)
 
 
 class IntakeUndo(APIView):

@@ -20,6 +20,7 @@ from accounts.refusals import Refused
 from annotation import previews, reception, retraction
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError, Problems
+from annotation.formats.reading import File
 from annotation.formats.report import Report
 from annotation.intake import FileRefused
 from annotation.models import Intake
@@ -66,16 +67,14 @@ class ImportCommand(BaseCommand):
         return {}
 
     def preview(
-        self, project: Project, files: Sequence[reception.Upload], mapping: Mapping, target: dict[str, Any]
+        self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]
     ) -> previews.Preview:
         return previews.preview(project=project, kind=self.kind, files=files, mapping=mapping, said=target)
 
     def carry_out(self, intake: Intake) -> None:
         reception.carry_out(intake=intake)
 
-    def _look(
-        self, room: Project, files: Sequence[reception.Upload], said: Mapping, target: dict[str, Any], as_json: bool
-    ) -> None:
+    def _look(self, room: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool) -> None:
         seen = self.preview(room, files, reception.proposal(self.kind, files, said), target)
         self._tell(seen.report, seen.problems, {}, as_json, stored=False)
         if seen.problems:
@@ -84,7 +83,7 @@ class ImportCommand(BaseCommand):
     def _store(
         self,
         room: Project,
-        files: Sequence[reception.Upload],
+        files: Sequence[File],
         said: Mapping,
         target: dict[str, Any],
         as_json: bool,

@@ -5,24 +5,29 @@ Whoever can store a kind gives the addresses: annotation for datasets, rubrics a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from accounts.models import Project, User
-from annotation import reception, sheet, targets
-from annotation.formats.columns import ColumnFacts
-from annotation.formats.items import NAMED_FIELDS, ItemRow
+from annotation import batches, checks, reception, sheet, targets
+from annotation.formats.items import NAMED_FIELDS
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.report import Report
+from annotation.formats.writing.marks import FORMULA_STARTS
 from annotation.models import Campaign, Dataset, Intake, Item, RubricVersion
+from annotation.outlooks import Outlook, outlook
 from annotation.previews import Preview
+from annotation.tasks import is_large
+from annotation.views import offers
 
 IGNORE = "ignore"
-ITEMS_SHOWN = 5
+PROBLEM = ("file", "line", "column", "found", "expected", "code")
+UNDER_WAY = (Intake.State.CHECKING, Intake.State.STORING)
 FIELDS = {
     "dataset": (
         *("id", "language", "generator", "scenario", "title", "turns"),
@@ -42,9 +47,9 @@ PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("sco
 
 @dataclass(frozen=True, slots=True)
 class ColumnShown:
-    """A column, and the fields that it may give."""
+    """A column as an outlook has it, and the fields that it may give."""
 
-    facts: ColumnFacts
+    facts: Outlook
     options: tuple[str, ...]
 
 
@@ -56,32 +61,67 @@ class ConstantShown:
     value: str
 
 
-def context(request: HttpRequest, project: Project, intake: Intake, seen: Preview | None) -> dict[str, Any]:
-    """The page of an intake; ``seen`` is its preview while it is not stored."""
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How far a worker is: ``done`` of ``total`` bytes, and in per cent; nothing is known before it has begun."""
+
+    done: int
+    total: int
+    is_begun: bool
+
+    @property
+    def percent(self) -> int:
+        return min(100, 100 * self.done // self.total) if self.total else 0
+
+
+def way(intake: Intake) -> Way:
+    """How far the worker of an intake is."""
+    return Way(intake.done, intake.total, bool(intake.lease or intake.total))
+
+
+def seen(intake: Intake, preview: Callable[[], Preview]) -> Outlook | None:
+    """What storing would come to: looked at here and now, or as the last check saw it where there is much to read."""
+    if intake.state not in reception.UNSTORED:
+        return None
+    if is_large(intake):
+        return checks.current(intake)
+    return outlook(preview(), targets.resolve(project=intake.project, said=intake.target))
+
+
+def context(request: HttpRequest, project: Project, intake: Intake, seen: Outlook | None) -> dict[str, Any]:
+    """The page of an intake; ``seen`` is what storing it would come to, as far as anybody knows."""
+    together = batches.siblings(intake)
     shown: dict[str, Any] = {
         "title": ", ".join(each.name for each in intake.files.all()) or intake.get_kind_display(),
         "project": project,
         "intake": intake,
         "files": intake.files.all(),
+        "way": way(intake),
+        "is_under_way": intake.state in UNDER_WAY,
+        "is_editable": intake.state in checks.EDITABLE,
+        "siblings": together,
+        "has_ratings_sibling": any(each.kind == Intake.Kind.RATINGS for each in together),
         "report": Report.from_dict(intake.report),
     }
     return shown if seen is None else shown | _unstored(request.user, project, intake, seen)
 
 
-def _unstored(user: User, project: Project, intake: Intake, seen: Preview) -> dict[str, Any]:
-    keys = _keys(project, intake)
+def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> dict[str, Any]:
+    mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
+    columns = _columns(intake.kind, seen["columns"], keys)
     return {
         "seen": seen,
-        "report": seen.report,
-        "problems": list(seen.problems),
+        "report": Report.from_dict(seen["report"]),
+        "problems": seen["problems"],
         "kinds": Intake.Kind.choices,
-        "columns": _columns(intake.kind, seen.columns, keys),
-        "constants": _constants(intake.kind, seen.mapping),
-        "criteria": _criteria(seen),
+        "columns": columns,
+        "has_scales": any(each.facts["off_scale"] is not None for each in columns),
+        "constants": _constants(intake.kind, mapping),
+        "criteria": _criteria(seen, mapping),
         "keys": keys,
-        "items": [_item(row) for row in seen.rows[:ITEMS_SHOWN]] if intake.kind == Intake.Kind.DATASET else [],
-        "mapping_yaml": seen.mapping.as_yaml() if seen.columns else "",
-        "earlier": reception.earlier_mappings(intake),
+        "items": [_item(row) for row in seen["rows"]] if intake.kind == Intake.Kind.DATASET else [],
+        "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
+        "offers": offers.offers(user=user, intake=intake),
         "default_name": reception.default_name(intake),
         **_choices(user, project),
     }
@@ -97,15 +137,11 @@ def _choices(user: User, project: Project) -> dict[str, Any]:
     }
 
 
-def _keys(project: Project, intake: Intake) -> tuple[str, ...]:
-    target = targets.resolve(project=project, said=intake.target)
-    return tuple(each.key for each in target.rubric_version.criteria.all()) if target else ()
-
-
-def _columns(kind: str, columns: Iterable[ColumnFacts], keys: Iterable[str]) -> list[ColumnShown]:
+def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
     fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
     return [
-        ColumnShown(each, tuple(dict.fromkeys([*fields, each.target] if each.target else fields))) for each in columns
+        ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
+        for each in columns
     ]
 
 
@@ -115,22 +151,15 @@ def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
     return [ConstantShown(name, mapping.constants.get(name, "")) for name in names if name not in given]
 
 
-def _criteria(seen: Preview) -> dict[str, str]:
+def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
     """The file's names for criteria, with the key that each is taken for ("" where nobody knows)."""
-    unknown = {name: "" for name, key in seen.criteria.items() if not key}
-    return {**seen.mapping.values.get("criterion", {}), **unknown}
+    unknown = {name: "" for name, key in seen["criteria"].items() if not key}
+    return {**mapping.values.get("criterion", {}), **unknown}
 
 
-def _item(row: ItemRow) -> dict[str, Any]:
-    item = Item(
-        external_id=row.external_id,
-        language=row.language,
-        title=row.title,
-        turns=row.turns,
-        fields=row.fields,
-        content_warning=row.content_warning,
-    )
-    return {"row": row, "shown": sheet.show_item(item, ())}
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    said = ("external_id", "language", "title", "turns", "fields", "content_warning")
+    return {"row": row, "shown": sheet.show_item(Item(**{name: row[name] for name in said}), ())}
 
 
 # --- reading the form -----------------------------------------------------------------------------------------------
@@ -165,7 +194,9 @@ def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, 
 def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
     """Where the rows go, as an intake keeps it."""
     if kind == Intake.Kind.DATASET:
-        return {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
+        said: dict[str, Any] = {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
+        extended = key(form.get("extends", ""))
+        return {**said, "extends": extended} if extended else said
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
     chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
     if name := text(form, "campaign_name"):
@@ -187,3 +218,29 @@ def address(intake: Intake) -> str:
     """The page of an intake; judging has that of verdicts."""
     name = "verdict_import" if intake.kind == Intake.Kind.VERDICTS else "intake"
     return reverse(name, args=[intake.project.slug, intake.pk])
+
+
+def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:
+    """A mapping as a download."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(mapping.as_yaml(), content_type="application/yaml", headers=headers)
+
+
+def problems_csv(intake: Intake, seen: Outlook | None) -> HttpResponse:
+    """What is wrong with the files, as a table that a spreadsheet opens; a line at its end counts those beyond it."""
+    told = seen or {"problems": intake.report.get("problems", []), "more_problems": intake.report.get("more", 0)}
+    headers = {"Content-Disposition": f'attachment; filename="problems-{intake.pk}.csv"'}
+    answer = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    writer = csv.writer(answer)
+    writer.writerow(PROBLEM)
+    for problem in told["problems"]:
+        writer.writerow([_harmless(problem[name]) for name in PROBLEM])
+    if told["more_problems"]:
+        writer.writerow(["", "", "", f"{told['more_problems']} more problems", "", "more"])
+    return answer
+
+
+def _harmless(value: Any) -> str:
+    """A cell that no spreadsheet runs."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text[:1] in FORMULA_STARTS else text

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,13 +20,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import reception, retraction, targets, tasks
+from annotation import batches, reception, retraction, tasks
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
-from annotation.formats.proposing import guess_kind
 from annotation.formats.reading import File
-from annotation.models import Dataset, Intake, IntakeFile, Item, RubricVersion
-from annotation.views import intake_page
+from annotation.models import Dataset, Intake, IntakeFile, RubricVersion
+from annotation.views import intake_page, offers
 from annotation.views.campaigns import show_refusal
 
 STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
@@ -36,7 +37,7 @@ class ManyFiles(forms.FileField):
     widget = forms.ClearableFileInput
 
     def clean(self, given: Any, initial: Any = None) -> list[Any]:
-        return [super(ManyFiles, self).clean(each, initial) for each in given] or super().clean(None, initial)
+        return [super(ManyFiles, self).clean(each, initial) for each in given]
 
 
 class ManyFilesInput(forms.ClearableFileInput):
@@ -47,12 +48,22 @@ class ManyFilesInput(forms.ClearableFileInput):
 
 
 class UploadForm(forms.Form):
-    files = ManyFiles(label=gettext_lazy("Files"), widget=ManyFilesInput)  # type: ignore[assignment]
+    """Files in the form itself, or the keys of those that the page's script has uploaded already."""
+
+    files = ManyFiles(label=gettext_lazy("Files"), widget=ManyFilesInput, required=False)  # type: ignore[assignment]
     kind = forms.ChoiceField(
         label=gettext_lazy("What they hold"),
         choices=[("", gettext_lazy("Tell by the content")), *Intake.Kind.choices],
         required=False,
     )
+
+    def clean(self) -> dict[str, Any]:
+        said = super().clean() or {}
+        try:
+            said["keys"] = [UUID(key) for key in cast(QueryDict, self.data).getlist("upload")]
+        except ValueError:
+            raise forms.ValidationError(_("The upload has no such file. Upload it again.")) from None
+        return said
 
 
 def _intakes(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Intake]]:
@@ -87,27 +98,21 @@ def new_intake(request: HttpRequest, project: str) -> HttpResponse:
             return redirect(intake_page.address(_opened(request, room, form.cleaned_data)))
         except Refused as refused:
             show_refusal(form, refused)
-    return render(request, "annotation/intake_new.html", {"title": _("Import"), "project": room, "form": form})
+    context = {"title": _("Import"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
+    return render(request, "annotation/intake_new.html", context)
 
 
 def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Intake:
-    uploads: list[File] = [(each.name, each.file) for each in said["files"]]
-    reception.check_sizes(uploads)
-    kind = said["kind"] or guess_kind(uploads)
-    return reception.open_intake(
-        project=project, kind=kind, files=uploads, target=_likely_target(project, kind), actor=request.user
-    )
-
-
-def _likely_target(project: Project, kind: str) -> dict[str, Any]:
-    """The only campaign, or the only dataset and rubric, where that is plain; else somebody has to say."""
-    if kind in (Intake.Kind.DATASET, Intake.Kind.RUBRIC):
-        return {}
-    try:
-        find_one = targets.find if kind == Intake.Kind.RATINGS else targets.only
-        return find_one(project=project).as_dict()
-    except Refused:
-        return {}
+    """The first of the imports that the files make; a look at each large one is under way."""
+    files: list[File] = [(each.name, each.file) for each in said["files"]]
+    reception.check_sizes({each.name: each.size for each in said["files"]})
+    opened = batches.receive(project=project, files=files, keys=said["keys"], kind=said["kind"], actor=request.user)
+    for intake in opened:
+        tasks.look(intake)
+    if len(opened) > 1:
+        sentence = _("The files hold several things. Each is an import of its own; store them in the order shown.")
+        messages.info(request, sentence)
+    return opened[0]
 
 
 @require_safe
@@ -117,10 +122,11 @@ def show_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse
     room, found = find(request, project, intake)
     if found.kind not in STORED_HERE:
         return redirect(intake_page.address(found))
-    unstored = found.state in reception.UNSTORED
-    context = intake_page.context(request, room, found, reception.preview(intake=found) if unstored else None)
+    seen = intake_page.seen(found, lambda: reception.preview(found))
+    context = intake_page.context(request, room, found, seen)
     addresses = {"store_url": reverse("intake_store", args=[room.slug, found.pk])}
     addresses["undo_url"] = reverse("intake_undo", args=[room.slug, found.pk])
+    addresses["problems_url"] = reverse("intake_problems", args=[room.slug, found.pk])
     return render(request, "annotation/intake.html", {**context, **addresses, "made": _made(found)})
 
 
@@ -142,6 +148,7 @@ def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     _room, found = find(request, project, intake)
     try:
         _revise(request, found)
+        tasks.look(found)
     except FormatError as error:
         messages.error(request, str(error.problem))
     except Refused as refused:
@@ -151,14 +158,13 @@ def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
 
 def _revise(request: HttpRequest, intake: Intake) -> None:
     form, actor = request.POST, request.user
-    if earlier := form.get("mapping_of", ""):
-        _room, mine = _intakes(request, intake.project.slug)
-        used = get_object_or_404(mine, pk=intake_page.key(earlier))
-        reception.revise(intake=intake, mapping=reception.mapping_of(used), actor=actor)
+    if chosen := form.get("mapping_of", ""):
+        mapping = offers.chosen(user=request.user, intake=intake, choice=chosen)
+        reception.revise(intake=intake, mapping=mapping, actor=actor)
     elif "yaml" in form:
         reception.revise(intake=intake, mapping=Mapping.from_yaml("mapping", form["yaml"]), actor=actor)
     elif form.get("kind", intake.kind) != intake.kind and form["kind"] in Intake.Kind.values:
-        target = _likely_target(intake.project, form["kind"])
+        target = batches.likely_target(intake.project, form["kind"])
         reception.revise(intake=intake, kind=form["kind"], target=target, actor=actor)
     else:
         target = intake_page.read_target(form, intake.kind)
@@ -174,24 +180,45 @@ def store_intake(request: HttpRequest, project: str, intake: int) -> HttpRespons
     try:
         if found.kind not in STORED_HERE:
             raise Refused(_("Verdicts are stored from their own page."), code="wrong_kind")
-        if tasks.is_large(found):
-            reception.start(intake=found, actor=request.user)
-            tasks.enqueue(tasks.store_intake, found, request.user)
-        else:
-            reception.carry_out(intake=found, actor=request.user)
+        tasks.store(found, request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))
 
 
+@require_POST
+@login_required
+def check_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Let a worker look at a large import again."""
+    _room, found = find(request, project, intake)
+    try:
+        tasks.look(found)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect(intake_page.address(found))
+
+
+@require_POST
+@login_required
+def also_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Open one more import of the same files, for what else they hold."""
+    _room, found = find(request, project, intake)
+    try:
+        opened = batches.also(intake=found, kind=request.POST.get("kind", ""), actor=request.user)
+        tasks.look(opened)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect(intake_page.address(found))
+    return redirect(intake_page.address(opened))
+
+
 @require_safe
 @login_required
 def intake_progress(request: HttpRequest, project: str, intake: int) -> HttpResponse:
-    """How far storing is; asks the page to reload once it is over."""
+    """How far checking or storing is; asks the page to reload once it is over."""
     _room, found = find(request, project, intake)
-    done = Item.objects.filter(dataset__intake=found).count()
-    answer = render(request, "annotation/_intake_progress.html", {"intake": found, "done": done})
-    if found.state != Intake.State.STORING:
+    answer = render(request, "annotation/_intake_progress.html", {"intake": found, "way": intake_page.way(found)})
+    if found.state not in intake_page.UNDER_WAY:
         answer["HX-Refresh"] = "true"
     return answer
 
@@ -226,11 +253,18 @@ def discard_intake(request: HttpRequest, project: str, intake: int) -> HttpRespo
 
 @require_safe
 @login_required
+def intake_problems(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """What is wrong with the files, as CSV."""
+    _room, found = find(request, project, intake)
+    return intake_page.problems_csv(found, intake_page.seen(found, lambda: reception.preview(found)))
+
+
+@require_safe
+@login_required
 def intake_mapping(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """The mapping as a YAML file, for the command line and for other projects."""
     _room, found = find(request, project, intake)
-    headers = {"Content-Disposition": f'attachment; filename="mapping-{found.pk}.yaml"'}
-    return HttpResponse(reception.mapping_of(found).as_yaml(), content_type="application/yaml", headers=headers)
+    return intake_page.yaml_file(reception.mapping_of(found), f"mapping-{found.pk}.yaml")
 
 
 @require_safe

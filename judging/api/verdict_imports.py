@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
-from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation import reception
 from annotation.api import intakes
-from annotation.api.intakes import IntakeSerializer, PreviewSerializer
-from annotation.intake import FileRefused
+from annotation.api.intakes import IntakeSerializer, OutlookSerializer
 from annotation.models import Intake
-from annotation.tasks import enqueue, is_large
 from judging import intake_verdicts, tasks
 
 
@@ -26,15 +22,11 @@ def _find(request: Request, project: str, intake: int) -> Intake:
 
 
 class VerdictPreview(APIView):
-    @extend_schema(responses=PreviewSerializer)
+    @extend_schema(responses={200: OutlookSerializer, 202: IntakeSerializer})
     def get(self, request: Request, project: str, intake: int) -> Response:
-        """What storing would come to."""
+        """What storing would come to; 202 while a worker is still reading a large file."""
         found = _find(request, project, intake)
-        with reception.opened(found) as files:
-            seen = intake_verdicts.preview(
-                project=found.project, files=files, mapping=reception.mapping_of(found), said=found.target
-            )
-        return Response(PreviewSerializer(seen).data)
+        return intakes.seen(found, lambda: tasks.preview(found))
 
 
 class VerdictStorage(APIView):
@@ -42,14 +34,7 @@ class VerdictStorage(APIView):
     def post(self, request: Request, project: str, intake: int) -> Response:
         """Store it, all or nothing: one run for each judge. A large one is stored in the background (202)."""
         found = _find(request, project, intake)
-        if is_large(found):
-            reception.start(intake=found, actor=request.user)
-            enqueue(tasks.store_verdicts, found, request.user)
-            return intakes.answer(found, status.HTTP_202_ACCEPTED)
-        try:
-            return intakes.answer(intake_verdicts.carry_out(intake=found, actor=request.user))
-        except FileRefused as error:
-            return intakes.refused(error)
+        return intakes.stored(found, lambda: tasks.store(found, request.user))
 
 
 class VerdictUndo(APIView):

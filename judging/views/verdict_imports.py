@@ -12,9 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import reception
 from annotation.models import Intake
-from annotation.tasks import enqueue, is_large
 from annotation.views import intake_page, intakes
 from judging import intake_verdicts, tasks
 from judging.models import JudgeRun
@@ -32,17 +30,21 @@ def _find(request: HttpRequest, project: str, intake: int) -> tuple[Project, Int
 def verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
     room, found = _find(request, project, intake)
-    seen = None
-    if found.state in reception.UNSTORED:
-        with reception.opened(found) as files:
-            seen = intake_verdicts.preview(
-                project=room, files=files, mapping=reception.mapping_of(found), said=found.target
-            )
+    seen = intake_page.seen(found, lambda: tasks.preview(found))
     addresses = {"store_url": reverse("verdict_import_store", args=[room.slug, found.pk])}
     addresses["undo_url"] = reverse("verdict_import_undo", args=[room.slug, found.pk])
+    addresses["problems_url"] = reverse("verdict_import_problems", args=[room.slug, found.pk])
     made = [(str(run.judge), "") for run in JudgeRun.objects.filter(intake=found).select_related("judge")]
     context = intake_page.context(request, room, found, seen)
     return render(request, "annotation/intake.html", {**context, **addresses, "made": made})
+
+
+@require_safe
+@login_required
+def verdict_import_problems(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """What is wrong with the files, as CSV."""
+    _room, found = _find(request, project, intake)
+    return intake_page.problems_csv(found, intake_page.seen(found, lambda: tasks.preview(found)))
 
 
 @require_POST
@@ -51,11 +53,7 @@ def store_verdict_import(request: HttpRequest, project: str, intake: int) -> Htt
     """Store what the page shows: at once, or in the background when there is much of it."""
     room, found = _find(request, project, intake)
     try:
-        if is_large(found):
-            reception.start(intake=found, actor=request.user)
-            enqueue(tasks.store_verdicts, found, request.user)
-        else:
-            intake_verdicts.carry_out(intake=found, actor=request.user)
+        tasks.store(found, request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
     return redirect("verdict_import", room.slug, found.pk)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import time
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import campaigns, reception, tasks
+from annotation import campaigns, reception
 from annotation.models import Annotation, Dataset, Intake, Item, RubricVersion
 from judging.models import JudgeRun, Verdict
 from tests import make
@@ -81,7 +79,7 @@ def test_the_table_of_columns_is_taken_over_and_used_again(cast: Cast) -> None:
     assert (first.fields, first.attributes, first.scenario) == ({"answer": "Tere!"}, {}, "greeting")
 
     again = uploaded(boris, file("more.csv", text))
-    boris.post(f"/p/kassa/imports/{again.pk}/map/", {"mapping_of": intake.pk})
+    boris.post(f"/p/kassa/imports/{again.pk}/map/", {"mapping_of": f"import-{intake.pk}"})
     again.refresh_from_db()
     assert again.mapping["columns"] == {"nr": "id", "keel": "language", "tekst": "answer"}
     saved = boris.get(f"/p/kassa/imports/{again.pk}/mapping.yaml").content.decode()
@@ -133,22 +131,6 @@ def test_a_dataset_in_use_is_not_taken_back(cast: Cast) -> None:
     campaign.delete()
     boris.post(f"/p/kassa/imports/{intake.pk}/undo/")
     assert (Dataset.objects.count(), Item.objects.count()) == (0, 0)
-
-
-def test_a_large_file_is_stored_by_a_worker(
-    worker: subprocess.Popen[bytes], cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "AT_ONCE", 10)
-    boris = cast.client("boris")
-    intake = uploaded(boris, file("dialogues.csv", DIALOGUES))
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
-    deadline = time.monotonic() + 30
-    while "HX-Refresh" not in boris.get(f"/p/kassa/imports/{intake.pk}/progress/"):
-        assert time.monotonic() < deadline, "the worker did not store the import"
-        time.sleep(0.1)
-    tasks.store_intake(intake.pk)  # a message delivered again finds nothing to do
-    assert (Dataset.objects.count(), Item.objects.count()) == (1, 3)
-    assert "dialogues v1" in page(boris, f"/p/kassa/imports/{intake.pk}/")
 
 
 def test_an_import_under_way_shows_how_far_it_is(cast: Cast) -> None:

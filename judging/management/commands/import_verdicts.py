@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from accounts.models import Project
-from annotation import reception, targets
+from annotation import targets
 from annotation.formats.mapping import Mapping
+from annotation.formats.reading import File
 from annotation.management.importing import ImportCommand
 from annotation.models import Intake
 from annotation.previews import Preview
@@ -27,9 +28,7 @@ class Command(ImportCommand):
         found = targets.only(project=project, dataset=options["dataset"], rubric=options["rubric"])
         return {"dataset": found.dataset.pk, "rubric_version": found.rubric_version.pk}
 
-    def preview(
-        self, project: Project, files: Sequence[reception.Upload], mapping: Mapping, target: dict[str, Any]
-    ) -> Preview:
+    def preview(self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]) -> Preview:
         return intake_verdicts.preview(project=project, files=files, mapping=mapping, said=target)
 
     def carry_out(self, intake: Intake) -> None:

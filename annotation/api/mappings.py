@@ -1,0 +1,66 @@
+"""Mappings that a project keeps under a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from annotation import saved_mappings
+from annotation.api.intakes import read_mapping
+from annotation.models import SavedMapping
+
+
+class SavedMappingSerializer(serializers.Serializer[SavedMapping]):
+    id = serializers.IntegerField(source="pk", read_only=True)
+    name = serializers.CharField(max_length=120)
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.label) for kind in saved_mappings.KINDS])
+    mapping = serializers.DictField()
+    created_at = serializers.DateTimeField(read_only=True)
+
+
+class Mappings(generics.ListAPIView[SavedMapping]):
+    """The project's mappings."""
+
+    serializer_class = SavedMappingSerializer
+    queryset = SavedMapping.objects.none()
+
+    def get_queryset(self) -> QuerySet[SavedMapping]:
+        room = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return SavedMapping.objects.visible_to(self.request.user).filter(project=room)
+
+    @extend_schema(request=SavedMappingSerializer, responses={201: SavedMappingSerializer})
+    def post(self, request: Request, project: str) -> Response:
+        """Keep a mapping under a name."""
+        room = access.require(user=request.user, slug=project)
+        asked = SavedMappingSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        said: dict[str, Any] = {**asked.validated_data, "mapping": read_mapping(asked.validated_data["mapping"])}
+        saved = saved_mappings.save(project=room, actor=request.user, **said)
+        return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
+
+
+class MappingDetail(APIView):
+    def find(self, request: Request) -> SavedMapping:
+        """A mapping of the project."""
+        room = access.require(user=request.user, slug=self.kwargs["project"])
+        mine = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("project")
+        return get_object_or_404(mine, pk=self.kwargs["mapping"])
+
+    @extend_schema(responses=SavedMappingSerializer)
+    def get(self, request: Request, project: str, mapping: int) -> Response:
+        """The mapping itself, as an import takes it."""
+        return Response(SavedMappingSerializer(self.find(request)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, project: str, mapping: int) -> Response:
+        """Forget it; imports that used it keep their own copy."""
+        saved_mappings.delete(saved=self.find(request), actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

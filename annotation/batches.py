@@ -1,0 +1,168 @@
+"""Files that come together: one intake for each kind of thing that they hold, in the order in which they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO, NamedTuple, cast
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import reception, targets, uploads
+from annotation.formats.mapping import Mapping
+from annotation.formats.proposing import guess_kind
+from annotation.formats.reading import File
+from annotation.models import Dataset, Intake, RubricVersion, Upload
+from annotation.reception import Kept
+
+Kind = Intake.Kind
+ORDER = (Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)  # what is stored later may be about what is earlier
+ABOUT_ITEMS = (Kind.RATINGS, Kind.VERDICTS)
+
+
+class Part(NamedTuple):
+    """What becomes one intake."""
+
+    kind: str
+    mapping: Mapping
+    files: list[File]
+    kept: list[Kept]
+
+
+def receive(
+    *,
+    project: Project,
+    files: Sequence[File] = (),
+    keys: Sequence[UUID] = (),
+    kind: str = "",
+    mapping: Mapping | None = None,
+    target: dict[str, Any] | None = None,
+    actor: User,
+) -> list[Intake]:
+    """Open an intake for each kind of thing in the files, those that were sent and those uploaded under ``keys``.
+
+    Where ``kind`` says what all of them are, they are one intake.
+    """
+    arrived = uploads.whole(project=project, keys=keys, actor=actor)
+    with _reading(arrived) as kept:
+        if not files and not kept:
+            raise reception.no_file()
+        parts = _parts(files, kept, kind, mapping or Mapping())
+        with transaction.atomic():
+            _take_over(arrived)
+            return _entered(project, parts, target, actor)
+
+
+@contextmanager
+def _reading(arrived: Iterable[Upload]) -> Iterator[list[Kept]]:
+    with ExitStack() as stack:
+        yield [
+            Kept(
+                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
+                str(each.content.name),
+                each.size,
+                each.sha256,
+            )
+            for each in arrived
+        ]
+
+
+def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
+    """The files by what they hold, each part with its mapping guessed."""
+    kinds = {id(file): kind or guess_kind([file], said) for file in (*files, *(each.file for each in kept))}
+    parts = []
+    for each in ORDER:
+        own = [file for file in files if kinds[id(file)] == each]
+        own_kept = [one for one in kept if kinds[id(one.file)] == each]
+        if own or own_kept:
+            read = [*own, *(one.file for one in own_kept)]
+            parts.append(Part(each, reception.proposal(each, read, said), own, own_kept))
+    return parts
+
+
+def _take_over(arrived: Sequence[Upload]) -> None:
+    gone, _each = Upload.objects.filter(pk__in=[each.pk for each in arrived]).delete()
+    if gone != len(arrived):
+        raise Refused(_("These files were taken over already. Look under Imports."), code="gone")
+
+
+def _entered(project: Project, parts: Sequence[Part], target: dict[str, Any] | None, actor: User) -> list[Intake]:
+    batch = uuid4()
+    brings_items = any(part.kind == Kind.DATASET for part in parts)
+    return [
+        reception.enter(
+            project=project,
+            kind=part.kind,
+            mapping=part.mapping,
+            files=part.files,
+            kept=part.kept,
+            target=target if target is not None else {} if brings_items else likely_target(project, part.kind),
+            batch=batch,
+            actor=actor,
+        )
+        for part in parts
+    ]
+
+
+def likely_target(project: Project, kind: str) -> dict[str, Any]:
+    """The only campaign, or the only dataset and rubric, where that is plain; else somebody has to say."""
+    if kind not in ABOUT_ITEMS:
+        return {}
+    try:
+        find_one = targets.find if kind == Kind.RATINGS else targets.only
+        return find_one(project=project).as_dict()
+    except Refused:
+        return {}
+
+
+# --- what came together ---------------------------------------------------------------------------------------------
+def siblings(intake: Intake) -> list[Intake]:
+    """The other intakes of the same upload, in the order in which they are stored."""
+    if intake.batch is None:
+        return []
+    together = Intake.objects.filter(project=intake.project_id, batch=intake.batch).exclude(pk=intake.pk)
+    return sorted(together.prefetch_related("files"), key=lambda each: ORDER.index(Kind(each.kind)))
+
+
+def also(*, intake: Intake, kind: str, actor: User | None = None) -> Intake:
+    """One more intake of the same files, for what else they hold; nothing is uploaded or copied again."""
+    if kind == intake.kind or kind not in Kind.values:
+        raise Refused(_("These files are imported as that already."), code="same_kind")
+    batch = intake.batch or uuid4()
+    with reception.opened(intake) as files:
+        mapping = reception.proposal(kind, files, Mapping())
+        rows = intake.files.order_by("pk")
+        kept = [Kept(file, str(row.content.name), row.size, row.sha256) for file, row in zip(files, rows, strict=True)]
+    with transaction.atomic():
+        # Held, so that it is not discarded with its files just now.
+        if not Intake.objects.select_for_update().filter(pk=intake.pk).update(batch=batch):
+            raise Refused(_("This import is gone. Upload the files again."), code="gone")
+        target = _about(intake) if intake.state == Intake.State.STORED else {}
+        return reception.enter(
+            project=intake.project, kind=kind, mapping=mapping, kept=kept, target=target, batch=batch, actor=actor
+        )
+
+
+def aim(*, intake: Intake) -> None:
+    """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
+    if intake.kind != Kind.DATASET:
+        return
+    target = _about(intake)
+    waiting = [each for each in siblings(intake) if each.kind in ABOUT_ITEMS and each.state in reception.UNSTORED]
+    for each in waiting:
+        if targets.resolve(project=intake.project, said=each.target) is None:
+            Intake.objects.filter(pk=each.pk, state=each.state).update(target={**each.target, **target})
+
+
+def _about(intake: Intake) -> dict[str, Any]:
+    """The dataset that an intake made, and the rubric where there is but one."""
+    versions = RubricVersion.objects.published().filter(rubric__project=intake.project_id)
+    found = {"dataset": Dataset.objects.filter(intake=intake).order_by("-pk").values_list("pk", flat=True).first()}
+    keys = set(versions.values_list("rubric", flat=True))
+    if len(keys) == 1:
+        found["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
+    return {name: pk for name, pk in found.items() if pk}

@@ -1,0 +1,134 @@
+"""The dry run of an import that is too large for a page to wait for: made by a worker, kept, and shown from there.
+
+A check goes uploaded | failed -> checking -> uploaded | failed. Its worker holds a lease and tells now and then that it
+lives and how far it is. When it falls silent, the sweep hands the check to another; a worker that finds its lease gone
+stops, so a mapping may be corrected, or the import discarded, while its check runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import orjson
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from annotation import targets
+from annotation.models import DryRun, Intake
+from annotation.outlooks import Outlook, outlook
+from annotation.previews import Preview
+
+State = Intake.State
+Progress = Callable[[int, int], None]
+Look = Callable[[Intake, Progress], Preview]
+EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
+PATIENCE = timedelta(minutes=5)  # the longest a living worker says nothing
+MOST_TRIES = 3
+PACE = 1.0  # seconds between two signs of life
+
+
+class Superseded(Exception):
+    """Somebody corrected or discarded the import: nobody waits for this check any more."""
+
+
+def start(*, intake: Intake) -> None:
+    """Say that a check is due; the edge enqueues the task that carries it out."""
+    found = Intake.objects.filter(pk=intake.pk, state__in=EDITABLE)
+    fresh: dict[str, Any] = {"lease": None, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {}}
+    if not found.update(state=State.CHECKING, state_since=timezone.now(), **fresh):
+        raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+    intake.state, intake.report = State.CHECKING, {}
+
+
+def current(intake: Intake) -> Outlook | None:
+    """What the last check saw, as long as it answers what the intake asks now."""
+    made = DryRun.objects.filter(intake=intake, asked=asked(intake)).first()
+    return made.seen if made else None
+
+
+def asked(intake: Intake) -> str:
+    """A digest of all that a check depends on and its project's people can change."""
+    question = orjson.dumps([intake.kind, intake.mapping, intake.target], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(question).hexdigest()
+
+
+def carry_out(*, intake_pk: int, look: Look) -> None:
+    """Check an intake and keep what was seen. Delivered twice, or late, it finds nothing to do."""
+    held = _take(intake_pk)
+    if held is None:
+        return
+    try:
+        seen = look(held, Beat(held))
+    except Superseded:
+        return
+    except Refused as refused:
+        _end(held, State.FAILED, {"sentence": refused.sentence})
+    except BaseException:
+        sentence = _("Something went wrong while the files were checked. Try again, and tell the operator.")
+        _end(held, State.FAILED, {"sentence": sentence})
+        raise
+    else:
+        _keep(held, outlook(seen, targets.resolve(project=held.project, said=held.target)))
+
+
+def _take(intake_pk: int) -> Intake | None:
+    """The intake with a lease on it; None when its check is over, or in other hands."""
+    due = Intake.objects.filter(pk=intake_pk, state=State.CHECKING, lease=None).select_related("project").first()
+    if due is None:
+        return None
+    due.lease, tries = uuid4(), due.report.get("tries", 0) + 1
+    mine = Intake.objects.filter(pk=due.pk, state=State.CHECKING, lease=None)
+    if not mine.update(lease=due.lease, beat_at=timezone.now(), report={"tries": tries}):
+        return None
+    return due
+
+
+class Beat:
+    """Tells how far a worker is, at most once a second; raises `Superseded` when it has lost its intake."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._held = Intake.objects.filter(pk=intake.pk, state=intake.state, lease=intake.lease)
+        self._told = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._told < PACE:
+            return
+        self._told = now
+        if not self._held.update(done=done, total=total, beat_at=timezone.now()):
+            raise Superseded
+
+
+def _end(held: Intake, state: str, report: dict[str, Any]) -> bool:
+    mine = Intake.objects.filter(pk=held.pk, state=State.CHECKING, lease=held.lease)
+    return bool(mine.update(state=state, state_since=timezone.now(), lease=None, report=report))
+
+
+def _keep(held: Intake, seen: Outlook) -> None:
+    with transaction.atomic():
+        if _end(held, State.UPLOADED, {}):
+            kept = {"asked": asked(held), "seen": seen, "made_at": timezone.now()}
+            DryRun.objects.update_or_create(intake=held, defaults=kept)
+
+
+def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[int]:
+    """Free the checks whose worker fell silent, or that no worker ever took; returns which have to be enqueued again.
+
+    One that went silent too often takes its worker down with it, and is given up.
+    """
+    silent = Intake.objects.filter(state=State.CHECKING, kind__in=kinds, beat_at__lt=timezone.now() - older_than)
+    sentence = _("The check was interrupted %d times. Split the file, or ask the operator for more memory.")
+    hopeless = silent.filter(report__tries__gte=MOST_TRIES)
+    hopeless.update(
+        state=State.FAILED, state_since=timezone.now(), lease=None, report={"sentence": sentence % MOST_TRIES}
+    )
+    freed = list(silent.values_list("pk", flat=True))
+    silent.filter(pk__in=freed).update(lease=None, beat_at=timezone.now())
+    return freed

@@ -1,0 +1,96 @@
+"""What storing would come to, in plain values: one shape for the page, the API and what a worker leaves behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import accumulate
+from typing import Any
+
+from annotation.formats.answers import as_answer
+from annotation.formats.columns import ColumnFacts
+from annotation.formats.items import ItemRow
+from annotation.formats.problems import Unfit
+from annotation.intake import scale_words
+from annotation.models import Criterion
+from annotation.previews import Preview
+from annotation.targets import Target
+
+Outlook = dict[str, Any]
+MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more than a page can show
+
+
+def outlook(preview: Preview, target: Target | None) -> Outlook:
+    """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
+    more_problems, documents.
+    """
+    criteria = {each.key: each for each in target.rubric_version.criteria.all()} if target else {}
+    shown = {
+        "kind": str(preview.kind),
+        "mapping": preview.mapping.as_dict(),
+        "columns": [_column(each, preview.mapping.values, criteria) for each in preview.columns],
+        "rows": _few([_row(row) for row in preview.rows]),
+        "report": preview.report.as_dict(),
+        "criteria": preview.criteria,
+        "scales": {key: scale_words(each) for key, each in criteria.items()},
+        "problems": [problem.as_dict() for problem in preview.problems],
+        "more_problems": preview.problems.more,
+        "documents": [document.as_yaml() for document in preview.documents],
+    }
+    plain: Outlook = json.loads(_text(shown))
+    return plain
+
+
+def _text(value: Any) -> str:
+    """JSON that PostgreSQL keeps: a file may say NUL or half a surrogate pair, which are shown as a question mark."""
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    return written.encode("utf-8", "replace").decode().replace("\\u0000", "\\ufffd")
+
+
+def _row(row: Any) -> dict[str, Any]:
+    return asdict(row) if isinstance(row, ItemRow) else dict(row._asdict())
+
+
+def _few(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    sizes = accumulate(len(_text(row)) for row in rows)
+    return [row for row, size in zip(rows, sizes, strict=True) if size <= MOST_SHOWN]
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+def _column(facts: ColumnFacts, values: Mapping[str, Mapping[str, str]], criteria: Mapping[str, Criterion]) -> Outlook:
+    return {
+        "name": facts.name,
+        "target": facts.target,
+        "filled": facts.filled,
+        "blank": facts.blank,
+        "distinct": facts.distinct,
+        "is_many": facts.is_many,
+        "examples": facts.examples,
+        "most": [{"value": value, "count": count} for value, count in facts.most],
+        "off_scale": _off_scale(facts, values, criteria),
+    }
+
+
+def _off_scale(
+    facts: ColumnFacts, values: Mapping[str, Mapping[str, str]], criteria: Mapping[str, Criterion]
+) -> int | None:
+    """How many cells of a column of scores hold none that its criterion (or, in a long file, any) has room for."""
+    field, _dot, key = facts.target.partition(".")
+    if field != "score" or not criteria:
+        return None
+    scales = [criteria[key]] if key in criteria else list(criteria.values())
+    meant = {**values.get("score", {}), **values.get(facts.target, {})}
+    is_off = _misses(scales)
+    return sum(count for value, count in facts.counts.items() if is_off(meant.get(value, value)))
+
+
+def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
+    def misses(text: str) -> bool:
+        with suppress(Unfit):
+            score = as_answer(text).score
+            return score is not None and not any(each.is_on_scale(score) for each in scales)
+        return True
+
+    return misses

@@ -1,0 +1,41 @@
+"""Mappings that a project keeps under a name, so that the next file of the same make is read the same way."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.formats.mapping import Mapping
+from annotation.models import Intake, SavedMapping
+from annotation.reception import kept_mapping
+
+KINDS = (Intake.Kind.DATASET, Intake.Kind.RATINGS, Intake.Kind.VERDICTS)
+
+
+def save(*, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None) -> SavedMapping:
+    """Keep a mapping under a name that no other of its kind has in the project."""
+    name = name.replace("\x00", "").strip()[:120]
+    if not name:
+        raise Refused(_("Give it a name."), code="no_name", fields={"name": _("Give it a name.")})
+    if kind not in KINDS:
+        raise Refused(_("Only datasets, ratings and verdicts have mappings."), code="wrong_kind")
+    try:
+        with transaction.atomic():
+            saved = SavedMapping.objects.create(
+                project=project, kind=kind, name=name, mapping=kept_mapping(mapping), created_by=actor
+            )
+            audit.record(actor=actor, project=project, verb="save mapping", subject=saved, fields=["name", "mapping"])
+    except IntegrityError:
+        sentence = _("There is a mapping “%s” already. Choose another name, or delete that one first.") % name
+        raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
+    return saved
+
+
+def delete(*, saved: SavedMapping, actor: User | None = None) -> None:
+    """Forget a mapping; imports that used it keep their own copy."""
+    with transaction.atomic():
+        audit.record(actor=actor, project=saved.project, verb="delete mapping", subject=saved)
+        SavedMapping.objects.filter(pk=saved.pk).delete()

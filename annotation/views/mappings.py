@@ -1,0 +1,100 @@
+"""Mappings that a project keeps under a name: saved from an import, written down, used, and deleted."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import reception, saved_mappings, uploads
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import FormatError
+from annotation.models import SavedMapping
+from annotation.views import intake_page, intakes
+from annotation.views.campaigns import show_refusal
+
+
+class MappingForm(forms.Form):
+    """A mapping as a YAML file, under a name."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    kind = forms.ChoiceField(
+        label=gettext_lazy("For"),
+        choices=[(kind.value, kind.label) for kind in saved_mappings.KINDS],
+    )
+    file = forms.FileField(label=gettext_lazy("Mapping (YAML)"))
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def mappings_page(request: HttpRequest, project: str) -> HttpResponse:
+    """Every mapping of the project; takes one that was written elsewhere."""
+    room = access.require(user=request.user, slug=project)
+    form = MappingForm(request.POST or None, request.FILES or None)
+    if form.is_valid() and _uploaded(request, room, form):
+        return redirect("mappings", room.slug)
+    listed = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("created_by")
+    context = {"title": _("Mappings"), "project": room, "mappings": listed, "form": form}
+    return render(request, "annotation/mappings.html", context)
+
+
+def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool:
+    said = form.cleaned_data
+    try:
+        mapping = Mapping.from_yaml(said["file"].name, said["file"].read(uploads.MEGABYTE))
+        saved_mappings.save(project=project, kind=said["kind"], name=said["name"], mapping=mapping, actor=request.user)
+    except FormatError as error:
+        form.add_error("file", str(error.problem))
+    except Refused as refused:
+        show_refusal(form, refused)
+    return form.is_valid()
+
+
+@require_POST
+@login_required
+def save_mapping(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Keep an import's mapping under a name."""
+    room, found = intakes.find(request, project, intake)
+    try:
+        saved = saved_mappings.save(
+            project=room,
+            kind=found.kind,
+            name=request.POST.get("name", ""),
+            mapping=reception.mapping_of(found),
+            actor=request.user,
+        )
+        messages.success(request, _("Saved. Every import of this project can use “%s”.") % saved)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect(intake_page.address(found))
+
+
+def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:
+    room = access.require(user=request.user, slug=project)
+    mine = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("project")
+    return get_object_or_404(mine, pk=mapping)
+
+
+@require_safe
+@login_required
+def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
+    """A mapping as a file, for the command line and for other projects."""
+    return intake_page.yaml_file(Mapping.from_dict(_find(request, project, mapping).mapping), f"mapping-{mapping}.yaml")
+
+
+@require_POST
+@login_required
+def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
+    """Forget a mapping."""
+    found = _find(request, project, mapping)
+    saved_mappings.delete(saved=found, actor=request.user)
+    messages.success(request, _("“%s” is deleted. Imports that used it are as they were.") % found)
+    return redirect("mappings", project)

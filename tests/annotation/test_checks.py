@@ -1,0 +1,215 @@
+"""Large imports are read by a worker: its report on the page, its death, and what is corrected while it reads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from annotation import checks, reception, tasks
+from annotation.formats.mapping import Mapping
+from annotation.models import Dataset, DryRun, Intake, Item
+from judging.models import Verdict
+from panelbench.celery import app
+from tests import make
+from tests.cast import Cast
+from tests.conftest import database_url
+
+DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,m{n % 2}\n" for n in range(1, 81))
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+
+
+@contextmanager
+def working() -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker in a process group of its own, as on a machine of its own."""
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging,default"]
+    started = subprocess.Popen(
+        [*command, "--concurrency", "1", "-l", "ERROR"],
+        env={**os.environ, "DATABASE_URL": database_url()},
+        start_new_session=True,
+    )
+    try:
+        yield started
+    finally:
+        kill(started)
+
+
+def kill(started: subprocess.Popen[bytes]) -> None:
+    if started.poll() is None:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def until(condition: Callable[[], Any], *, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def uploaded(client: Client, text: str = DIALOGUES, name: str = "dialogues.csv", **form: str) -> Intake:
+    answer = client.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile(name, text.encode())], **form})
+    assert answer.status_code == 302, answer.content.decode()
+    return Intake.objects.latest("pk")
+
+
+def page(client: Client, intake: Intake) -> str:
+    answer = client.get(f"/p/kassa/imports/{intake.pk}/", follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def state(intake: Intake) -> str:
+    return Intake.objects.get(pk=intake.pk).state
+
+
+def carried_out(intake: Intake) -> None:
+    """What a worker does when the message reaches it."""
+    checks.carry_out(intake_pk=intake.pk, look=reception.preview)
+
+
+def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subprocess.Popen[bytes], cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    until(lambda: "HX-Refresh" in boris.get(f"/p/kassa/imports/{intake.pk}/progress/"))
+    # Nothing is read again for the page: it shows what was seen even where the file is away.
+    kept = intake.files.get()
+    with kept.content.open() as opened:
+        content = opened.read()
+    default_storage.delete(str(kept.content.name))
+    shown = page(boris, intake)
+    assert "What would be stored" in shown and "The first 50 items" in shown
+    assert "Kus on pakk 50?" in shown and "Kus on pakk 51?" not in shown
+    seen = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/preview/").json()
+    assert (seen["report"]["stored"], len(seen["rows"]), seen["problems"]) == (80, 50, [])
+    model = next(column for column in seen["columns"] if column["name"] == "model")
+    assert model["most"] == [{"value": "m1", "count": 40}, {"value": "m0", "count": 40}]
+    assert (model["distinct"], model["target"], Item.objects.count()) == (2, "generator", 0)
+
+    default_storage.save(str(kept.content.name), SimpleUploadedFile("x", content))
+    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    until(lambda: state(intake) == "stored")
+    assert (Dataset.objects.get().items.count(), Intake.objects.get().report["stored"]) == (80, 80)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_check_whose_worker_is_killed_is_taken_up_again(cast: Cast, settings: Any) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    app.control.purge()
+    boris = cast.client("boris")
+    rows = "".join(f"d{n},et,{'Kus on minu pakk? ' * 20}{n},m{n % 2}\n" for n in range(60_000))
+    with working() as doomed:
+        intake = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
+        until(lambda: Intake.objects.get(pk=intake.pk).lease)
+        kill(doomed)
+    assert state(intake) == "checking" and not DryRun.objects.exists()
+    assert "being checked" in page(boris, intake)
+    assert checks.sweep(kinds=[Intake.Kind.DATASET]) == [], "the dead worker's lease still runs"
+    app.control.purge()
+    for freed in checks.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0)):
+        tasks.ask_for_check(freed, Intake.Kind.DATASET)
+    with working():
+        until(lambda: state(intake) == "uploaded")
+    assert DryRun.objects.get().seen["report"]["stored"] == 60_000
+
+
+def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    for _try in range(checks.MOST_TRIES):
+        # A worker takes it and is never heard of again.
+        checks._take(intake.pk)
+        freed = checks.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0))
+    assert (freed, state(intake)) == ([], "failed")
+    assert "interrupted 3 times" in page(boris, intake)
+    boris.post(f"/p/kassa/imports/{intake.pk}/check/")
+    carried_out(intake)
+    assert "What would be stored" in page(boris, intake)
+
+
+def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+
+    def look(held: Intake, progress: checks.Progress) -> Any:
+        seen = reception.preview(held)
+        mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
+        reception.revise(intake=Intake.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
+        checks.start(intake=Intake.objects.get(pk=held.pk))
+        with pytest.raises(checks.Superseded):
+            progress(1, 2)
+        return seen
+
+    checks.carry_out(intake_pk=intake.pk, look=look)
+    assert (state(intake), DryRun.objects.count()) == ("checking", 0)
+    carried_out(intake)
+    assert DryRun.objects.get().seen["rows"][0]["fields"] == {"answer": "Kus on pakk 1?"}
+
+
+def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    assert "No worker is running, so nobody reads the files." in page(boris, intake)
+    waiting = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/preview/")
+    assert (waiting.status_code, waiting.json()["state"]) == (202, "checking")
+    refused = boris.post(f"/api/v1/projects/kassa/intakes/{intake.pk}/store/")
+    assert refused.status_code == 409
+    boris.post(f"/p/kassa/imports/{intake.pk}/discard/")
+    assert not Intake.objects.exists()
+    carried_out(intake)  # the message arrives after all
+
+
+def test_progress_is_shown_in_per_cent(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+
+    def look(held: Intake, progress: checks.Progress) -> Any:
+        progress(30 * 2**20, 120 * 2**20)
+        shown = boris.get(f"/p/kassa/imports/{intake.pk}/progress/").content.decode()
+        assert "25 %" in shown and 'value="25"' in shown and "of 120.0" in shown
+        return reception.preview(held)
+
+    checks.carry_out(intake_pk=intake.pk, look=look)
+    told = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/").json()
+    assert (told["state"], told["done"], told["total"]) == ("uploaded", 30 * 2**20, 120 * 2**20)
+
+
+def test_a_changed_mapping_makes_the_check_out_of_date(cast: Cast) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    carried_out(intake)
+    boris.patch(
+        f"/api/v1/projects/kassa/intakes/{intake.pk}/", {"target": {"name": "Other"}}, content_type="application/json"
+    )
+    assert state(intake) == "checking"
+    carried_out(intake)
+    assert 'value="Other"' in page(boris, intake)
+
+
+def test_large_verdicts_are_checked_by_judging(worker: subprocess.Popen[bytes], cast: Cast) -> None:
+    make.dataset(cast.kassa)
+    make.rubric(cast.kassa)
+    boris = cast.client("boris")
+    intake = uploaded(boris, "item,judge,criterion,score\nd1,x,fluency,2\nd2,x,fluency,9\n", "v.csv")
+    until(lambda: state(intake) == "uploaded")
+    shown = page(boris, intake)
+    assert "The first verdicts" in shown and "0, 1, 2, 3" in shown
+    boris.post(f"/p/kassa/verdict-imports/{intake.pk}/store/")
+    until(lambda: state(intake) == "stored")
+    assert Verdict.objects.count() == 2
