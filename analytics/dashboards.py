@@ -17,6 +17,7 @@ from analytics.models import Snapshot
 from annotation import campaigns
 from annotation.models import Campaign, Item
 from judging import runs
+from judging.continuing import whole
 from judging.models import JudgeRun
 
 LAYOUT = 1
@@ -63,9 +64,9 @@ def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
 
 
 def revision(campaign: Campaign) -> str:
-    """Changes with every annotation and verdict that enters or leaves the ratings table."""
-    found = ratings.newest_runs(campaign)
-    chosen = ",".join(map(str, sorted(run.pk for run in found)))
+    """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset."""
+    found = whole(ratings.newest_runs(campaign))
+    chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     return f"{campaigns.revision(campaign)} {runs.revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
 
 

@@ -22,8 +22,9 @@ from annotation.formats.problems import FormatError
 from annotation.formats.rubric import rubric_from_dict
 from annotation.formats.writing import files
 from annotation.formats.writing.tables import Column, Table
-from annotation.models import Rating
+from annotation.models import Dataset, Item, Rating
 from judging import exports as judged
+from judging.continuing import whole
 from judging.models import JudgeRun, Verdict
 
 TABLES = tuple(files.FORMATS)
@@ -143,7 +144,7 @@ def pieces(export: Export) -> Generator[bytes]:
 def size(export: Export) -> int:
     """How many rows it will have; one for a document."""
     if export.what == "items":
-        return int(export.subject.items.count())
+        return Item.objects.of(export.subject).count()
     count = 0
     if export.what in {"ratings", "scores"}:
         found = Rating.objects.filter(annotation__campaign=export.subject)
@@ -190,10 +191,11 @@ def _scores(export: Export) -> Table:
 
 
 def runs(export: Export) -> list[JudgeRun]:
-    """The newest run of each judge on the campaign's items, as in the numbers; or every one."""
+    """The newest run of each judge on the campaign's items and those it continues, as in the numbers; or every one."""
     if not export.options.every_run:
-        return list(ratings.newest_runs(export.subject))
-    here = {"dataset": export.subject.dataset_id, "rubric_version": export.subject.rubric_version_id}
+        return whole(ratings.newest_runs(export.subject))
+    parts = Dataset.objects.parts_of(export.subject.dataset)
+    here = {"dataset__in": parts, "rubric_version": export.subject.rubric_version_id}
     return list(JudgeRun.objects.filter(**here).select_related("judge").order_by("pk"))
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.db.models import Exists, FloatField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Rating, Selection
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
+from judging.continuing import whole
 from judging.models import Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ Placed = tuple[tuple[int, int], Row]
 def rows(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None, raters: Collection[str] = ()) -> Iterator[Row]:
     """Every row of the ratings table in a stable order, read as it is asked for.
 
-    `runs` defaults to each judge's newest run; `raters` names the annotators wanted, none of them meaning all.
+    `runs` defaults to each judge's newest run, and brings along those that they continue; `raters` names the annotators
+    wanted, none of them meaning all.
     """
-    chosen = list(newest_runs(campaign) if runs is None else runs)
+    chosen = whole(newest_runs(campaign) if runs is None else runs)
     placed = heapq.merge(_of_annotators(campaign, raters), _of_judges(campaign, chosen), key=itemgetter(0))
     return (row for _place, row in placed)
 
@@ -95,13 +97,16 @@ def _steps(criterion: Criterion) -> tuple[float, ...]:
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
     """One run of each judge on the campaign's items and rubric version: the newest with nothing left to ask, else the
-    newest. A run under way so replaces no finished one.
+    newest. A run under way so replaces no finished one, and one on an earlier version none on a later.
     """
-    here = JudgeRun.objects.filter(dataset=campaign.dataset_id, rubric_version=campaign.rubric_version_id).exclude(
+    parts = Dataset.objects.parts_of(campaign.dataset)
+    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=campaign.rubric_version_id).exclude(
         state=JudgeRun.State.CANCELLED, verdicts=None
     )
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
-    of_judge = here.filter(judge=OuterRef("judge")).annotate(asking=Exists(asking)).order_by("asking", "-pk")
+    of_judge = (
+        here.filter(judge=OuterRef("judge")).annotate(asking=Exists(asking)).order_by("asking", "-dataset_id", "-pk")
+    )
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 
 

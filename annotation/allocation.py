@@ -72,6 +72,7 @@ def allocate(
     ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone.
     """
     asked = _asked(campaign, criteria)
+    _require_open(campaign)
     _require_sound(campaign, panel, overlap)
     items = items_for(dataset=campaign.dataset, panel=panel, languages=languages)
     if not items.exists():
@@ -81,7 +82,7 @@ def allocate(
             code="no_items",
         )
     with transaction.atomic():
-        duty = _open_duty(campaign, panel, name or panel.name, overlap, seed)
+        duty = _open_duty(campaign, panel, name or panel.name, overlap, seed, languages or ())
         duty.criteria.set(asked)
         criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
         _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", seed, "all")
@@ -123,9 +124,12 @@ def _asked(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Cri
     return list(criteria)
 
 
-def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
+def _require_open(campaign: Campaign) -> None:
     if campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed; open another one."), code="campaign_closed")
+
+
+def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
     if panel.project_id != campaign.project_id:
         raise Refused(_("This panel belongs to another project."), code="other_project")
     if not 1 <= overlap <= MOST_OVERLAP:
@@ -133,10 +137,12 @@ def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
         raise Refused(wrong, code="invalid", fields={"overlap": wrong})
 
 
-def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: int) -> Duty:
+def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: int, languages: Sequence[str]) -> Duty:
     try:
         with transaction.atomic():
-            return Duty.objects.create(campaign=campaign, panel=panel, name=name, overlap=overlap, seed=seed)
+            return Duty.objects.create(
+                campaign=campaign, panel=panel, name=name, overlap=overlap, seed=seed, languages=list(languages)
+            )
     except IntegrityError:
         taken = _("This campaign has a duty called “%(name)s” already. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
@@ -146,6 +152,33 @@ def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: 
 def criteria_of(duty: int) -> tuple[Criterion, ...]:
     """A duty's criteria in the rubric's order. They never change, so each server process reads them once."""
     return tuple(Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion")))
+
+
+def left(duty: Duty) -> QuerySet[Item]:
+    """The items in the duty's languages that came with parts of the dataset from which it has drawn nothing yet."""
+    drawn = Selection.objects.filter(duty=duty).values("item__dataset")
+    dataset = duty.campaign.dataset
+    return items_for(dataset=dataset, panel=duty.panel, languages=duty.languages).exclude(dataset__in=drawn)
+
+
+def hand_out(*, campaign: Campaign, actor: User | None = None) -> int:
+    """Give every duty the items that a later version of the dataset added: one more wave, drawn with probability 1.
+
+    Overlap and seed are the duty's. Returns how many assignments that made; once everything is handed out, none.
+    """
+    _require_open(campaign)
+    with transaction.atomic():
+        duties = list(Duty.objects.select_for_update().filter(campaign=campaign).order_by("pk"))
+        return sum(_hand_out(duty, campaign, actor) for duty in duties)
+
+
+def _hand_out(duty: Duty, campaign: Campaign, actor: User | None) -> int:
+    duty.campaign = campaign
+    new = list(left(duty).values_list("pk", flat=True))
+    if new:
+        _draw(duty, new, 1.0, "", duty.seed, "all")
+        audit.record(actor=actor, project=campaign.project, verb="hand out items", subject=duty)
+    return len(new) * duty.overlap
 
 
 def draw(

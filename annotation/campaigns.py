@@ -87,6 +87,36 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
     return campaign
 
 
+def extend(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -> Campaign:
+    """Go on with a later version of the campaign's dataset: every rating, assignment and selection stays as it is.
+
+    Nobody is given the new items by it: `allocation.hand_out` does that.
+    """
+    _require_extension(campaign, dataset)
+    with transaction.atomic():
+        same = Campaign.objects.filter(pk=campaign.pk, dataset=campaign.dataset_id).exclude(state=Campaign.State.CLOSED)
+        if not same.update(dataset=dataset):
+            raise Refused(_("The campaign is in another state by now. Reload the page."), code="wrong_state")
+        audit.record(
+            actor=actor, project=campaign.project, verb="extend campaign", subject=campaign, fields=["dataset"]
+        )
+    campaign.dataset = dataset
+    return campaign
+
+
+def _require_extension(campaign: Campaign, dataset: Dataset) -> None:
+    wrong = ""
+    if campaign.state == Campaign.State.CLOSED:
+        raise Refused(_("This campaign is closed; open another one."), code="campaign_closed")
+    if dataset.pk == campaign.dataset_id:
+        wrong = _("The campaign is on “%(new)s” already.")
+    elif not Dataset.objects.holding(campaign.dataset).filter(pk=dataset.pk).exists():
+        wrong = _("“%(new)s” has not all items of “%(old)s”. Choose a version that adds to it.")
+    if wrong:
+        wrong %= {"new": dataset, "old": campaign.dataset}
+        raise Refused(wrong, code="no_extension", fields={"dataset": wrong})
+
+
 def revision(campaign: Campaign) -> str:
     """Changes with every annotation that is added or taken back: "count:max pk:superseded"."""
     stored = Annotation.objects.filter(campaign=campaign).aggregate(

@@ -90,13 +90,13 @@ def items(dataset: Dataset) -> Table:
 def _fields(dataset: Dataset) -> tuple[str, ...]:
     """The named fields that some item has."""
     counts = {name: Count("pk", filter=Q(fields__has_key=name)) for name in NAMED_FIELDS}
-    found = Item.objects.filter(dataset=dataset).aggregate(**counts)
+    found = Item.objects.of(dataset).order_by().aggregate(**counts)
     return tuple(name for name in NAMED_FIELDS if found[name])
 
 
 def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
-    found = Item.objects.filter(dataset=dataset).order_by("ordinal").values_list(*read, "attributes")
+    found = Item.objects.of(dataset).values_list(*read, "attributes")
     for *head, turns, said, warning, attributes in found.iterator(BATCH):
         yield (*head, turns, *(said.get(name) for name in fields), warning, attributes)
 

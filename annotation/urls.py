@@ -59,6 +59,8 @@ pages = [
     path("p/<slug:project>/campaigns/new/", campaigns.new_campaign, name="campaign_new"),
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
     path("p/<slug:project>/campaigns/<int:campaign>/state/", campaigns.move_campaign, name="campaign_move"),
+    path("p/<slug:project>/campaigns/<int:campaign>/dataset/", campaigns.extend_campaign, name="campaign_extend"),
+    path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out, name="campaign_hand_out"),
     path("p/<slug:project>/campaigns/<int:campaign>/duties/new/", campaigns.new_duty, name="duty_new"),
     path("p/<slug:project>/panels/", panels.panels_page, name="panels"),
     path("p/<slug:project>/panels/<int:panel>/", panels.panel_page, name="panel"),
@@ -127,6 +129,16 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/state/",
         campaign_routes.CampaignState.as_view(),
         name="api_campaign_state",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/dataset/",
+        campaign_routes.CampaignDataset.as_view(),
+        name="api_campaign_dataset",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/hand-out/",
+        campaign_routes.HandOut.as_view(),
+        name="api_campaign_hand_out",
     ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/duties/",

@@ -24,6 +24,7 @@ from annotation.models import Dataset, Intake, RubricVersion
 from annotation.previews import FIRST_ROWS, Preview
 from annotation.targets import Target
 from judging import judges, verdict_rows
+from judging.continuing import continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.verdict_fitting import Fitting, VerdictsReport, fit_verdicts
 
@@ -39,8 +40,9 @@ def store_verdicts(
 ) -> VerdictsReport:
     """Store verdicts, all or none; raises `FileRefused` naming every bad row.
 
-    Each judge becomes an imported one with one run on this dataset and rubric. Verdicts that such a run has already
-    collapse when they say the same. A second run is refused, because numbers look at one run of each judge.
+    Each judge becomes an imported one with one run on this dataset and rubric, which continues the one on an earlier
+    version. Verdicts that such runs have already collapse when they say the same. A second run on the same version is
+    refused, because numbers look at one run of each judge.
     """
     fit = fit_verdicts(project=project, dataset=dataset, rubric_version=rubric_version, rows=rows)
     if fit.problems:
@@ -90,6 +92,7 @@ def _run(
         dataset=dataset,
         rubric_version=rubric_version,
         repeats=max(each.row.repeat for each in rows) + 1,
+        continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
         intake=intake,
         created_by=actor,
     )

@@ -55,7 +55,11 @@ class JudgeRunQuerySet(models.QuerySet["JudgeRun"]):
 
 
 class JudgeRun(models.Model):
-    """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query."""
+    """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query.
+
+    A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
+    was paid for there is not asked again, and the numbers read both (judging/continuing.py).
+    """
 
     class State(models.TextChoices):
         RUNNING = "running", _("Running")
@@ -67,6 +71,7 @@ class JudgeRun(models.Model):
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="+")
     rubric_version = models.ForeignKey(RubricVersion, on_delete=models.PROTECT, related_name="+")
     repeats = models.PositiveSmallIntegerField(default=1)
+    continues = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     reason = models.CharField(max_length=400, blank=True)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)

@@ -12,7 +12,8 @@ from accounts.refusals import Refused
 from annotation.models import Criterion, Dataset, Item, RubricVersion
 from judging import judges
 from judging.briefs import criterion_brief, item_text
-from judging.models import Judge
+from judging.continuing import asked_about, continued
+from judging.models import Judge, JudgeRun
 from judging.prompts import CriterionBrief, Message, PromptVariant, render, response_schema
 
 SAMPLE = 20
@@ -36,13 +37,18 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price."""
+    """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price.
+
+    A run that `continues` an earlier one asks about so many `items` that are new since.
+    """
 
     calls: int
     verdicts: int
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
+    items: int
+    continues: JudgeRun | None
 
 
 def prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) -> list[Prompt]:
@@ -52,16 +58,25 @@ def prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) -> list[
 
 
 def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1) -> Forecast:
-    """Calls and verdicts exactly; tokens from the prompts about a few items spread over the dataset."""
+    """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
     variant, criteria = judges.variant_of(judge.variant), _criteria(rubric_version)
-    pks = list(Item.objects.of(dataset).values_list("pk", flat=True))
+    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+    pks = list(asked_about(dataset=dataset, after=after).values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
     asked = list(chain.from_iterable(_prompts(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
     into = calls * sum(prompt.tokens for prompt in asked) // max(1, len(asked))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
-    return Forecast(calls=calls, verdicts=verdicts, tokens_in=into, tokens_out=out, cost=_cost(judge, into, out))
+    return Forecast(
+        calls=calls,
+        verdicts=verdicts,
+        tokens_in=into,
+        tokens_out=out,
+        cost=_cost(judge, into, out),
+        items=len(pks),
+        continues=after,
+    )
 
 
 def _criteria(rubric_version: RubricVersion) -> list[Criterion]:

@@ -20,9 +20,10 @@ from accounts import audit, webhooks
 from accounts.models import Event, User
 from accounts.refusals import Refused
 from annotation import bulk
-from annotation.models import Dataset, Item, RubricVersion
+from annotation.models import Dataset, RubricVersion
 from judging import judges
 from judging.briefs import criterion_brief
+from judging.continuing import asked_about, continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.prompts import check
 
@@ -41,7 +42,10 @@ def start(
     budget: Decimal | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
-    """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards."""
+    """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
+
+    On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
+    """
     refuse_unfit(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     with transaction.atomic():
         run = JudgeRun.objects.create(
@@ -50,6 +54,7 @@ def start(
             dataset=dataset,
             rubric_version=rubric_version,
             repeats=repeats,
+            continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
             budget=budget,
             created_by=actor,
         )
@@ -98,7 +103,7 @@ def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
 
 
 def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
-    items = list(Item.objects.of(run.dataset).values_list("pk", flat=True))
+    items = list(asked_about(dataset=run.dataset, after=run.continues).values_list("pk", flat=True))
     single = run.judge.variant["grouping"] == "single"
     criteria = list(run.rubric_version.criteria.values_list("pk", flat=True)) if single else [None]
     for repeat, item, criterion in product(range(1, run.repeats + 1), items, criteria):

@@ -88,8 +88,9 @@ Known = Mapping[tuple[str, int, int, int], tuple[float | None, bool]]
 
 
 def _known(project: Project, dataset: Dataset, rubric_version: RubricVersion) -> Known:
-    """Imported answers, by (judge, item, criterion, repeat)."""
-    runs = JudgeRun.objects.filter(project=project, dataset=dataset, rubric_version=rubric_version)
+    """Answers imported for this version or one that it extends, by (judge, item, criterion, repeat)."""
+    parts = Dataset.objects.parts_of(dataset)
+    runs = JudgeRun.objects.filter(project=project, dataset__in=parts, rubric_version=rubric_version)
     stored = Verdict.objects.filter(run__in=runs.exclude(intake=None))
     names = ("run__judge__name", "item_id", "criterion_id", "repeat", "score", "applicable", "status")
     return {

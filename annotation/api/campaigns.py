@@ -34,6 +34,14 @@ class StateSerializer(serializers.Serializer[Campaign]):
     state = serializers.ChoiceField(choices=Campaign.State.choices)
 
 
+class ExtensionSerializer(serializers.Serializer[Campaign]):
+    dataset = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
+
+
+class HandedOutSerializer(serializers.Serializer[Any]):
+    assignments = serializers.IntegerField()
+
+
 class DutySerializer(serializers.Serializer[Duty]):
     """A panel's share. Without `criteria` the panel rates on the whole rubric; with none of `languages`, its own."""
 
@@ -123,6 +131,27 @@ class CampaignState(APIView):
         asked.is_valid(raise_exception=True)
         moved = campaigns.move(campaign=found, to=Campaign.State(asked.validated_data["state"]), actor=request.user)
         return Response(CampaignSerializer(moved).data)
+
+
+class CampaignDataset(APIView):
+    @extend_schema(request=ExtensionSerializer, responses=CampaignSerializer)
+    def post(self, request: Request, project: str, campaign: int) -> Response:
+        """Go on with a later version of the dataset; every rating, assignment and selection stays."""
+        found = _campaign(request.user, project, campaign)
+        asked = ExtensionSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        mine = Dataset.objects.visible_to(request.user).filter(project=found.project_id)
+        chosen = get_object_or_404(mine, pk=asked.validated_data["dataset"])
+        return Response(CampaignSerializer(campaigns.extend(campaign=found, dataset=chosen, actor=request.user)).data)
+
+
+class HandOut(APIView):
+    @extend_schema(request=None, responses=HandedOutSerializer)
+    def post(self, request: Request, project: str, campaign: int) -> Response:
+        """Give every duty the items that a later version of the dataset added, as one more wave."""
+        found = _campaign(request.user, project, campaign)
+        made = allocation.hand_out(campaign=found, actor=request.user)
+        return Response(HandedOutSerializer({"assignments": made}).data)
 
 
 class Duties(generics.ListCreateAPIView[Duty]):

@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -18,7 +18,8 @@ from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns
-from annotation.models import Assignment, Campaign, Criterion, Dataset, Panel, RubricVersion
+from annotation.models import Assignment, Campaign, Criterion, Dataset, Item, Panel, RubricVersion
+from annotation.views import intake_page
 
 
 class CampaignForm(forms.Form):
@@ -138,8 +139,49 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "campaign": shown,
         "progress": campaigns.progress(shown),
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
+        **_new_items(shown),
     }
     return render(request, "annotation/campaign.html", context)
+
+
+def _new_items(campaign: Campaign) -> dict[str, Any]:
+    """The version that adds to the campaign's dataset, by how many items, and how many of its own wait for panels."""
+    newer = Dataset.objects.holding(campaign.dataset).exclude(pk=campaign.dataset_id).first()
+    added = Item.objects.of(newer).count() - Item.objects.of(campaign.dataset).count() if newer else 0
+    duties = campaign.duties.select_related("panel", "campaign__dataset") if campaign.dataset.extends_id else ()
+    return {"newer": newer, "added": added, "left": sum(allocation.left(duty).count() for duty in duties)}
+
+
+@require_POST
+@login_required
+def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Go on with a later version of the dataset."""
+    room, found = _campaigns(request, project)
+    extended = get_object_or_404(found, pk=campaign)
+    mine = Dataset.objects.visible_to(request.user).filter(project=room)
+    chosen = mine.filter(pk=intake_page.key(request.POST.get("dataset", ""))).first()
+    try:
+        if chosen is None:
+            raise Refused(_("Choose a version of the dataset."), code="no_dataset")
+        campaigns.extend(campaign=extended, dataset=chosen, actor=request.user)
+        messages.success(request, _("The campaign goes on with “%s”. Every rating is kept.") % chosen)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("campaign", room.slug, extended.pk)
+
+
+@require_POST
+@login_required
+def hand_out(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Give the panels the items that a later version added."""
+    room, found = _campaigns(request, project)
+    handed = get_object_or_404(found, pk=campaign)
+    try:
+        made = allocation.hand_out(campaign=handed, actor=request.user)
+        messages.success(request, ngettext("%d assignment was made.", "%d assignments were made.", made) % made)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("campaign", room.slug, handed.pk)
 
 
 @require_POST

@@ -31,6 +31,7 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+    continues = serializers.IntegerField(source="continues_id", read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
     reason = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
@@ -65,6 +66,8 @@ class ForecastSerializer(serializers.Serializer[previews.Forecast]):
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
+    items = serializers.IntegerField()
+    continues = serializers.IntegerField(source="continues.pk", allow_null=True, default=None)
 
 
 class BudgetSerializer(serializers.Serializer[JudgeRun]):

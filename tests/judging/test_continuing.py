@@ -1,0 +1,109 @@
+"""A judge is asked about the items that a later version of a dataset adds, and about no other a second time."""
+
+from __future__ import annotations
+
+import pytest
+
+from accounts.refusals import Refused
+from annotation import appending
+from annotation.models import Dataset, Intake, RubricVersion
+from judging import continuing, intake_verdicts, previews, runs
+from judging.models import Judge, JudgeRun, Verdict
+from tests import make
+from tests.cast import Cast
+from tests.judging.test_runs import declared, worked
+from tests.judging.test_verdict_import import row
+from tests.provider_server import RunningProvider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def versions(cast: Cast) -> tuple[Dataset, Dataset, RubricVersion]:
+    first = make.dataset(cast.kassa, 3)
+    return first, appending.append(dataset=first, items=[make.item(4), make.item(5)]), make.rubric(cast.kassa)
+
+
+def asked(run: JudgeRun) -> list[str]:
+    return list(run.calls.order_by("item__ordinal").values_list("item__external_id", flat=True))
+
+
+def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, provider: RunningProvider) -> None:
+    first, second, version = versions(cast)
+    judge = declared(cast)
+    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    worked(earlier)
+    forecast = previews.forecast(judge=judge, dataset=second, rubric_version=version)
+    assert (forecast.calls, forecast.items, forecast.continues) == (2, 2, earlier)
+    later = runs.start(judge=judge, dataset=second, rubric_version=version)
+    assert (later.continues, asked(later)) == (earlier, ["d4", "d5"])
+    worked(later)
+    third = appending.append(dataset=second, items=[make.item(6)])
+    last = runs.start(judge=judge, dataset=third, rubric_version=version)
+    assert (last.continues, asked(last)) == (later, ["d6"])
+    assert set(continuing.whole([last])) == {earlier, later, last}
+    assert Verdict.objects.filter(run__in=continuing.whole([later])).values("item").distinct().count() == 5
+
+
+def test_another_question_is_asked_about_every_item(cast: Cast, provider: RunningProvider) -> None:
+    first, second, version = versions(cast)
+    judge = declared(cast)
+    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    for other, options in ((judge, {"repeats": 2}), (declared(cast, grouping="single"), {})):
+        run = runs.start(judge=other, dataset=second, rubric_version=version, **options)  # type: ignore[arg-type]
+        assert (run.continues, len(set(asked(run)))) == (None, 5)
+    again = runs.start(judge=judge, dataset=first, rubric_version=version)
+    assert (again.continues, len(asked(again))) == (None, 3)
+    assert runs.start(judge=judge, dataset=second, rubric_version=version).continues == again
+    runs.cancel(run=again)
+    assert runs.start(judge=judge, dataset=second, rubric_version=version).continues == earlier
+
+
+def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast, provider: RunningProvider) -> None:
+    first, second, version = versions(cast)
+    judge = declared(cast)
+    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    runs.start(judge=judge, dataset=second, rubric_version=version)
+    runs.cancel(run=earlier)
+    third = appending.append(dataset=second, items=[make.item(6)])
+    last = runs.start(judge=judge, dataset=third, rubric_version=version)
+    assert (last.continues, len(asked(last))) == (None, 6)
+
+
+def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: RunningProvider) -> None:
+    first, second, version = versions(cast)
+    judge = declared(cast)
+    earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
+    client, there = cast.client("boris"), f"/p/kassa/judges/{judge.pk}/runs/new/"
+    chosen = {"dataset": second.pk, "rubric_version": version.pk, "repeats": 1}
+    page = client.get(there, chosen).content.decode()
+    assert "only the 2 items that are new since Dialogues v1 are asked about" in page
+    assert "Start: 2 calls" in page
+    started = client.post(there, chosen, follow=True).content.decode()
+    assert f">run {earlier.pk}</a>" in started
+    told = client.get("/api/v1/projects/kassa/runs/").json()["results"]
+    assert {each["continues"] for each in told} == {earlier.pk, None}
+
+
+def imported(cast: Cast, dataset: Dataset, version: RubricVersion, scores: dict[str, float]) -> Intake:
+    rows = [row(item, score) for item, score in scores.items()]
+    intake = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.VERDICTS)
+    intake_verdicts.store_verdicts(
+        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake
+    )
+    return intake
+
+
+def test_verdicts_made_elsewhere_go_on_likewise(cast: Cast) -> None:
+    first, second, version = versions(cast)
+    one = imported(cast, first, version, {"d1": 1, "d2": 2})
+    two = imported(cast, second, version, {"d2": 2, "d4": 3})
+    earlier, later = JudgeRun.objects.order_by("pk")
+    assert later.continues == earlier
+    assert list(later.verdicts.values_list("item__external_id", flat=True)) == ["d4"]
+    with pytest.raises(Refused, match="1 problem"):
+        imported(cast, second, version, {"d1": 3})
+    with pytest.raises(Refused, match="in use by 1 judge run"):
+        intake_verdicts.undo(intake=one)
+    for intake in (two, one):
+        intake_verdicts.undo(intake=intake)
+    assert not Judge.objects.exists()
