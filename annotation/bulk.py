@@ -6,28 +6,149 @@ Nothing of Django's model layer runs (no defaults, no `save`), so every column t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import IntegrityError, connection, models
+
+Model = type[models.Model]
 
 
-def insert(model: type[models.Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Insert ``rows``, tuples in the order of ``fields`` (attribute names such as ``item_id``); JSON as text.
 
     Runs in the caller's transaction and raises its IntegrityError when a row breaks a constraint.
     """
-    rows = list(rows)  # a row that asks the database something would wait for ever while COPY holds the connection
-    columns = [str(model._meta.get_field(field).column) for field in fields]  # type: ignore[union-attr]
-    names = ", ".join(connection.ops.quote_name(column) for column in columns)
-    table = connection.ops.quote_name(model._meta.db_table)
+    rows = rows if isinstance(rows, list) else list(rows)
+    # A list: a row that asks the database something would wait for ever while COPY holds the connection.
+    names = ", ".join(_column(model, field) for field in fields)
     if connection.vendor == "postgresql":
-        _copy(f"COPY {table} ({names}) FROM STDIN", rows)
+        _copy(f"COPY {_table(model)} ({names}) FROM STDIN", rows)
     else:
-        marks = ", ".join(["?"] * len(columns))
-        _executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)  # noqa: S608 (names of our own tables)
+        marks = ", ".join(["?"] * len(fields))
+        _executemany(f"INSERT INTO {_table(model)} ({names}) VALUES ({marks})", rows)  # noqa: S608 (our own names)
+
+
+def reserve(model: Model, count: int) -> Sequence[int]:
+    """So many primary keys that nobody else gets; on SQLite, in a transaction that writes."""
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)", [table, "id", count]
+            )
+            return [number for (number,) in cursor.fetchall()]
+        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
+        (last,) = cursor.fetchone() or (0,)
+        return range(last + 1, last + 1 + count)
+
+
+@dataclass(slots=True)
+class _Written:
+    """What was written to a table: rows whose first column, ``field``, lies between two numbers, and their keys."""
+
+    field: str
+    first: int
+    last: int
+    keys: dict[str, Model]
+
+
+class Load:
+    """Many rows of several tables, inserted in the caller's transaction, with their foreign keys looked up all at once.
+
+    PostgreSQL looks up every foreign key of every row by itself, at the end of the transaction, which takes four times
+    as long as writing the rows; and until then it remembers each of them. Where our role may suspend that (a superuser
+    does, or whoever was granted ``SET ON PARAMETER session_replication_role``), one query per key and table does the
+    same when the load ends: every row that is pointed at is there, and locked so that it stays. Elsewhere the keys are
+    looked up as the rows come. Uniqueness and checks hold row by row in any case. SQLite needs none of this.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[Model, _Written] = {}
+        self._suspends = connection.vendor == "postgresql" and _may_suspend()
+
+    def __enter__(self) -> Self:
+        if connection.vendor == "postgresql" and not self._suspends:
+            _execute("SET CONSTRAINTS ALL IMMEDIATE")
+        return self
+
+    def insert(self, model: Model, fields: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
+        """`insert`; the first of ``fields`` is a number by which the rows can be found again."""
+        if not rows:
+            return
+        if not self._suspends:
+            insert(model, fields, rows)
+            return
+        _execute("SET LOCAL session_replication_role = replica")
+        insert(model, fields, rows)
+        _execute("SET LOCAL session_replication_role = DEFAULT")
+        first, last = min(row[0] for row in rows), max(row[0] for row in rows)
+        written = self._written.setdefault(model, _Written(fields[0], first, last, _keys(model, fields)))
+        written.first, written.last = min(first, written.first), max(last, written.last)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None or connection.vendor != "postgresql":
+            return
+        if not self._suspends:
+            _execute("SET CONSTRAINTS ALL DEFERRED")
+        for model, written in self._written.items():
+            for key, parent in written.keys.items():
+                _look_up(model, written, key, parent, is_ours=parent in self._written)
+
+
+def _look_up(model: Model, written: _Written, key: str, parent: Model, *, is_ours: bool) -> None:
+    """Raise ``IntegrityError`` unless all rows of ``parent`` that are pointed at are there.
+
+    They are locked as a foreign key locks them, unless they are our own, which nobody else sees yet.
+    """
+    column = _column(model, key)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH pointed AS MATERIALIZED ("  # noqa: S608 (names of our own tables)
+            f"SELECT DISTINCT {column} AS pk FROM {_table(model)} "
+            f"WHERE {_column(model, written.field)} BETWEEN %s AND %s AND {column} IS NOT NULL"
+            f"), there AS ("
+            f"SELECT 1 FROM {_table(parent)} parent WHERE parent.id IN (SELECT pk FROM pointed) "
+            f"{'' if is_ours else 'FOR KEY SHARE OF parent'}"
+            f") SELECT (SELECT count(*) FROM pointed), (SELECT count(*) FROM there)",
+            [written.first, written.last],
+        )
+        pointed, there = cursor.fetchone()
+    if pointed != there:
+        raise IntegrityError(f"{_table(model)}.{column} points at {pointed - there} rows that are not there")
+
+
+def _keys(model: Model, fields: Sequence[str]) -> dict[str, Model]:
+    """The foreign keys among some fields, with the model that each points at."""
+    found = {field: model._meta.get_field(field) for field in fields}
+    return {name: each.related_model for name, each in found.items() if isinstance(each, models.ForeignKey)}
+
+
+def _may_suspend() -> bool:
+    with connection.cursor() as cursor:
+        if cursor.connection.info.server_version < 150_000:
+            return False
+        cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
+        return bool(cursor.fetchone()[0])
+
+
+def _execute(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def _table(model: Model) -> str:
+    return connection.ops.quote_name(model._meta.db_table)
+
+
+def _column(model: Model, field: str) -> str:
+    return connection.ops.quote_name(str(model._meta.get_field(field).column))  # type: ignore[union-attr]
 
 
 def _copy(statement: str, rows: Iterable[Sequence[Any]]) -> None:

@@ -13,9 +13,9 @@ from annotation.formats.answers import as_answer
 from annotation.formats.columns import ColumnFacts
 from annotation.formats.items import ItemRow
 from annotation.formats.problems import Unfit
-from annotation.intake import scale_words
 from annotation.models import Criterion
 from annotation.previews import Preview
+from annotation.rating_fitting import scale_words
 from annotation.targets import Target
 
 Outlook = dict[str, Any]

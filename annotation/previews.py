@@ -21,6 +21,7 @@ from annotation.formats.report import Report, found, named
 from annotation.formats.rubric import RubricDocument, parse_rubric
 from annotation.matching import read_matched
 from annotation.models import Dataset, Intake
+from annotation.rating_fitting import RatingsReport, fit_ratings
 from annotation.targets import Target
 
 FIRST_ROWS = 50
@@ -129,7 +130,7 @@ def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None) -> 
     parsed, mapping, report = read_ratings(files, mapping, target)
     problems = parsed.problems
     if target is not None:
-        fit = storing.fit_ratings(
+        fit = fit_ratings(
             dataset=target.dataset, rubric_version=target.rubric_version, campaign=target.campaign, rows=parsed.rows
         )
         append(problems, fit.problems)
@@ -166,7 +167,7 @@ def read_ratings(
     return parsed, mapping, report
 
 
-def add_stored(report: Report, stored: storing.RatingsReport) -> None:
+def add_stored(report: Report, stored: RatingsReport) -> None:
     """Complete a report by what holding the rows against the database came to."""
     report.stored, report.not_applicable = stored.stored + stored.not_applicable, stored.not_applicable
     report.collapsed += stored.collapsed

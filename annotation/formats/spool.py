@@ -28,7 +28,8 @@ class Spool(Sequence[T], Generic[T]):
         self._restore = restore
         self._in_memory = in_memory
         self._open: list[Plain] = []
-        self._weight = 0
+        self._open_weight = 0
+        self.weight = 0
         self._kept: list[list[Plain]] = []
         self._file: BinaryIO | None = None
         self._places: list[tuple[int, int]] = []  # offset and size of each batch in the file
@@ -37,8 +38,9 @@ class Spool(Sequence[T], Generic[T]):
     def extend(self, rows: list[Plain], weight: int = 0) -> None:
         """Add a few rows; ``weight`` is about the bytes of their long texts, so that batches of documents are short."""
         self._open += rows
-        self._weight += weight
-        if len(self._open) >= BATCH or self._weight >= WEIGHT:
+        self._open_weight += weight
+        self.weight += weight
+        if len(self._open) >= BATCH or self._open_weight >= WEIGHT:
             self._shelve()
 
     def __len__(self) -> int:
@@ -87,7 +89,7 @@ class Spool(Sequence[T], Generic[T]):
             self._file.close()
 
     def _shelve(self) -> None:
-        batch, self._open, self._weight = self._open, [], 0
+        batch, self._open, self._open_weight = self._open, [], 0
         self._length += len(batch)
         if self._file is None and len(self._kept) < self._in_memory:
             self._kept.append(batch)

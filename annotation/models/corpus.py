@@ -110,6 +110,7 @@ class Dataset(models.Model):
 
     A version that `extends` an earlier one has that one's items, the very same rows, before its own: `parts` are the
     versions whose own items it consists of, itself among them, set when it becomes ready. `Item.objects.of` reads them.
+    `staged_at` is when items were last put into it.
     """
 
     class State(models.TextChoices):
@@ -120,6 +121,7 @@ class Dataset(models.Model):
     name = models.CharField(_("name"), max_length=120)
     version = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=8, choices=State, default=State.LOADING)
+    staged_at = models.DateTimeField(default=timezone.now, editable=False)
     derived_from = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     extends = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     parts: models.ManyToManyField[Dataset, Any] = models.ManyToManyField(

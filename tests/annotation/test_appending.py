@@ -158,5 +158,5 @@ def test_the_pages_of_a_version_show_all_its_items_and_the_sweep_clears_an_aband
     told = client.get(f"/api/v1/projects/kassa/datasets/{second.pk}/").json()
     assert (told["extends"], told["items"], told["added"]) == (first.pk, 3, 1)
     abandoned = Dataset.objects.create(project=cast.kassa, name="Dialogues", version=3, extends=second)
-    Dataset.objects.filter(pk=abandoned.pk).update(created_at="2020-01-01T00:00Z")
+    Dataset.objects.filter(pk=abandoned.pk).update(staged_at="2020-01-01T00:00Z")
     assert (intake.sweep(), names(second)) == (1, ["d1", "d2", "d3"])

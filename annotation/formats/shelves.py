@@ -1,0 +1,45 @@
+"""Very many rows, put together by what belongs together, so that each part fits into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+from annotation.formats.spool import Plain, Spool
+
+ROWS = 100_000  # of one shelf
+WEIGHT = 16 * 2**20  # of one shelf, in bytes of long texts
+MOST = 256  # shelves, each of which is a file when it is large
+
+
+class Shelves:
+    """Rows on as few shelves as hold them; those of one ``key`` are on the same one, in the order in which they came.
+
+    ``rows`` and ``weight`` are about what there will be.
+    """
+
+    def __init__(self, key: Callable[[Plain], Hashable], rows: int, weight: int = 0) -> None:
+        count = min(MOST, max(1, -(-rows // ROWS), -(-weight // WEIGHT)))
+        self._key = key
+        self._shelves: list[Spool[Plain]] = [Spool(tuple) for _ in range(count)]
+
+    def extend(self, rows: list[Plain]) -> None:
+        """Put some rows where they belong."""
+        if len(self._shelves) == 1:
+            self._shelves[0].extend(rows, _weight(rows))
+            return
+        piles: list[list[Plain]] = [[] for _ in self._shelves]
+        for row in rows:
+            piles[hash(self._key(row)) % len(piles)].append(row)
+        for shelf, pile in zip(self._shelves, piles, strict=True):
+            shelf.extend(pile, _weight(pile))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shelves))
+
+    def __iter__(self) -> Iterator[list[Plain]]:
+        """The rows, shelf by shelf."""
+        return (list(shelf.plain()) for shelf in self._shelves if shelf)
+
+
+def _weight(rows: list[Plain]) -> int:
+    return sum(len(part) for row in rows for part in row if type(part) is str)

@@ -1,0 +1,129 @@
+"""Ratings by the hundred thousand: one annotation for each rater and item, keys that hold, nothing half stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from annotation import bulk, intake
+from annotation.formats.ratings import RatingRow
+from annotation.formats.shelves import Shelves
+from annotation.intake import FileRefused
+from annotation.models import Annotation, Annotator, Campaign, Intake, Rating
+from annotation.rating_fitting import fit_ratings
+from annotation.rating_rows import ANNOTATION, RATING
+from tests import make
+from tests.cast import Cast
+
+
+def row(item: str, rater: str, score: float | None, criterion: str = "fluency", **parts: Any) -> RatingRow:
+    given = RatingRow(item, rater, criterion, score, True, score is None, "", None, None, None, "r.csv", 2, "points")
+    return given._replace(**parts)
+
+
+def store(campaign: Campaign, rows: list[RatingRow], **parts: Any) -> Any:
+    opened = Intake.objects.create(project=campaign.project, kind=Intake.Kind.RATINGS)
+    return intake.store_ratings(campaign=campaign, rows=rows, intake=opened, **parts)
+
+
+def test_what_belongs_together_is_on_one_shelf_in_its_order() -> None:
+    shelves = Shelves(lambda row: row[0], rows=1_000_000)
+    rows = [(number % 7, number) for number in range(100)]
+    shelves.extend(rows[:50])
+    shelves.extend(rows[50:])
+    assert len(shelves) == 100
+    found = list(shelves)
+    assert sorted(row for shelf in found for row in shelf) == sorted(rows)
+    for key in range(7):
+        (shelf,) = (shelf for shelf in found if any(row[0] == key for row in shelf))
+        assert [row for row in shelf if row[0] == key] == [row for row in rows if row[0] == key]
+
+
+def test_a_file_sorted_by_criterion_gives_one_annotation_per_rater_and_item(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    rows = [
+        row(f"d{item}", rater, float(item % 2), criterion, rationale=f"{rater}{item}", seconds=float(item))
+        for criterion in ("fluency", "coherence")
+        for rater in ("A", "B")
+        for item in range(1, 5)
+    ]
+    report = store(campaign, rows, identified=False)
+    assert (report.stored, report.raters, Annotation.objects.count(), Rating.objects.count()) == (16, ["A", "B"], 8, 16)
+    stored = Rating.objects.values_list(
+        "annotation__item__external_id", "annotation__annotator__pseudonym", "criterion__key", "score", "rationale"
+    )
+    assert set(stored) == {(each.item, each.rater, each.criterion, each.score, each.rationale) for each in rows}
+    assert set(Annotation.objects.values_list("item__external_id", "seconds")) == {
+        (f"d{n}", float(n)) for n in range(1, 5)
+    }
+    assert not Annotator.objects.filter(identified=True, user=None).exists()
+    again = store(campaign, rows)
+    assert (again.stored, again.collapsed, Rating.objects.count()) == (0, 16, 16)
+
+
+def test_faults_name_the_column_of_the_file_and_scores_off_the_scale_are_counted_by_it(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    rows = [row("d1", "A", 9.0), row("d2", "A", 9.0), row("d3", "A", 2.0), row("d4", "A", 7.0, column="more")]
+    fit = fit_ratings(dataset=campaign.dataset, rubric_version=campaign.rubric_version, campaign=campaign, rows=rows)
+    assert (fit.report.off_scale, fit.report.stored) == ({"points": 2, "more": 1}, 1)
+    with pytest.raises(FileRefused) as refused:
+        store(campaign, rows)
+    assert [problem.column for problem in refused.value.problems] == ["points", "points", "more"]
+    assert Annotation.objects.count() == 0
+
+
+def test_primary_keys_are_nobody_elses(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    store(campaign, [row("d1", "A", 1.0)])
+    with transaction.atomic():
+        reserved = bulk.reserve(Annotation, 3)
+        assert len({*reserved, *Annotation.objects.values_list("pk", flat=True)}) == 4
+    store(campaign, [row("d2", "A", 1.0)])
+    assert Annotation.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("field", ["item_id", "criterion_id"])
+@pytest.mark.parametrize("may_suspend", [True, False])
+def test_a_row_that_points_nowhere_is_found_however_the_keys_are_looked_up(
+    cast: Cast, field: str, may_suspend: bool
+) -> None:
+    campaign = make.campaign(cast.kassa)
+    store(campaign, [row("d1", "A", 1.0)])
+    there = {"item_id": campaign.dataset.items.get(external_id="d2").pk, "criterion_id": _criterion(campaign)}
+    if connection.vendor == "postgresql" and not may_suspend:
+        _forbid()
+    try:
+        _load(campaign, **there)
+        with pytest.raises(IntegrityError):
+            _load(campaign, **{**there, field: 10**9})
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET ROLE" if connection.vendor == "postgresql" else "SELECT 1")
+    assert (Annotation.objects.count(), Rating.objects.count()) == (2, 2)
+
+
+def _criterion(campaign: Campaign) -> int:
+    return int(campaign.rubric_version.criteria.get(key="fluency").pk)
+
+
+def _forbid() -> None:
+    """Go on as a role that may write and no more, as in a database that somebody else administers."""
+    with connection.cursor() as cursor:
+        cursor.execute("DO $$ BEGIN CREATE ROLE plain; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+        cursor.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
+        cursor.execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO plain")
+        cursor.execute("SET ROLE plain")
+
+
+def _load(campaign: Campaign, item_id: int, criterion_id: int) -> None:
+    rater = Annotator.objects.get(pseudonym="A").pk
+    opened = Intake.objects.create(project=campaign.project, kind=Intake.Kind.RATINGS)
+    with transaction.atomic(), bulk.Load() as load:
+        (number,) = bulk.reserve(Annotation, 1)
+        made = (number, campaign.pk, item_id, rater, opened.pk, 1, None, timezone.now())
+        load.insert(Annotation, ANNOTATION, [made])
+        load.insert(Rating, RATING, [(number, criterion_id, "scored", 1.0, "")])
