@@ -1,0 +1,100 @@
+"""What can go wrong, as exceptions. None of them, and nothing else here, ever holds the token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class PanelbenchError(Exception):
+    """The root of everything that this client raises."""
+
+
+class Unreachable(PanelbenchError):
+    """No answer came, however often it was tried."""
+
+
+class TimedOut(PanelbenchError):
+    """What was waited for did not happen in time. It may still happen."""
+
+
+class ImportFailed(PanelbenchError):
+    """An import was refused while it was stored; ``report`` says why, row by row where it can."""
+
+    def __init__(self, intake: int, report: Mapping[str, Any]) -> None:
+        super().__init__(str(report.get("sentence") or f"Import {intake} failed."))
+        self.intake, self.report = intake, report
+
+
+class ApiError(PanelbenchError):
+    """The server said no: ``code`` is for programs, ``detail`` for people, ``fields`` names what was wrong with which
+    input. ``request_id`` is the `X-Request-ID` of the answer, empty where nothing in front of the server gives one.
+    """
+
+    def __init__(
+        self,
+        *,
+        status: int,
+        code: str,
+        detail: str,
+        fields: Mapping[str, Sequence[str]] | None = None,
+        problems: Sequence[Mapping[str, Any]] = (),
+        request_id: str = "",
+    ) -> None:
+        self.status, self.code, self.detail = status, code, detail
+        self.fields = {name: list(texts) for name, texts in (fields or {}).items()}
+        self.problems, self.request_id = list(problems), request_id
+        super().__init__(self._said())
+
+    def _said(self) -> str:
+        named = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in self.fields.items())
+        told = f"{self.detail} ({self.status} {self.code})"
+        return f"{told} {named}" if named else told
+
+
+class BadRequest(ApiError):
+    """400: some fields need another look."""
+
+
+class NotSignedIn(ApiError):
+    """401: the token is unknown, revoked or has expired."""
+
+
+class Forbidden(ApiError):
+    """403: your role, or the token's scope, does not allow that."""
+
+
+class NotFound(ApiError):
+    """404: there is no such thing, or none that you may see."""
+
+
+class Conflict(ApiError):
+    """409: not as things stand."""
+
+
+class Refused(ApiError):
+    """422: understood and refused; ``fields`` and, for a file, ``problems`` say why."""
+
+
+class TooMany(ApiError):
+    """429: too many requests, and it stayed so."""
+
+
+class Unavailable(ApiError):
+    """5xx: the server is in trouble."""
+
+
+KINDS: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: NotSignedIn,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    422: Refused,
+    429: TooMany,
+}
+
+
+def error_for(status: int) -> type[ApiError]:
+    """The exception that a status is raised as."""
+    return KINDS.get(status, Unavailable if status >= 500 else ApiError)

@@ -1,0 +1,190 @@
+"""Files in: uploaded, looked at, corrected, stored, taken back; large ones in pieces that can be sent again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+from panelbench.client import types
+from panelbench.client.errors import Conflict, ImportFailed, Unreachable
+from panelbench.client.wire import TRIES, Wire, operation
+
+AT_ONCE = 16 * 2**20  # bytes; files that are larger together are sent in pieces
+PIECE = 8 * 2**20
+TUS = {"Tus-Resumable": "1.0.0"}
+UNDER_WAY = ("storing",)
+
+
+class Intakes(Wire):
+    @operation("GET", "/projects/{project}/intakes/")
+    def imports(self) -> Iterator[types.Intake]:
+        """The project's imports."""
+        return self.pages(self.at("intakes/"))
+
+    @operation("POST", "/projects/{project}/intakes/", uploads="", name="")
+    def open_import(
+        self,
+        *files: str | os.PathLike[str],
+        kind: types.IntakeKind | None = None,
+        mapping: Mapping[str, Any] | None = None,
+        target: types.Target | None = None,
+    ) -> types.Intake:
+        """Upload the files of one import; nothing is stored yet. ``mapping`` is put over the one that is guessed."""
+        paths, there = [Path(file) for file in files], self.at("intakes/")
+        said = {"kind": kind, "mapping": mapping, "target": target}
+        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        if sum(path.stat().st_size for path in paths) > AT_ONCE:
+            keys = [self.upload(path)["key"] for path in paths]
+            return cast(types.Intake, self.json("POST", there, json={"uploads": keys, **given}))
+        form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+        with ExitStack() as opened:
+            parts = [("files", (path.name, opened.enter_context(path.open("rb")))) for path in paths]
+            return cast(types.Intake, self.json("POST", there, data=form, files=parts))
+
+    @operation("GET", "/projects/{project}/intakes/{intake}/")
+    def get_import(self, intake: int) -> types.Intake:
+        """State and report of an import."""
+        return cast(types.Intake, self.json("GET", self.at("intakes/{}/", intake)))
+
+    @operation("PATCH", "/projects/{project}/intakes/{intake}/")
+    def revise_import(
+        self,
+        intake: int,
+        *,
+        kind: types.IntakeKind | None = None,
+        mapping: Mapping[str, Any] | None = None,
+        target: types.Target | None = None,
+    ) -> types.Intake:
+        """Correct what is not stored yet: what the files hold, how they are read, where the rows go."""
+        said = {"kind": kind, "mapping": mapping, "target": target}
+        given = {name: value for name, value in said.items() if value is not None}
+        return cast(types.Intake, self.json("PATCH", self.at("intakes/{}/", intake), json=given))
+
+    @operation("DELETE", "/projects/{project}/intakes/{intake}/")
+    def discard_import(self, intake: int) -> None:
+        """Delete an import that stored nothing, with its files."""
+        self.send("DELETE", self.at("intakes/{}/", intake))
+
+    @operation("POST", "/projects/{project}/intakes/{intake}/also/")
+    def import_also(self, intake: int, kind: types.IntakeKind) -> types.Intake:
+        """Open another import of the same files, as another kind."""
+        return cast(types.Intake, self.json("POST", self.at("intakes/{}/also/", intake), json={"kind": kind}))
+
+    @operation("POST", "/projects/{project}/intakes/{intake}/check/")
+    def check_import(self, intake: int) -> types.Intake:
+        """Let a worker look at a large import again."""
+        return cast(types.Intake, self.json("POST", self.at("intakes/{}/check/", intake)))
+
+    @operation("GET", "/projects/{project}/intakes/{intake}/preview/")
+    @operation("GET", "/projects/{project}/verdict-imports/{intake}/preview/")
+    def preview_import(self, intake: int, *, timeout: float = 600.0) -> types.Outlook:
+        """What storing would come to, once a worker has read what is large."""
+        there = self._place(intake, "preview")
+
+        def seen() -> types.Outlook | None:
+            answer = self.send("GET", there)
+            return cast(types.Outlook, answer.json()) if answer.status_code == 200 else None
+
+        return cast(types.Outlook, self.wait(seen, timeout=timeout, what=f"Reading import {intake}"))
+
+    @operation("POST", "/projects/{project}/intakes/{intake}/store/")
+    @operation("POST", "/projects/{project}/verdict-imports/{intake}/store/")
+    def store_import(self, intake: int) -> types.Intake:
+        """Store it, all or nothing; a large one goes on in the background: see `wait_for_import`."""
+        return cast(types.Intake, self.json("POST", self._place(intake, "store")))
+
+    def wait_for_import(self, intake: int, *, timeout: float = 3600.0) -> types.Intake:
+        """The import once it is stored; raises `ImportFailed` with its report when it was refused, or `TimedOut`."""
+
+        def ended() -> types.Intake | None:
+            found = self.get_import(intake)
+            return None if found["state"] in UNDER_WAY else found
+
+        found = cast(types.Intake, self.wait(ended, timeout=timeout, what=f"Import {intake}"))
+        if found["state"] != "stored":
+            raise ImportFailed(intake, found["report"])
+        return found
+
+    @operation("POST", "/projects/{project}/intakes/{intake}/undo/")
+    @operation("POST", "/projects/{project}/verdict-imports/{intake}/undo/")
+    def undo_import(self, intake: int) -> types.Intake:
+        """Take back what was stored, while nothing depends on it; the files stay."""
+        return cast(types.Intake, self.json("POST", self._place(intake, "undo")))
+
+    def _place(self, intake: int, step: str) -> str:
+        """Verdicts are looked at, stored and taken back at an address of their own."""
+        folder = "verdict-imports" if self.get_import(intake)["kind"] == "verdicts" else "intakes"
+        return self.at(f"{folder}/{{}}/{step}/", intake)
+
+    # --- mappings ---------------------------------------------------------------------------------------------------
+    @operation("GET", "/projects/{project}/mappings/")
+    def mappings(self) -> Iterator[types.SavedMapping]:
+        """The mappings that the project keeps under names."""
+        return self.pages(self.at("mappings/"))
+
+    @operation("POST", "/projects/{project}/mappings/")
+    def save_mapping(
+        self, name: str, kind: types.SavedMappingKindEnum, mapping: Mapping[str, Any]
+    ) -> types.SavedMapping:
+        """Keep a mapping under a name."""
+        said = {"name": name, "kind": kind, "mapping": dict(mapping)}
+        return cast(types.SavedMapping, self.json("POST", self.at("mappings/"), json=said))
+
+    @operation("GET", "/projects/{project}/mappings/{mapping}/")
+    def mapping(self, mapping: int) -> types.SavedMapping:
+        """One of them."""
+        return cast(types.SavedMapping, self.json("GET", self.at("mappings/{}/", mapping)))
+
+    @operation("DELETE", "/projects/{project}/mappings/{mapping}/")
+    def delete_mapping(self, mapping: int) -> None:
+        """Forget one."""
+        self.send("DELETE", self.at("mappings/{}/", mapping))
+
+    # --- resumable uploads ------------------------------------------------------------------------------------------
+    @operation("POST", "/projects/{project}/uploads/")
+    def begin_upload(self, file: str | os.PathLike[str]) -> types.UploadState:
+        """Say that a file is to come; `upload` goes on with it, now or another day."""
+        path = Path(file)
+        name = base64.b64encode(path.name.encode()).decode()
+        said = {"Upload-Length": str(path.stat().st_size), "Upload-Metadata": f"filename {name}"}
+        return cast(types.UploadState, self.json("POST", self.at("uploads/"), headers=TUS | said))
+
+    @operation("GET", "/projects/{project}/uploads/{upload}/")
+    def upload_state(self, upload: str) -> types.UploadState:
+        """How much of a file is there."""
+        return cast(types.UploadState, self.json("GET", self.at("uploads/{}/", upload)))
+
+    @operation("DELETE", "/projects/{project}/uploads/{upload}/")
+    def give_up_upload(self, upload: str) -> None:
+        """Delete what has come of it."""
+        self.send("DELETE", self.at("uploads/{}/", upload), headers=TUS)
+
+    @operation("PATCH", "/projects/{project}/uploads/{upload}/", upload="key")
+    def upload(self, file: str | os.PathLike[str], *, key: str = "") -> types.UploadState:
+        """Send a file in pieces, each checked by its digest; with the ``key`` of an upload that broke off, the rest."""
+        state = self.upload_state(key) if key else self.begin_upload(file)
+        failures = 0
+        with Path(file).open("rb") as source:
+            while state["received"] < state["size"]:
+                before = source.seek(state["received"])
+                try:
+                    self._send_piece(state["key"], before, source.read(PIECE))
+                except (Unreachable, Conflict):  # what arrived of the piece is kept: go on from there
+                    failures += 1
+                    if failures == TRIES:
+                        raise
+                state = self.upload_state(state["key"])
+                failures = 0 if state["received"] > before else failures
+        return state
+
+    def _send_piece(self, key: str, offset: int, piece: bytes) -> None:
+        digest = base64.b64encode(hashlib.sha256(piece).digest()).decode()
+        said = {"Upload-Offset": str(offset), "Upload-Checksum": f"sha256 {digest}"}
+        kind = {"Content-Type": "application/offset+octet-stream"}
+        self.send("PATCH", self.at("uploads/{}/", key), headers=TUS | said | kind, content=piece)

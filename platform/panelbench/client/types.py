@@ -1,0 +1,643 @@
+"""What the API answers and is sent. Written by `manage.py client_types` from the schema; not by hand."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Json: TypeAlias = Any
+Moment: TypeAlias = str
+"""Date and time of day by ISO 8601, in UTC."""
+Decimal: TypeAlias = str
+"""An exact number, written out."""
+
+AnchorDetailEnum: TypeAlias = Literal["name", "anchors", "reasons"]
+AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
+BlankEnum: TypeAlias = Literal[""]
+CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
+CampaignState: TypeAlias = Literal["open", "paused", "closed"]
+DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
+EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.finished"]
+GroupingEnum: TypeAlias = Literal["single", "compound"]
+InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
+IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts"]
+IntakeState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
+JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
+OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
+OutcomeEnum: TypeAlias = Literal["replied", "unavailable", "refused"]
+RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
+RubricState: TypeAlias = Literal["draft", "published"]
+SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
+VerdictStatusEnum: TypeAlias = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
+
+
+class Also(TypedDict):
+    kind: IntakeKind
+
+
+class Annotation(TypedDict):
+    key: str
+    revision: int
+    submitted_at: Moment
+
+
+class AnnotatorProgress(TypedDict):
+    pseudonym: str
+    submitted: int
+    on_desk: int
+    last_at: Moment | None
+
+
+class Answer(TypedDict):
+    criterion: str
+    score: NotRequired[float | None]
+    status: NotRequired[AnswerStatusEnum]
+    rationale: NotRequired[str]
+
+
+class Arrived(TypedDict):
+    """The keys of whole uploads (`uploads/`), and what else a form may say."""
+
+    uploads: list[str]
+    kind: NotRequired[IntakeKind]
+    mapping: NotRequired[dict[str, Json]]
+    target: NotRequired[dict[str, Json]]
+
+
+class Assignment(TypedDict):
+    key: str
+    expires_at: Moment
+    item: Item
+    criteria: list[Criterion]
+
+
+class Attempt(TypedDict):
+    number: int
+    outcome: OutcomeEnum
+    request: NotRequired[Json]
+    reply: NotRequired[Json]
+    reason: NotRequired[str]
+    served_model: NotRequired[str]
+    tokens_in: NotRequired[int | None]
+    tokens_out: NotRequired[int | None]
+    cost: NotRequired[Decimal | None]
+    latency: NotRequired[float | None]
+    at: NotRequired[Moment]
+
+
+class Budget(TypedDict):
+    budget: Decimal | None
+
+
+class Call(TypedDict):
+    id: int
+    item: str
+    language: str
+    criterion: NotRequired[str | None]
+    repeat: int
+    state: CallState
+    tries: int
+
+
+class CallDetail(TypedDict):
+    id: int
+    item: str
+    language: str
+    criterion: NotRequired[str | None]
+    repeat: int
+    state: CallState
+    tries: int
+    attempts: list[Attempt]
+
+
+class Campaign(TypedDict):
+    id: int
+    name: str
+    dataset: int
+    rubric_version: int
+    state: CampaignState
+    created_at: Moment
+
+
+class Column(TypedDict):
+    name: str
+    target: str
+    filled: int
+    blank: int
+    distinct: int
+    is_many: bool
+    examples: list[str]
+    most: list[Frequent]
+    off_scale: int | None
+
+
+class Count(TypedDict):
+    """What one cell holds, of the panel (`judge` is empty) or of one judge; `reasons`: why scores are missing."""
+
+    criterion: str
+    language: NotRequired[str | None]
+    judge: str
+    items: int
+    raters: int
+    ratings: int
+    missing: int
+    not_applicable: int
+    reasons: dict[str, int]
+
+
+class Criterion(TypedDict):
+    key: str
+    name: str
+    question: str
+    definition: str
+    allows_na: bool
+    points: list[Point]
+    numeric: Range | None
+    rationale: str
+    rationale_words: int
+    critical: bool
+
+
+class Dataset(TypedDict):
+    id: int
+    name: str
+    version: int
+    licence: str
+    layout: Json
+    simulated: bool
+    allocatable: bool
+    derived_from: int | None
+    extends: int | None
+    intake: int | None
+    items: int
+    added: int
+    created_at: Moment
+
+
+class DatasetItem(TypedDict):
+    id: int
+    external_id: str
+    ordinal: int
+    language: str
+    generator: str
+    scenario: str
+    title: str
+    turns: list[DatasetTurn]
+    fields: Json
+    attributes: Json
+    content_warning: str
+    digest: str
+
+
+class DatasetTurn(TypedDict):
+    speaker: str
+    name: NotRequired[str]
+    text: str
+
+
+class DeclaredJudge(TypedDict):
+    id: int
+    name: str
+    provider: str
+    model: str
+    parameters: NotRequired[dict[str, Json]]
+    variant: NotRequired[Variant]
+    simulated: bool
+    digest: str
+    created_at: Moment
+
+
+class Delivery(TypedDict):
+    """One event for one webhook. `status` is that of the newest answer, null where none came."""
+
+    id: int
+    key: str
+    event: str
+    payload: dict[str, Json]
+    state: DeliveryStateEnum
+    tries: int
+    status: int | None
+    reason: str
+    made_at: Moment
+    tried_at: Moment | None
+    due_at: Moment
+
+
+class DeskDuty(TypedDict):
+    id: int
+    name: str
+    campaign: str
+    language: str
+    paused: bool
+    done: int
+    total: int
+
+
+class Duty(TypedDict):
+    """A panel's share. Without `criteria` the panel rates on the whole rubric; with none of `languages`, its own."""
+
+    id: int
+    name: NotRequired[str]
+    panel: int
+    overlap: int
+    criteria: NotRequired[list[str]]
+    seed: NotRequired[int]
+
+
+class DutyProgress(TypedDict):
+    duty: int
+    name: str
+    overlap: int
+    items: int
+    complete: int
+    slots: int
+    submitted: int
+    on_desk: int
+    annotators: list[AnnotatorProgress]
+
+
+class Estimate(TypedDict):
+    """One figure. `language` is null over all languages, `judge` is null for the panel alone."""
+
+    statistic: str
+    variant: NotRequired[str | None]
+    level: NotRequired[str | None]
+    criterion: str
+    language: NotRequired[str | None]
+    judge: NotRequired[str | None]
+    reference: NotRequired[str | None]
+    value: NotRequired[float | None]
+    se: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    confidence: NotRequired[float | None]
+    method: NotRequired[str | None]
+    n_items: int
+    n_raters: int
+    n_ratings: int
+    n_missing: int
+    seed: NotRequired[int | None]
+    undefined_share: NotRequired[float | None]
+    reason: NotRequired[str | None]
+    interval_reason: NotRequired[str | None]
+
+
+class Extension(TypedDict):
+    dataset: int
+
+
+class Field(TypedDict):
+    name: str
+    text: str
+
+
+class Forecast(TypedDict):
+    calls: int
+    verdicts: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    items: int
+    continues: NotRequired[int | None]
+
+
+class Frequent(TypedDict):
+    value: str
+    count: int
+
+
+class HandedOut(TypedDict):
+    assignments: int
+
+
+class Intake(TypedDict):
+    id: int
+    kind: IntakeKind
+    state: IntakeState
+    files: list[IntakeFile]
+    target: Json
+    mapping: Json
+    report: Json
+    batch: str | None
+    done: int
+    total: int
+    created_at: Moment
+
+
+class IntakeFile(TypedDict):
+    name: str
+    size: int
+    sha256: str
+
+
+class Item(TypedDict):
+    title: str
+    language: str
+    brief: str
+    content_warning: str
+    turns: list[Turn]
+    fields: list[Field]
+
+
+class Judge(TypedDict):
+    name: str
+    judge: int
+    run: int
+    simulated: bool
+
+
+class Me(TypedDict):
+    email: str
+    name: NotRequired[str]
+    languages: list[str]
+    ui_language: NotRequired[str]
+    memberships: list[Role]
+
+
+class Membership(TypedDict):
+    user: int
+    name: str
+    email: str
+    role: RoleEnum
+    since: Moment
+
+
+class Message(TypedDict):
+    role: str
+    content: str
+
+
+class Numbers(TypedDict):
+    """The newest snapshot, null until there is one; a stale one is being computed anew."""
+
+    stale: bool
+    snapshot: Snapshot | None
+
+
+class Outlook(TypedDict):
+    """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
+
+    kind: IntakeKind
+    mapping: dict[str, Json]
+    columns: list[Column]
+    rows: list[dict[str, Json]]
+    report: dict[str, Json]
+    criteria: dict[str, str]
+    scales: dict[str, str]
+    problems: list[Problem]
+    more_problems: int
+    documents: list[str]
+
+
+class Panel(TypedDict):
+    id: int
+    name: str
+    language: NotRequired[str]
+
+
+class Point(TypedDict):
+    value: float
+    label: str
+    text: str
+    reason: str
+
+
+class Problem(TypedDict):
+    file: str
+    line: int | None
+    column: str | None
+    found: str
+    expected: str
+    code: str
+
+
+class Project(TypedDict):
+    slug: str
+    name: str
+    description: NotRequired[str]
+    created_at: Moment
+
+
+class Prompt(TypedDict):
+    criteria: list[str]
+    messages: list[Message]
+    schema: dict[str, Json]
+    tokens: int
+
+
+class Range(TypedDict):
+    min: float
+    max: float
+    step: float | None
+
+
+class Role(TypedDict):
+    project: str
+    role: RoleEnum
+
+
+class Rubric(TypedDict):
+    id: int
+    key: str
+
+
+class RubricDocument(TypedDict):
+    id: int
+    rubric: str
+    number: int
+    state: RubricState
+    digest: str
+    created_at: Moment
+    published_at: Moment | None
+    document: Json
+
+
+class RubricVersion(TypedDict):
+    id: int
+    rubric: str
+    number: int
+    state: RubricState
+    digest: str
+    created_at: Moment
+    published_at: Moment | None
+
+
+class Run(TypedDict):
+    id: int
+    judge: int
+    dataset: int
+    rubric_version: int
+    repeats: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    continues: int | None
+    state: JudgeRunState
+    reason: str
+    created_at: Moment
+
+
+class RunDetail(TypedDict):
+    id: int
+    judge: int
+    dataset: int
+    rubric_version: int
+    repeats: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    continues: int | None
+    state: JudgeRunState
+    reason: str
+    created_at: Moment
+    progress: Json
+
+
+class SavedMapping(TypedDict):
+    id: int
+    name: str
+    kind: SavedMappingKindEnum
+    mapping: dict[str, Json]
+    created_at: Moment
+
+
+class Seat(TypedDict):
+    id: int
+    pseudonym: str
+
+
+class Secret(TypedDict):
+    """A webhook with the secret that its signatures are made with, said this once."""
+
+    id: int
+    address: str
+    events: list[EventsEnum]
+    off: OffEnum | BlankEnum
+    failing_since: Moment | None
+    created_at: Moment
+    secret: str
+
+
+class Settings(TypedDict):
+    raters: list[str]
+    bootstrap: int
+    confidence: float
+    seed: int
+
+
+class Share(TypedDict):
+    """`days` is how long the link is to be good; without, until it is revoked."""
+
+    id: int
+    campaign: int
+    label: str
+    created_at: Moment
+    expires_at: Moment | None
+    last_used_at: Moment | None
+
+
+class ShareAddress(TypedDict):
+    """A link with its address, said this once."""
+
+    id: int
+    campaign: int
+    label: str
+    created_at: Moment
+    expires_at: Moment | None
+    last_used_at: Moment | None
+    address: str
+
+
+class Snapshot(TypedDict):
+    """Estimates with what they were computed from. `inputs_digest` is the SHA-256 of the CSV of the ratings table."""
+
+    id: int
+    created_at: Moment
+    revision: str
+    inputs_digest: str
+    code_version: str
+    seconds: float
+    settings: Settings
+    languages: list[str]
+    judges: list[Judge]
+    counts: list[Count]
+    estimates: list[Estimate]
+
+
+class State(TypedDict):
+    state: CampaignState
+
+
+class Submission(TypedDict):
+    answers: list[Answer]
+    seconds: NotRequired[float]
+
+
+class Target(TypedDict):
+    """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
+    rubric version they are about.
+    """
+
+    name: NotRequired[str]
+    licence: NotRequired[str]
+    extends: NotRequired[int]
+    campaign: NotRequired[int]
+    dataset: NotRequired[int]
+    rubric_version: NotRequired[int]
+
+
+class Turn(TypedDict):
+    number: int
+    speaker: str
+    rated: bool
+    text: str
+
+
+class Upload(TypedDict):
+    """`mapping` and `target` are JSON objects, written out as text."""
+
+    files: list[str]
+    kind: NotRequired[IntakeKind]
+    mapping: NotRequired[str]
+    target: NotRequired[str]
+
+
+class UploadState(TypedDict):
+    """How much of a file is here; `sha256` once all of it is."""
+
+    key: str
+    name: str
+    size: int
+    received: int
+    sha256: str
+
+
+class Variant(TypedDict):
+    """The factors of a prompt; docs/judges.md says what each changes."""
+
+    grouping: NotRequired[GroupingEnum]
+    anchor_detail: NotRequired[AnchorDetailEnum]
+    explanation: NotRequired[bool]
+    instruction_language: NotRequired[InstructionLanguageEnum]
+
+
+class Verdict(TypedDict):
+    id: int
+    run: int
+    judge: str
+    item: str
+    language: str
+    criterion: str
+    repeat: int
+    status: VerdictStatusEnum
+    score: float | None
+    applicable: bool
+    fractional: bool
+    coerced: str
+    rationale: str
+
+
+class Webhook(TypedDict):
+    """`off` says why nothing is sent, and is empty while it is on."""
+
+    id: int
+    address: str
+    events: list[EventsEnum]
+    off: OffEnum | BlankEnum
+    failing_since: Moment | None
+    created_at: Moment

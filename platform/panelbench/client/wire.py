@@ -1,0 +1,191 @@
+"""Requests and answers: the token, timeouts, what is tried again, pages, and files."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, quote, urlsplit
+
+import httpx
+
+from panelbench.client.errors import TimedOut, Unreachable, error_for
+
+TRIES = 5
+LONGEST_PAUSE = 60.0  # seconds between two tries, whatever Retry-After says
+IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE")
+PASSING = (429, 502, 503, 504)
+TOLD = (429, 503)  # with Retry-After: nothing was done, so that even a POST may be sent again
+PAGE = 1000
+HERE = ("localhost", "127.0.0.1", "::1")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def operation(method: str, path: str, **named: str) -> Callable[[F], F]:
+    """Note on a method which operation of the API it is for; ``named`` maps inputs of the API to its parameters, and to
+    ``""`` those that it sees to itself. tests/client/test_schema.py holds these notes against the schema.
+    """
+
+    def note(function: F) -> F:
+        noted = getattr(function, "operations", ())
+        function.operations = (*noted, (method, f"/api/v1{path}", named))  # type: ignore[attr-defined]
+        return function
+
+    return note
+
+
+class Wire:
+    """A connection to one Panelbench, and to one project in it."""
+
+    def __init__(
+        self, address: str, token: str, project: str = "", *, timeout: float = 60.0, allow_http: bool = False
+    ) -> None:
+        place = urlsplit(address)
+        if place.scheme != "https" and not (place.scheme == "http" and (allow_http or place.hostname in HERE)):
+            raise ValueError("The address has to start with https://, or the token could be read on the way.")
+        self.address, self.project = f"{place.scheme}://{place.netloc}", project
+        self._http = httpx.Client(
+            base_url=f"{self.address}/api/v1",
+            headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
+            timeout=timeout,
+            follow_redirects=False,
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.address} {self.project}>"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    # --- one request ------------------------------------------------------------------------------------------------
+    def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """The good answer to a request; raises `ApiError` for another and `Unreachable` for none."""
+        with self.opened(method, path, **options) as answer:
+            answer.read()
+            return answer
+
+    def json(self, method: str, path: str, **options: Any) -> Any:
+        """What a good answer holds; None when it is empty."""
+        answer = self.send(method, path, **options)
+        return answer.json() if answer.content else None
+
+    @contextmanager
+    def opened(self, method: str, path: str, **options: Any) -> Iterator[httpx.Response]:
+        """A good answer whose body is not read yet, after as many tries as are worth it."""
+        headers = options.pop("headers", {})
+        options["params"] = _plain(options.get("params") or {})
+        answer = self._tried(lambda: self._http.build_request(method, path, headers=headers, **options))
+        try:
+            if not answer.is_success:
+                raise _error(answer)
+            yield answer
+        finally:
+            answer.close()
+
+    def _tried(self, build: Callable[[], httpx.Request]) -> httpx.Response:
+        """The first answer that is not about passing trouble, or else the last."""
+        for tried in count(1):
+            request = build()
+            answer = self._answer(request, last=tried == TRIES)
+            pause = _pause(request.method, answer, tried)
+            if answer is not None and (pause is None or tried == TRIES):
+                return answer
+            if answer is not None:
+                answer.close()
+            time.sleep(pause or 0.0)
+        raise AssertionError("counting has no end")
+
+    def _answer(self, request: httpx.Request, *, last: bool) -> httpx.Response | None:
+        try:
+            return self._http.send(request, stream=True)
+        except httpx.TransportError as error:
+            if last or request.method not in IDEMPOTENT:
+                raise Unreachable(f"No answer from {self.address}: {error}") from None
+            return None
+
+    # --- many of them -----------------------------------------------------------------------------------------------
+    def pages(self, path: str, **params: Any) -> Iterator[Any]:
+        """Every row of a list, asked for a page at a time. Only the cursor of the next page is believed, no address."""
+        cursor: str | None = None
+        while True:
+            page = self.json("GET", path, params={**params, "limit": PAGE, "cursor": cursor})
+            yield from page["results"]
+            if not page.get("next"):
+                return
+            cursor = parse_qs(urlsplit(page["next"]).query)["cursor"][0]
+
+    def save(self, path: str, to: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a download to the file ``to`` piece by piece; it is there whole or not at all."""
+        target = Path(to)
+        partial = target.with_name(f"{target.name}.part")
+        try:
+            with self.opened("GET", path, headers={"Accept": "*/*"}, **options) as answer, partial.open("wb") as file:
+                for piece in answer.iter_bytes():
+                    file.write(piece)
+            partial.replace(target)
+        except httpx.TransportError as error:
+            raise Unreachable(f"The download broke off: {error}") from None
+        finally:
+            partial.unlink(missing_ok=True)
+        return target
+
+    def wait(self, found: Callable[[], Any], *, timeout: float, what: str) -> Any:
+        """What ``found`` gives once it gives something, asked for less and less often; raises `TimedOut`."""
+        ends, pause = time.monotonic() + timeout, 0.2
+        while not (value := found()):
+            if time.monotonic() + pause > ends:
+                raise TimedOut(f"{what} took more than {timeout:g} seconds.")
+            time.sleep(pause)
+            pause = min(pause * 1.5, 10.0)
+        return value
+
+    def at(self, path: str, *parts: object) -> str:
+        """A path below the project, its ``{}`` filled with ``parts``."""
+        if not self.project:
+            raise ValueError("Say which project: Client(address, token, project).")
+        return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(each), safe='') for each in parts))}"
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Query parameters as they are written, without those that were not given."""
+    written = {True: "true", False: "false"}
+    return {
+        name: written[value] if isinstance(value, bool) else value
+        for name, value in params.items()
+        if value is not None and value != ()
+    }
+
+
+def _pause(method: str, answer: httpx.Response | None, tried: int) -> float | None:
+    """Seconds until the next try; None when this answer is the one."""
+    grown: float = 0.5 * 2.0 ** (tried - 1) * (0.75 + random.random() / 2)
+    if answer is None:
+        return grown
+    asked = answer.headers.get("Retry-After", "")
+    is_told = answer.status_code in TOLD and asked.isdecimal()
+    if answer.status_code in PASSING and (is_told or method in IDEMPOTENT):
+        return min(float(asked) if is_told else grown, LONGEST_PAUSE)
+    return None
+
+
+def _error(answer: httpx.Response) -> Exception:
+    answer.read()
+    try:
+        said = answer.json()
+    except ValueError:
+        said = {}
+    said = said if isinstance(said, dict) else {}
+    return error_for(answer.status_code)(
+        status=answer.status_code,
+        code=str(said.get("code", "error")),
+        detail=str(said.get("detail") or f"The server answered {answer.status_code}."),
+        fields=said.get("fields") or {},
+        problems=said.get("problems") or (),
+        request_id=answer.headers.get("X-Request-ID", ""),
+    )

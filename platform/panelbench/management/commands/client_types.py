@@ -1,0 +1,111 @@
+"""`manage.py client_types`: writes the types of `panelbench.client` as the API's schema has them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from drf_spectacular.generators import SchemaGenerator
+
+from panelbench import client
+
+FILE = Path(client.__file__).with_name("types.py")
+HEAD = '''"""What the API answers and is sent. Written by `manage.py client_types` from the schema; not by hand."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+Json: TypeAlias = Any
+Moment: TypeAlias = str
+"""Date and time of day by ISO 8601, in UTC."""
+Decimal: TypeAlias = str
+"""An exact number, written out."""
+'''
+LEFT_OUT = re.compile("^(Paginated|Patched)|^Error$")
+PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict[str, Json]"}
+FORMATS = {"date-time": "Moment", "decimal": "Decimal"}
+
+
+class Command(BaseCommand):
+    help = "Write the types of the Python client anew, or with --check say whether they are up to date."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--check", action="store_true", help="write nothing; fail when they are not")
+
+    def handle(self, **options: Any) -> None:
+        written = rendered(schema()["components"]["schemas"])
+        if not options["check"]:
+            FILE.write_text(written, encoding="utf-8")
+        elif FILE.read_text(encoding="utf-8") != written:
+            self.stderr.write("panelbench/client/types.py is not what the schema says; run manage.py client_types.")
+            sys.exit(1)
+
+
+def schema() -> dict[str, Any]:
+    """The API's OpenAPI schema."""
+    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return found
+
+
+def rendered(components: Mapping[str, Mapping[str, Any]]) -> str:
+    """The module: one type for every component that is sent or answered."""
+    kept = {name: part for name, part in sorted(components.items()) if not LEFT_OUT.match(name)}
+    choices = [f"{name}: TypeAlias = {_literal(part)}" for name, part in kept.items() if "enum" in part]
+    shapes = [_shape(name, part) for name, part in kept.items() if "enum" not in part]
+    return "\n".join([HEAD, *choices]) + "\n\n\n" + "\n\n\n".join(shapes) + "\n"
+
+
+def _literal(part: Mapping[str, Any]) -> str:
+    plain = f"Literal[{', '.join(_quoted(each) for each in part['enum'])}]"
+    if len(plain) < 80:
+        return plain
+    return "Literal[\n" + "".join(f"    {_quoted(each)},\n" for each in part["enum"]) + "]"
+
+
+def _quoted(value: Any) -> str:
+    return '"' + value + '"' if isinstance(value, str) else repr(value)
+
+
+def _shape(name: str, part: Mapping[str, Any]) -> str:
+    return "\n".join([f"class {name}(TypedDict):", *_body(part)])
+
+
+def _body(part: Mapping[str, Any]) -> Iterator[str]:
+    told = " ".join(str(part.get("description", "")).split())
+    if told:
+        yield f'    """{told}"""' if len(told) < 110 else _wrapped(told)
+        yield ""
+    for name, held in part.get("properties", {}).items():
+        if not held.get("writeOnly"):
+            kind = python(held)
+            yield f"    {name}: {kind if name in part.get('required', ()) else f'NotRequired[{kind}]'}"
+
+
+def _wrapped(told: str) -> str:
+    from textwrap import fill
+
+    return '    """' + fill(told, 110, subsequent_indent="    ") + '\n    """'
+
+
+def python(held: Mapping[str, Any]) -> str:
+    """How a part of the schema is written as a Python type."""
+    several = [python(each) for each in (*held.get("allOf", ()), *held.get("oneOf", ()))]
+    if "$ref" in held:
+        kind = str(held["$ref"]).rpartition("/")[2]
+    elif several:
+        kind = " | ".join(several)
+    elif "enum" in held:
+        kind = _literal(held)
+    elif held.get("type") == "array":
+        kind = f"list[{python(held['items'])}]"
+    elif isinstance(held.get("additionalProperties"), dict):
+        kind = f"dict[str, {python(held['additionalProperties'])}]"
+    else:
+        kind = FORMATS.get(held.get("format", ""), PLAIN.get(held.get("type", ""), "Json"))
+    return f"{kind} | None" if held.get("nullable") and kind != "Json" else kind

@@ -1,0 +1,105 @@
+"""The client keeps step with the API: every operation, every input and every answer of the schema has a counterpart."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from panelbench.client import Client, types
+from panelbench.management.commands import client_types
+
+PAGING = {"cursor", "limit"}
+
+
+@cache
+def schema() -> dict[str, Any]:
+    return client_types.schema()
+
+
+def operations() -> Iterator[tuple[str, str]]:
+    for path, methods in schema()["paths"].items():
+        yield from ((method.upper(), path) for method in methods)
+
+
+def counterparts() -> dict[tuple[str, str], tuple[str, dict[str, str]]]:
+    methods = inspect.getmembers(Client, inspect.isfunction)
+    return {
+        (method, path): (name, named)
+        for name, function in methods
+        for method, path, named in getattr(function, "operations", ())
+    }
+
+
+def part(reference: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in reference:
+        return reference
+    return dict(schema()["components"]["schemas"][reference["$ref"].rpartition("/")[2]])
+
+
+def inputs(said: dict[str, Any]) -> set[str]:
+    """What an operation takes: parts of its address, its query, and of its body's fields those that are written."""
+    named = {each["name"] for each in said.get("parameters", ()) if each["in"] != "header"} - PAGING - {"project"}
+    for body in said.get("requestBody", {}).get("content", {}).values():
+        fields = part(body["schema"]).get("properties", {})
+        named |= {name for name, field in fields.items() if not field.get("readOnly")}
+    return named
+
+
+def answers(said: dict[str, Any]) -> set[Any]:
+    """The Python types of a JSON answer; nothing for one without content or of another kind."""
+    found = set()
+    for status, answer in said["responses"].items():
+        content = answer.get("content", {}).get("application/json")
+        if status.startswith("2") and content:
+            found.add(client_types.python(content["schema"]))
+    return found
+
+
+def returned(name: str) -> str:
+    """What a method says it returns, in the words of the types module."""
+    hint = typing.get_type_hints(getattr(Client, name))["return"]
+    text = getattr(hint, "__name__", "") if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
+    return text.replace("panelbench.client.types.", "").replace("collections.abc.", "")
+
+
+def test_every_operation_has_a_method_and_every_method_an_operation() -> None:
+    assert set(counterparts()) == set(operations())
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(operations()), ids=str)
+def test_a_method_takes_every_input(method: str, path: str) -> None:
+    said = schema()["paths"][path][method.lower()]
+    name, named = counterparts()[method, path]
+    parameters = inspect.signature(getattr(Client, name)).parameters
+    open_to_more = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+    missing = {named.get(each, each) for each in inputs(said)} - set(parameters) - {""}
+    assert open_to_more or not missing
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(operations()), ids=str)
+def test_a_method_returns_what_is_answered(method: str, path: str) -> None:
+    said, name = schema()["paths"][path][method.lower()], counterparts()[method, path][0]
+    for kind in answers(said):
+        wanted = kind.replace("Paginated", "Iterator[").removesuffix("List") + "]" if "Paginated" in kind else kind
+        if name == "preview_import" and wanted == "Intake":
+            continue  # while a worker reads, which the method waits for
+        assert wanted in returned(name)
+
+
+def test_the_types_are_those_of_the_schema() -> None:
+    """If not: `manage.py client_types`."""
+    assert client_types.FILE.read_text(encoding="utf-8") == client_types.rendered(schema()["components"]["schemas"])
+    assert typing.get_type_hints(types.Dataset)["items"] is int
+
+
+def test_importing_the_client_brings_no_django() -> None:
+    asked = "import sys, panelbench.client; print(sorted({'django', 'celery', 'rest_framework'} & set(sys.modules)))"
+    told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, env={})
+    assert told.stdout.strip() == "[]"
