@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh",
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
 _ENCRYPTED = 0x1
 _IN_MEMORY = 16 * 2**20
+# What Python's gzip and zipfile raise over broken bytes, as far as it is not documented too.
+FAULTS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, ValueError, OverflowError, RuntimeError)
 
 
 class Bounds(NamedTuple):
@@ -80,14 +83,14 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: Bounds) -
     meter = Meter(name, _size(packed), bounds)
     try:
         archive = ZipFile(packed)
-    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except FAULTS as error:
         raise FormatError(_broken(name, error)) from None
     with archive:
         for info in _wanted(name, archive, problems, bounds):
             shown = f"{name}/{visible(info.filename)}"
             try:
                 stream = archive.open(info)
-            except _FAULTS as error:
+            except FAULTS as error:
                 raise FormatError(_broken(shown, error)) from None
             with stream:
                 yield from _readable(shown, cast(BinaryIO, Unpacked(shown, stream, meter)))
@@ -156,9 +159,6 @@ class Meter:
             raise FormatError(Problem(self.name, None, None, found, "less, or the files unpacked", "size"))
 
 
-_FAULTS = (BadZipFile, EOFError, OSError, zlib.error, ValueError, NotImplementedError, RuntimeError)
-
-
 class Unpacked(io.RawIOBase):
     """What comes out of a compressed stream; its faults are ``FormatError``."""
 
@@ -179,13 +179,13 @@ class Unpacked(io.RawIOBase):
         self._meter.taken = self._before
         try:
             return self._stream.seek(0)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise FormatError(_broken(self.name, error)) from None
 
     def read(self, size: int = -1) -> bytes:
         try:
             content = self._stream.read(size)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise FormatError(_broken(self.name, error)) from None
         self._meter.count(len(content))
         return content

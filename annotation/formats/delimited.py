@@ -73,7 +73,7 @@ def read_delimited(
             elif cells:
                 record = _Record(begun + 1, cells, lines.since_begun(end))
                 if not columns:
-                    columns = header_of(name, record.line, cells, record.physical[0])
+                    columns = _header(name, record, dialect)
                     width = len(columns)
                 elif _checked(name, record, width, dialect, problems):
                     yield Row(record.line, dict(zip(columns, cells, strict=True)))
@@ -115,6 +115,15 @@ def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> 
         found = "a carriage return (CR) that neither ends the line nor stands in a quoted cell"
         return Problem(name, last, None, found, "lines that end with LF or CRLF", "lone_cr")
     return Problem(name, first, None, complaint, "cells of at most 64 MB", "cell_size")
+
+
+def _header(name: str, record: _Record, dialect: Dialect) -> tuple[str, ...]:
+    """The columns; a name that runs over lines of which another has all delimiters has swallowed records."""
+    delimiters = len(record.cells) - 1
+    whole = delimiters and any(line.count(dialect.delimiter) >= delimiters for line in record.physical[1:])
+    if whole and not dialect.line_breaks:
+        raise FormatError(_merged(name, record))
+    return header_of(name, record.line, record.cells, record.physical[0])
 
 
 def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tuple[str, ...]:

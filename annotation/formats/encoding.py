@@ -14,6 +14,7 @@ from annotation.formats.signatures import require_text
 LONGEST_LINE = 64 * 2**20
 PIECE = 2**20
 SHOWN_AROUND = 20
+_LONGEST_MARK = 4  # bytes of a byte order mark
 
 
 def opened(raw: bytes | BinaryIO) -> BinaryIO:
@@ -27,7 +28,10 @@ def opened(raw: bytes | BinaryIO) -> BinaryIO:
 def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:
     """The text from its start, a piece at a time, cut anywhere, line ends as they are. Raises ``FormatError``."""
     stream = opened(raw)
-    decoder = _Decoder(name, encoding, stream.read(PIECE))
+    head = stream.read(PIECE)
+    while len(head) < _LONGEST_MARK and (more := stream.read(PIECE)):
+        head += more
+    decoder = _Decoder(name, encoding, head)
     yield decoder.first()
     for piece in iter(lambda: stream.read(PIECE), b""):
         yield decoder.decoded(piece)

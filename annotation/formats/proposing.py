@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from annotation.formats.aligning import aligned
 from annotation.formats.containers import members
 from annotation.formats.encoding import opened
 from annotation.formats.guessing import guess
 from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
+from annotation.formats.patterns import fits
+from annotation.formats.problems import FormatError, Problems
 from annotation.formats.reading import File, peek
 
 FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
@@ -35,7 +37,10 @@ def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
 def _is_rubric(name: str, raw: Any) -> bool:
     if name.lower().endswith((".yaml", ".yml")):
         return True
-    head = opened(raw).read(HEAD)
+    try:
+        head = opened(raw).read(HEAD)
+    except FormatError:
+        return False  # whoever reads it says what is wrong
     return name.lower().endswith(".json") and b'"criteria"' in head and b'"source_language"' in head
 
 
@@ -44,15 +49,15 @@ def propose(kind: Literal["dataset", "ratings", "verdicts"], files: Iterable[Fil
 
     What is said about a field replaces every guess about that field; what is said to be ignored is not guessed at.
     """
-    guessed = Mapping()
-    for name, raw in members(files, Problems()):
+    guessed, unread = Mapping(), Problems()
+    for name, raw in aligned(members(files, unread), said, unread):
         sample = peek(name, raw, layout=said)
         guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows]))
     settled = {*said.columns.values(), *said.constants}
     kept = {
         column: field
         for column, field in guessed.columns.items()
-        if field not in settled and column not in {*said.columns, *said.ignore}
+        if field not in settled and column not in said.columns and not fits(column, said.ignore)
     }
     ignored = tuple(column for column in guessed.ignore if column not in said.columns)
     return replace(guessed, columns=kept, ignore=ignored).updated(said)

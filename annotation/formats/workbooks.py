@@ -13,11 +13,11 @@ from contextlib import closing
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple
 from xml.parsers import expat
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
-from annotation.formats.containers import Bounds, Meter, Unpacked
+from annotation.formats.containers import FAULTS, Bounds, Meter, Unpacked
 from annotation.formats.problems import FormatError, Problem
 from annotation.formats.signatures import OLD_EXCEL
 
@@ -50,7 +50,7 @@ class Workbook:
         self._meter = Meter(name, stream.seek(0, 2), Bounds())
         try:
             self._archive = ZipFile(stream)
-        except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        except FAULTS as error:
             raise self.broken(f"no workbook, or one that was cut ({error})") from None
         self._strings: _Strings | None = None
         self._book = self._target("", "officeDocument") or "xl/workbook.xml"
@@ -112,7 +112,7 @@ class Workbook:
             return Unpacked(self.name, self._archive.open(part), self._meter)
         except KeyError:
             raise self.broken(f"no part {part}") from None
-        except (BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+        except FAULTS as error:
             raise self.broken(f"a part that cannot be opened ({error})") from None
 
     def _tags(self, part: str) -> Iterator[tuple[str, str, dict[str, str]]]:

@@ -81,6 +81,12 @@ def test_records_merged_by_stray_quotes_are_found() -> None:
     assert refused(MERGED) == ("merged_records", 2)
 
 
+def test_a_header_that_swallowed_records_is_found() -> None:
+    """Two stray quotes, in the header and further down, leave as many columns as there were."""
+    assert refused('id,text,"n\n1,one,2\n2,two,3"\n3,three,4\n') == ("merged_records", 1)
+    assert rows('id,"text\n(in full)"\n1,one\n')[0] == [(3, {"id": "1", "text\n(in full)": "one"})]
+
+
 def test_the_owner_can_vouch_for_line_breaks() -> None:
     assert len(rows(MERGED, line_breaks=True)[0]) == 2
 
