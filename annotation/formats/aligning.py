@@ -27,11 +27,14 @@ def aligned(files: Iterable[File], layout: Mapping, problems: Problems) -> Itera
         yield from files
         return
     for said, group in _grouped(files, layout, problems):
-        try:
-            _require_all(group, layout)
-            yield "+".join(name for name, _raw in group.values()) + ".jsonl", _joined(dict(said), group, layout)
-        except FormatError as error:
-            problems.add(error.problem)
+        with SpooledTemporaryFile(_IN_MEMORY) as joined:
+            try:
+                _require_all(group, layout)
+                _join(cast(BinaryIO, joined), dict(said), group, layout)
+            except FormatError as error:
+                problems.add(error.problem)
+                continue
+            yield "+".join(name for name, _raw in group.values()) + ".jsonl", cast(BinaryIO, joined)
 
 
 def _grouped(
@@ -54,10 +57,7 @@ def _kept(raw: bytes | BinaryIO) -> bytes | BinaryIO:
     """Content that can still be read when the next file of its container is open."""
     if isinstance(raw, bytes) or raw.seekable():
         return raw
-    kept = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed with its last reference)
-    while piece := raw.read(2**16):
-        kept.write(piece)
-    return cast(BinaryIO, kept)
+    return raw.read()
 
 
 def _require_all(group: Group, layout: Mapping) -> None:
@@ -67,8 +67,7 @@ def _require_all(group: Group, layout: Mapping) -> None:
             raise FormatError(Problem(first, None, None, "no file beside it for " + column, pattern, "no_file"))
 
 
-def _joined(said: dict[str, str], group: Group, layout: Mapping) -> BinaryIO:
-    joined = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed with its last reference)
+def _join(joined: BinaryIO, said: dict[str, str], group: Group, layout: Mapping) -> None:
     lines = [text_lines(name, raw, layout.of(name).encoding) for name, raw in group.values()]
     for number, texts in enumerate(zip_longest(*lines), start=1):
         if None in texts:
@@ -76,7 +75,6 @@ def _joined(said: dict[str, str], group: Group, layout: Mapping) -> BinaryIO:
         record = {column: text.removesuffix("\n").removesuffix("\r") for column, text in zip(group, texts, strict=True)}
         joined.write(orjson.dumps({**said, **record}) + b"\n")
     joined.seek(0)
-    return cast(BinaryIO, joined)
 
 
 def _shorter(group: Group, texts: tuple[str | None, ...], number: int) -> Problem:

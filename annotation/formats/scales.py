@@ -53,6 +53,19 @@ class ScaleFacts:
         self.minimum, self.maximum = min(self.minimum, score), max(self.maximum, score)
         self.fractional |= not score.is_integer()
 
+    def beside(self, other: ScaleFacts) -> ScaleFacts:
+        """The answers of both."""
+        return ScaleFacts(
+            criterion=self.criterion,
+            scores=self.scores + other.scores,
+            words=self.words + other.words,
+            blank=self.blank + other.blank,
+            not_applicable=self.not_applicable + other.not_applicable,
+            minimum=min(self.minimum, other.minimum),
+            maximum=max(self.maximum, other.maximum),
+            fractional=self.fractional or other.fractional,
+        )
+
     @property
     def sentence(self) -> str:
         """``irony: 0 to 1, 2 values, whole numbers``."""
@@ -153,6 +166,13 @@ def _ends(facts: ScaleFacts) -> tuple[float, float]:
         return 0, 1
     low, high = facts.minimum, facts.maximum
     return (low, high) if low < high else (min(low, 0), max(high, 1))
+
+
+def in_words(scale: ScaleDocument) -> str:
+    """The scale as a sentence names it: ``No, Yes``, ``1, 2, 3`` or ``0 to 100``."""
+    if scale.points:
+        return ", ".join(next(iter(point.label.values()), f"{point.value:g}") for point in scale.points)
+    return f"{scale.minimum:g} to {scale.maximum:g}"
 
 
 def as_rubric_key(name: str) -> str:
