@@ -106,7 +106,15 @@ def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Int
     """The first of the imports that the files make; a look at each large one is under way."""
     files: list[File] = [(each.name, each.file) for each in said["files"]]
     reception.check_sizes({each.name: each.size for each in said["files"]})
-    opened = batches.receive(project=project, files=files, keys=said["keys"], kind=said["kind"], actor=request.user)
+    extends = intake_page.key(request.GET.get("extends", ""))  # the way from a dataset's page: add items to it
+    opened = batches.receive(
+        project=project,
+        files=files,
+        keys=said["keys"],
+        kind=said["kind"],
+        target={"extends": extends} if extends else None,
+        actor=request.user,
+    )
     for intake in opened:
         tasks.look(intake)
     if len(opened) > 1:

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -143,6 +144,20 @@ def test_a_target_that_was_taken_back_meanwhile_stores_nothing(cast: Cast) -> No
     _seen, refused = stored_by_api(cast, [line(1)], extends=4711)
     assert (refused.status_code, refused.json()["code"]) == (409, "no_target")
     assert not Dataset.objects.exists()
+
+
+def test_items_are_added_from_the_page_of_the_dataset(cast: Cast) -> None:
+    first = make.dataset(cast.kassa, 1)
+    client = cast.client("boris")
+    page = client.get(f"/p/kassa/datasets/{first.pk}/").content.decode()
+    there = f"/p/kassa/imports/new/?kind=dataset&extends={first.pk}"
+    assert there.replace("&", "&amp;") in page
+    file = SimpleUploadedFile("more.jsonl", orjson.dumps(line(2)))
+    opened = client.post(there, {"files": file, "kind": "dataset"})["Location"]
+    assert client.post(f"{opened}store/").status_code == 302
+    second = Dataset.objects.get(extends=first)
+    assert names(second) == ["d1", "q2"]
+    assert "1 item more than v1" in client.get(f"/p/kassa/datasets/{second.pk}/").content.decode()
 
 
 def test_the_pages_of_a_version_show_all_its_items_and_the_sweep_clears_an_abandoned_one(cast: Cast) -> None:
