@@ -77,14 +77,18 @@ def consistent() -> Iterator[None]:
 def items(dataset: Dataset) -> Table:
     """The items of a dataset, as our importer reads them: what no item has is no column."""
     fields = _fields(dataset)
-    columns = (
+    return Table(dataset.name, item_columns(fields), _items(dataset, fields))
+
+
+def item_columns(fields: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of items that have these named fields."""
+    return (
         *(Column(name) for name in ("id", "language", "generator", "scenario", "title")),
         Column("turns", "turns"),
-        *(Column(name, "texts") if name == "passages" else Column(name, optional=True) for name in fields),
+        *(Column(name, "texts" if name == "passages" else "text", optional=True) for name in fields),
         Column("content_warning"),
         Column("attributes", "object"),
     )
-    return Table(dataset.name, columns, _items(dataset, fields))
 
 
 def _fields(dataset: Dataset) -> tuple[str, ...]:

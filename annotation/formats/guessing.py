@@ -67,6 +67,12 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "generator": _GENERATOR_KEYS,
     },
 }
+# What is in every file that an export writes, and in nobody else's.
+_WRITTEN: dict[Kind, set[str]] = {
+    "dataset": {"id", "language", "generator", "scenario", "title", "turns", "content_warning", "attributes"},
+    "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
+    "verdicts": {"item", "judge", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
+}
 _LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
 _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
@@ -76,6 +82,9 @@ def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] =
 
     ``columns`` and ``sample`` are those of ``reading.peek``: objects opened one level deep as ``outer.inner``.
     """
+    sample = list(sample)
+    if sample and (own := _own(kind, sample[0])):
+        return Mapping(columns=own)
     rows = [opened(fields) for fields in sample]
     known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
     found = _by_name(kind, known, rows)
@@ -89,6 +98,12 @@ def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] =
     # S0's files by generator hold a dialogue without messages, which its counts include.
     empty = kind == "dataset" and KEY_COLUMN in columns and "turns" in found.values()
     return Mapping(columns=found, ignore=ignored, allow_empty=empty)
+
+
+def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
+    """The columns of a file that an export wrote: each gives the field it is called after."""
+    given = {name: name for name in _NAMES[kind] if name in fields}
+    return given if _WRITTEN[kind] <= fields.keys() else {}
 
 
 def opened(fields: dict[str, Any]) -> dict[str, Any]:

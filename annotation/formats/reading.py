@@ -12,6 +12,7 @@ from annotation.formats.delimited import Dialect, likely_delimiter, read_delimit
 from annotation.formats.encoding import line_blocks, opened, text_lines, text_pieces
 from annotation.formats.jsontext import read_json, read_json_lines
 from annotation.formats.mapping import Mapping
+from annotation.formats.marks import MARKS, meant
 from annotation.formats.problems import FormatError, Problem, Problems
 from annotation.formats.rows import KEY_COLUMN, Row
 from annotation.formats.shaping import shaped
@@ -51,7 +52,7 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     for inner, content in containers.members([(name, raw)], problems):
         said = layout.of(inner)
         try:
-            yield from shaped(inner, _rows(inner, content, said, problems), said, problems)
+            yield from shaped(inner, meant(_rows(inner, content, said, problems)), said, problems)
         except FormatError as error:
             problems.add(error.problem)
 
@@ -110,5 +111,7 @@ def _delimited_rows(
 ) -> Iterator[Row]:
     first = list(islice(blocks, 1))
     usual = "\t" if kind == "tsv" else likely_delimiter(first[0][0] if first else "")
-    dialect = Dialect(layout.delimiter or usual, layout.quoting, layout.line_breaks)
+    # Who wrote the marks has quoted every line break.
+    vouched = layout.line_breaks or bool(first and first[0][0].rstrip().endswith(f",{MARKS}"))
+    dialect = Dialect(layout.delimiter or usual, layout.quoting, vouched)
     return read_delimited(name, chain(first, blocks), dialect, layout.header, problems)

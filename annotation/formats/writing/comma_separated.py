@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any
 
-from annotation.formats.writing.marks import ABSENT, ADDED, FORMULA_STARTS, MARKS
+from annotation.formats.marks import ABSENT, ADDED, FORMULA_STARTS, MARKS
 from annotation.formats.writing.tables import Column, Table, moment, nested, number
 
 Cells = Sequence[Any]
@@ -40,6 +40,10 @@ def _lines(columns: tuple[Column, ...], batch: list[Cells]) -> Iterator[tuple[An
 
 
 def _cells(column: Column, values: Cells, marks: dict[int, list[str]]) -> Cells:
+    if column.optional:
+        for place, value in enumerate(values):
+            if value is None:
+                marks.setdefault(place, []).append(f"{ABSENT}{column.name}")
     if column.kind == "text":
         return _texts(column, values, marks)
     spell = _SPELLINGS.get(column.kind)
@@ -47,10 +51,6 @@ def _cells(column: Column, values: Cells, marks: dict[int, list[str]]) -> Cells:
 
 
 def _texts(column: Column, values: Cells, marks: dict[int, list[str]]) -> Cells:
-    if column.optional:
-        for place, value in enumerate(values):
-            if value is None:
-                marks.setdefault(place, []).append(f"{ABSENT}{column.name}")
     risky = [place for place, value in enumerate(values) if value and value[0] in FORMULA_STARTS]
     if not risky:
         return values

@@ -18,7 +18,7 @@ BATCH = 2_000
 
 
 class Column(NamedTuple):
-    """One column; in ``optional`` text nothing and an empty text are told apart."""
+    """One column; in an ``optional`` one nothing and an empty text are told apart."""
 
     name: str
     kind: Kind = "text"

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.formats.marks import FORMULA_STARTS, MARKS, restored
 from annotation.formats.problems import FormatError
 from annotation.formats.writing import sheets
 from annotation.formats.writing.files import FORMATS, pieces
-from annotation.formats.writing.marks import FORMULA_STARTS, MARKS, restored
 from annotation.formats.writing.tables import Column, Table, number
 
 parquet = pytest.importorskip("pyarrow.parquet")
