@@ -25,6 +25,7 @@ from annotation.formats.writing.tables import Column, Table
 from annotation.models import Dataset, Item, Rating
 from judging import exports as judged
 from judging.continuing import whole
+from judging.continuing import whole
 from judging.models import JudgeRun, Verdict
 
 TABLES = tuple(files.FORMATS)
@@ -191,12 +192,13 @@ def _scores(export: Export) -> Table:
 
 
 def runs(export: Export) -> list[JudgeRun]:
-    """The newest run of each judge on the campaign's items and those it continues, as in the numbers; or every one."""
+    """The newest run of each judge on the campaign's items, as in the numbers; or every one."""
+    campaign = export.subject
     if not export.options.every_run:
-        return whole(ratings.newest_runs(export.subject))
-    parts = Dataset.objects.parts_of(export.subject.dataset)
-    here = {"dataset__in": parts, "rubric_version": export.subject.rubric_version_id}
-    return list(JudgeRun.objects.filter(**here).select_related("judge").order_by("pk"))
+        return whole(ratings.newest_runs(campaign))
+    parts = Dataset.objects.parts_of(campaign.dataset)
+    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=campaign.rubric_version_id)
+    return whole(here.select_related("judge").order_by("pk"))
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
