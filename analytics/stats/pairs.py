@@ -76,7 +76,7 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, w: Floats) -> float:
     kappa = (float((w * p).sum()) - p_e) / (1 - p_e)
     inner = w - np.add.outer(w @ p_l, p_k @ w) * (1 - kappa)
     variance = (float((p * inner**2).sum()) - (kappa - p_e * (1 - kappa)) ** 2) / (n * (1 - p_e) ** 2)
-    return float(np.sqrt(max(variance, 0.0)))
+    return float(np.sqrt(variance)) if variance > TINY else 0.0
 
 
 def conger_kappa(codes: Codes, weights: Floats, w: Floats) -> Floats:
