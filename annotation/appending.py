@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from django.db import IntegrityError
@@ -79,6 +79,7 @@ def append(
     intake: Intake | None = None,
     licence: str = "",
     actor: User | None = None,
+    staged: Callable[[int], None] | None = None,
 ) -> Dataset:
     """Store a version that extends ``dataset``, the newest of its line, by those of ``items`` that it has not got.
 
@@ -100,6 +101,7 @@ def append(
             allocatable=dataset.allocatable,
             simulated=dataset.simulated,
             extends=dataset,
+            staged=staged,
         )
     except IntegrityError:
         sentence = _("Somebody else was adding to “%s” at the same time. Start again; what they added is kept.")

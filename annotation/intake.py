@@ -188,9 +188,9 @@ def settle(intake: Intake | None) -> None:
     """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
     if intake is None:
         return
-    open_ones = Intake.objects.filter(pk=intake.pk).exclude(state=Intake.State.STORED)
-    if not open_ones.update(state=Intake.State.STORED, state_since=timezone.now()):
-        raise Refused(_("This import is stored already."), code="already_stored")
+    ours = Intake.objects.filter(pk=intake.pk, lease=intake.lease).exclude(state=Intake.State.STORED)
+    if not ours.update(state=Intake.State.STORED, state_since=timezone.now()):
+        raise Refused(_("This import is stored already, or by somebody else just now."), code="already_stored")
     intake.state = Intake.State.STORED
     webhooks.announce(
         project=intake.project_id,

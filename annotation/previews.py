@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from accounts.models import Project
@@ -15,6 +16,7 @@ from annotation.formats.containers import members
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems
+from annotation.formats.progress import Progress
 from annotation.formats.ratings import ParsedRatings, parse_ratings
 from annotation.formats.reading import File
 from annotation.formats.report import Report, found, named
@@ -44,14 +46,22 @@ class Preview:
     criteria: dict[str, str] = field(default_factory=dict)
 
 
-def preview(*, project: Project, kind: str, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+def preview(
+    *,
+    project: Project,
+    kind: str,
+    files: Sequence[File],
+    mapping: Mapping,
+    said: dict[str, Any],
+    progress: Progress | None = None,
+) -> Preview:
     """Read everything, store nothing. ``said`` is the intake's target. Verdicts are the business of judging."""
     if kind == Intake.Kind.RUBRIC:
         return _rubrics(files)
     if kind == Intake.Kind.DATASET:
-        shown = _dataset(files, mapping, project, said)
+        shown = _dataset(files, mapping, targets.extended(project=project, said=said), progress)
     else:
-        shown = _ratings(files, mapping, targets.resolve(project=project, said=said))
+        shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress)
     shown.columns = column_facts(files, shown.mapping)
     return shown
 
@@ -76,8 +86,8 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------
-def _dataset(files: Sequence[File], mapping: Mapping, project: Project, said: dict[str, Any]) -> Preview:
-    parsed, report = read_dataset(files, mapping, targets.extended(project=project, said=said))
+def _dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | None, progress: Progress | None) -> Preview:
+    parsed, report = read_dataset(files, mapping, extends, progress)
     return Preview(
         kind=Intake.Kind.DATASET,
         mapping=mapping,
@@ -87,11 +97,13 @@ def _dataset(files: Sequence[File], mapping: Mapping, project: Project, said: di
     )
 
 
-def read_dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | None = None) -> tuple[ParsedItems, Report]:
+def read_dataset(
+    files: Sequence[File], mapping: Mapping, extends: Dataset | None = None, progress: Progress | None = None
+) -> tuple[ParsedItems, Report]:
     """The items of some files; everything that speaks against storing them is among their problems, and so is
     everything that speaks against adding them to the dataset that they are to extend.
     """
-    parsed = parse_items(files, mapping)
+    parsed = parse_items(files, mapping, progress=progress)
     append(parsed.problems, storing.fit_items(parsed.items))
     if not parsed.items and not parsed.problems:
         parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
@@ -126,8 +138,8 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
-def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None) -> Preview:
-    parsed, mapping, report = read_ratings(files, mapping, target)
+def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None) -> Preview:
+    parsed, mapping, report = read_ratings(files, mapping, target, progress)
     problems = parsed.problems
     if target is not None:
         fit = fit_ratings(
@@ -147,11 +159,11 @@ def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None) -> 
 
 
 def read_ratings(
-    files: Sequence[File], mapping: Mapping, target: Target | None
+    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None = None
 ) -> tuple[ParsedRatings, Mapping, Report]:
     """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
     version = target.rubric_version if target else None
-    parsed, mapping, notes = read_matched(parse_ratings, files, mapping, version)
+    parsed, mapping, notes = read_matched(partial(parse_ratings, progress=progress), files, mapping, version)
     counts = parsed.counts()
     report = Report(
         read=parsed.read,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
 from pathlib import PurePath
 from typing import Any, BinaryIO, NamedTuple, cast
 from uuid import UUID
@@ -28,6 +27,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import appending, checks, previews, rubrics, targets, uploads
 from annotation import intake as storing
+from annotation.custody import Held
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.proposing import propose
 from annotation.formats.reading import File
@@ -141,7 +141,12 @@ def preview(intake: Intake, progress: checks.Progress | None = None) -> Preview:
     """What `carry_out` would store, and what it would refuse; stores nothing."""
     with opened(intake) as files:
         return previews.preview(
-            project=intake.project, kind=intake.kind, files=files, mapping=mapping_of(intake), said=intake.target
+            project=intake.project,
+            kind=intake.kind,
+            files=files,
+            mapping=mapping_of(intake),
+            said=intake.target,
+            progress=progress,
         )
 
 
@@ -211,65 +216,71 @@ def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
 def start(*, intake: Intake, actor: User | None = None) -> None:
     """Say that storing has begun; the edge calls `finish`, or the task that does."""
     with transaction.atomic():
-        _move(intake, UNSTORED, State.STORING, report={})
+        _move(intake, UNSTORED, State.STORING, report={}, lease=None, beat_at=timezone.now())
         audit.record(actor=actor, project=intake.project, verb="start import", subject=intake)
 
 
 def finish(*, intake: Intake, actor: User | None = None) -> Intake:
     """Store a started intake. Safe to repeat: what is stored once is not stored again."""
-    with recording(intake), opened(intake) as files:
+    with recording(intake) as held, opened(intake) as files:
         store = {
             Intake.Kind.DATASET: _store_dataset,
             Intake.Kind.RUBRIC: _store_rubrics,
             Intake.Kind.RATINGS: _store_ratings,
         }[Intake.Kind(intake.kind)]
-        store(intake, files, actor)
+        store(intake, files, actor, held)
     return intake
 
 
 @contextmanager
-def recording(intake: Intake) -> Iterator[None]:
-    """Whatever keeps an intake from being stored leaves it failed, and says why on it."""
-    try:
-        yield
-    except FileRefused as refused:
-        problems = [problem.as_dict() for problem in refused.problems]
-        _fail(intake, refused.sentence, {"problems": problems, "more": refused.problems.more})
-        raise
-    except Refused as refused:
-        _fail(intake, refused.sentence, {})
-        raise
-    except BaseException:
-        _fail(intake, _("Something went wrong here; nothing was stored. Try again, and tell the operator."), {})
-        raise
+def recording(intake: Intake) -> Iterator[Held]:
+    """Hold a started intake while it is stored. Whatever keeps it from being stored leaves it failed, and says why."""
+    with Held(intake) as held:
+        try:
+            yield held
+        except FileRefused as refused:
+            problems = [problem.as_dict() for problem in refused.problems]
+            _fail(intake, refused.sentence, {"problems": problems, "more": refused.problems.more})
+            raise
+        except Refused as refused:
+            _fail(intake, refused.sentence, {})
+            raise
+        except BaseException:
+            _fail(intake, _("Something went wrong here; nothing was stored. Try again, and tell the operator."), {})
+            raise
 
 
 def _fail(intake: Intake, sentence: str, report: dict[str, Any]) -> None:
     failed = {"sentence": sentence, **intake.report, **report}
-    changed = Intake.objects.filter(pk=intake.pk, state=State.STORING).update(
-        state=State.FAILED, state_since=timezone.now(), report=failed
-    )
+    held = Intake.objects.filter(pk=intake.pk, state=State.STORING, lease=intake.lease)
+    changed = held.update(state=State.FAILED, state_since=timezone.now(), lease=None, report=failed)
     if changed:
         intake.state, intake.report = State.FAILED, failed
 
 
 def tell(intake: Intake, report: Report, **rows: int) -> None:
     """Keep the report of an intake, and the keys of ``rows`` it is about, for its page and for later."""
-    intake.report = {**report.as_dict(), **rows}
+    intake.report = {"tries": intake.report.get("tries", 1), **report.as_dict(), **rows}
     Intake.objects.filter(pk=intake.pk).update(report=intake.report)
 
 
-def _store_dataset(intake: Intake, files: list[File], actor: User | None) -> None:
+def _store_dataset(intake: Intake, files: list[File], actor: User | None, held: Held) -> None:
     extends = targets.extended(project=intake.project, said=intake.target)
     if intake.target.get("extends") and extends is None:
         raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
-    parsed, report = previews.read_dataset(files, mapping_of(intake), extends)
+    parsed, report = previews.read_dataset(files, mapping_of(intake), extends, held.reading)
     tell(intake, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
-    licence = intake.target.get("licence", "")
+    licence, count = intake.target.get("licence", ""), len(parsed.items)
+
+    def staged(so_many: int) -> None:
+        held.writing(so_many / count)
+
     if extends:
-        appending.append(dataset=extends, items=parsed.items, intake=intake, licence=licence, actor=actor)
+        appending.append(
+            dataset=extends, items=parsed.items, intake=intake, licence=licence, actor=actor, staged=staged
+        )
         return
     storing.store(
         project=intake.project,
@@ -278,6 +289,7 @@ def _store_dataset(intake: Intake, files: list[File], actor: User | None) -> Non
         items=parsed.items,
         intake=intake,
         actor=actor,
+        staged=staged,
     )
 
 
@@ -287,7 +299,7 @@ def default_name(intake: Intake) -> str:
     return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
 
 
-def _store_rubrics(intake: Intake, files: list[File], actor: User | None) -> None:
+def _store_rubrics(intake: Intake, files: list[File], actor: User | None, _held: Held) -> None:
     documents, problems = previews.read_rubrics(files)
     if problems:
         raise FileRefused(problems)
@@ -301,11 +313,11 @@ def _store_rubrics(intake: Intake, files: list[File], actor: User | None) -> Non
         Intake.objects.filter(pk=intake.pk).update(report=intake.report)
 
 
-def _store_ratings(intake: Intake, files: list[File], actor: User | None) -> None:
+def _store_ratings(intake: Intake, files: list[File], actor: User | None, held: Held) -> None:
     target = targets.resolve(project=intake.project, said=intake.target)
     if target is None:
         raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")
-    parsed, mapping, report = previews.read_ratings(files, mapping_of(intake), target)
+    parsed, mapping, report = previews.read_ratings(files, mapping_of(intake), target, held.reading)
     tell(intake, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
@@ -326,10 +338,3 @@ def _move(intake: Intake, before: Sequence[str], after: str, **changes: Any) -> 
         raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
     intake.state = after
     intake.report = changes.get("report", intake.report)
-
-
-def sweep(*, older_than: timedelta = timedelta(hours=1)) -> int:
-    """Give up imports whose worker died while storing; returns how many. They can be started again."""
-    stuck = Intake.objects.filter(state=State.STORING, state_since__lt=timezone.now() - older_than)
-    sentence = _("Storing was interrupted, and nothing was stored. Start it again.")
-    return stuck.update(state=State.FAILED, state_since=timezone.now(), report={"sentence": sentence})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from kombu.exceptions import OperationalError
 
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import batches, checks, reception, uploads
+from annotation import batches, checks, custody, reception, uploads
 from annotation import intake as storing
 from annotation.models import Intake
 
@@ -29,6 +30,7 @@ CHECKS = {
     Intake.Kind.VERDICTS: "judging.tasks.check_verdicts",
 }
 CHECKED_HERE = (Intake.Kind.DATASET, Intake.Kind.RATINGS)
+STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
 
 
 def is_large(intake: Intake) -> bool:
@@ -98,8 +100,17 @@ def store_intake(intake_pk: int, actor_pk: int | None = None) -> None:
 def sweep() -> None:
     """Clear what abandoned imports left behind, and take up again what dead workers left undone."""
     storing.sweep()
-    reception.sweep()
     uploads.sweep()
+    resume(store_intake, kinds=STORED_HERE)
     for kind in CHECKED_HERE:
         for intake_pk in checks.sweep(kinds=[kind]):
             ask_for_check(intake_pk, kind)
+
+
+def resume(store: Any, kinds: Sequence[str]) -> None:
+    """Have somebody else store what its holder died over; where the queue is away, the next sweep tries again."""
+    for freed in custody.sweep(kinds=kinds):
+        try:
+            store.delay(freed.pk, freed.created_by_id)
+        except OperationalError as error:
+            logger.warning("The queue is away; import %s waits for the sweep: %s", freed.pk, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -15,6 +16,7 @@ from annotation import intake as storing
 from annotation import previews, reception, retraction, targets
 from annotation.formats.columns import column_facts
 from annotation.formats.mapping import Mapping
+from annotation.formats.progress import Progress
 from annotation.formats.reading import File
 from annotation.formats.report import Report, found
 from annotation.formats.verdicts import ParsedVerdicts, VerdictRow, parse_verdicts
@@ -99,10 +101,17 @@ def _run(
 
 
 # --- intakes --------------------------------------------------------------------------------------------------------
-def preview(*, project: Project, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+def preview(
+    *,
+    project: Project,
+    files: Sequence[File],
+    mapping: Mapping,
+    said: dict[str, Any],
+    progress: Progress | None = None,
+) -> Preview:
     """What storing these files would come to, ``said`` being the intake's target; stores nothing."""
     target = targets.resolve(project=project, said=said)
-    parsed, mapping, report = _read(files, mapping, target)
+    parsed, mapping, report = _read(files, mapping, target, progress)
     problems = parsed.problems
     if target is not None:
         fit = fit_verdicts(
@@ -130,11 +139,11 @@ def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
 
 def finish(*, intake: Intake, actor: User | None = None) -> Intake:
     """Store a started intake. Safe to repeat: what is stored once is not stored again."""
-    with reception.recording(intake), reception.opened(intake) as files:
+    with reception.recording(intake) as held, reception.opened(intake) as files:
         target = targets.resolve(project=intake.project, said=intake.target)
         if target is None:
             raise Refused(_("Say which dataset and rubric these verdicts are about."), code="no_target")
-        parsed, _mapping, report = _read(files, reception.mapping_of(intake), target)
+        parsed, _mapping, report = _read(files, reception.mapping_of(intake), target, held.reading)
         reception.tell(intake, report)
         if parsed.problems:
             raise FileRefused(parsed.problems)
@@ -165,9 +174,11 @@ def undo(*, intake: Intake, actor: User | None = None) -> None:
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
 
 
-def _read(files: Sequence[File], mapping: Mapping, target: Target | None) -> tuple[ParsedVerdicts, Mapping, Report]:
+def _read(
+    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None
+) -> tuple[ParsedVerdicts, Mapping, Report]:
     version = target.rubric_version if target else None
-    parsed, mapping, notes = read_matched(parse_verdicts, files, mapping, version)
+    parsed, mapping, notes = read_matched(partial(parse_verdicts, progress=progress), files, mapping, version)
     counts = parsed.counts()
     report = Report(
         read=parsed.read,

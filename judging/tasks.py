@@ -12,7 +12,7 @@ from annotation import checks, reception
 from annotation.checks import Progress
 from annotation.models import Intake
 from annotation.previews import Preview
-from annotation.tasks import LONGEST, ask_for_check, is_large
+from annotation.tasks import LONGEST, ask_for_check, is_large, resume
 from annotation.tasks import enqueue as enqueue_import
 from judging import intake_verdicts, leases, working
 
@@ -32,7 +32,9 @@ def preview(intake: Intake, progress: Progress | None = None) -> Preview:
     """What storing an intake of verdicts would come to."""
     with reception.opened(intake) as files:
         mapping = reception.mapping_of(intake)
-        return intake_verdicts.preview(project=intake.project, files=files, mapping=mapping, said=intake.target)
+        return intake_verdicts.preview(
+            project=intake.project, files=files, mapping=mapping, said=intake.target, progress=progress
+        )
 
 
 def store(intake: Intake, actor: User) -> bool:
@@ -68,6 +70,7 @@ def sweep() -> None:
         enqueue(run_pk, expires=LULL)
     for intake_pk in checks.sweep(kinds=[Intake.Kind.VERDICTS]):
         ask_for_check(intake_pk, Intake.Kind.VERDICTS)
+    resume(store_verdicts, kinds=[Intake.Kind.VERDICTS])
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
+from annotation import custody, reception, retraction
 from annotation import intake as storing
-from annotation import reception, retraction
+from annotation.custody import Held
 from annotation.formats.items import ItemRow
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems
@@ -86,20 +87,47 @@ def test_an_interrupted_import_leaves_nothing_that_shows_and_can_be_started_agai
     assert (Dataset.objects.count(), Item.objects.count()) == (0, 0)
 
     abandoned = Dataset.objects.create(project=cast.kassa, name="Killed")
+    assert storing.sweep(older_than=timedelta(seconds=-1)) == 1
+    assert not Dataset.objects.filter(pk=abandoned.pk).exists()
+
+
+def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_silent(cast: Cast) -> None:
     intake = opened(cast, "dataset", ("d.jsonl", JSONL))
     reception.start(intake=intake)
-    later = timedelta(seconds=-1)
-    assert (storing.sweep(older_than=later), reception.sweep(older_than=later)) == (1, 1)
-    assert not Dataset.objects.filter(pk=abandoned.pk).exists()
+    dead = Intake.objects.get(pk=intake.pk)
+    with Held(dead):
+        with pytest.raises(Refused, match="being stored"):
+            reception.finish(intake=intake)
+        assert Intake.objects.get(pk=intake.pk).state == "storing", "who does not hold it does not fail it"
+        half = Dataset.objects.create(project=cast.kassa, name="d", intake=intake)
+        silent = timedelta(seconds=-1)
+        assert custody.sweep(kinds=["ratings"], older_than=silent) == []
+        assert custody.sweep(kinds=["dataset"], older_than=silent) == [intake]
+        reception.finish(intake=Intake.objects.get(pk=intake.pk))
+        assert not Dataset.objects.filter(pk=half.pk).exists(), "what was staged before is cleared"
+        assert (Dataset.objects.get().state, Item.objects.count()) == ("ready", 2)
+        with pytest.raises(Refused, match="by somebody else"):
+            storing.settle(dead)
+
+
+def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
+    intake = opened(cast, "dataset", ("d.jsonl", JSONL))
+    reception.start(intake=intake)
+    silent = timedelta(seconds=-1)
+    for _try in range(custody.MOST_TRIES):
+        with Held(Intake.objects.get(pk=intake.pk)):
+            pass
+        freed = custody.sweep(kinds=["dataset"], older_than=silent)
+    assert freed == []
     intake.refresh_from_db()
-    assert intake.state == "failed" and "interrupted" in intake.report["sentence"]
+    assert intake.state == "failed" and "interrupted 3 times" in intake.report["sentence"]
     assert reception.carry_out(intake=intake).state == "stored"
 
 
 def test_a_young_import_is_not_swept(cast: Cast) -> None:
     Dataset.objects.create(project=cast.kassa, name="Loading")
     reception.start(intake=opened(cast, "dataset", ("d.jsonl", JSONL)))
-    assert (storing.sweep(), reception.sweep()) == (0, 0)
+    assert (storing.sweep(), custody.sweep(kinds=["dataset"])) == (0, [])
 
 
 def test_names_beyond_their_columns_are_refused_with_their_line(cast: Cast) -> None:

@@ -1,0 +1,99 @@
+"""Who stores an import: one process at a time, which tells that it lives, and whose death others notice.
+
+A holder has the import's lease. A thread of its own says every few seconds that it lives and how far it is, also while
+a long transaction runs. When it falls silent, the sweep frees the lease and has the import stored by somebody else, who
+first clears what was staged. A holder that lost its lease all the same (its machine slept) can no longer settle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+from django.db import OperationalError, connection
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from annotation.models import Intake
+
+PACE = 2.0  # seconds between two signs of life
+PATIENCE = timedelta(minutes=2)  # the longest that a living holder says nothing
+MOST_TRIES = 3
+
+
+class Held:
+    """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
+
+    Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest.
+    """
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self._done = self._total = 0
+        self._over = threading.Event()
+        self._lost = False
+        self._beating = threading.Thread(target=self._beat, name=f"import {intake.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        lease, tries = uuid4(), self._intake.report.get("tries", 0) + 1
+        free = Intake.objects.filter(pk=self._intake.pk, state=Intake.State.STORING, lease=None)
+        beginning = {"lease": lease, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {"tries": tries}}
+        if not free.update(**beginning):
+            raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+        self._intake.lease, self._intake.report = lease, {"tries": tries}
+        self._beating.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._beating.join(PACE)
+
+    def reading(self, done: int, total: int) -> None:
+        """So many bytes of the files are read. Storing takes about as long again, so this is half of it at most."""
+        self._tell(done, 2 * total)
+
+    def writing(self, share: float) -> None:
+        """This share of what was read is in the database."""
+        self._tell(int(self._total * (1 + share) / 2), self._total)
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._lost:
+            raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+        self._done, self._total = done, total
+
+    def _beat(self) -> None:
+        held = Intake.objects.filter(pk=self._intake.pk, state=Intake.State.STORING)
+        try:
+            while not self._over.wait(PACE):
+                # SQLite has one writer: while we write, nobody can sweep us either.
+                with suppress(OperationalError):
+                    alive = {"beat_at": timezone.now(), "done": self._done, "total": self._total}
+                    mine = held.filter(lease=self._intake.lease).update(**alive)
+                    self._lost = not mine and held.exists()
+        finally:
+            connection.close()
+
+
+def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[Intake]:
+    """Free the imports whose holder fell silent, or that nobody ever took; returns those to be stored again.
+
+    One that went silent too often takes its worker down with it, and is given up.
+    """
+    before = timezone.now() - older_than
+    silent = Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before)
+    sentence = _("Storing was interrupted %d times, and nothing was stored. Split the file, or start it again.")
+    silent.filter(report__tries__gte=MOST_TRIES).update(
+        state=Intake.State.FAILED,
+        state_since=timezone.now(),
+        lease=None,
+        report={"sentence": sentence % MOST_TRIES},
+    )
+    return [each for each in silent if silent.filter(pk=each.pk).update(lease=None, beat_at=timezone.now())]
