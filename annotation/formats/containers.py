@@ -86,10 +86,10 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: Bounds) -
     except FAULTS as error:
         raise FormatError(_broken(name, error)) from None
     with archive:
-        for info in _wanted(name, archive, problems, bounds):
-            shown = f"{name}/{visible(info.filename)}"
+        for entry in _wanted(name, archive, problems, bounds):
+            shown = f"{name}/{visible(entry.filename)}"
             try:
-                stream = archive.open(info)
+                stream = archive.open(entry)
             except FAULTS as error:
                 raise FormatError(_broken(shown, error)) from None
             with stream:
@@ -98,17 +98,17 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: Bounds) -
 
 def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: Bounds) -> list[ZipInfo]:
     """The members to be read; what is no data is left out and said so."""
-    infos = [info for info in archive.infolist() if not info.is_dir()]
-    if len(infos) > bounds.members:
-        raise FormatError(Problem(name, None, None, f"{len(infos):,} files", f"at most {bounds.members:,}", "size"))
-    left_out = [info for info in infos if _is_no_data(info.filename)]
-    wanted = [info for info in infos if info not in left_out]
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(entries) > bounds.members:
+        raise FormatError(Problem(name, None, None, f"{len(entries):,} files", f"at most {bounds.members:,}", "size"))
+    left_out = [entry for entry in entries if _is_no_data(entry.filename)]
+    wanted = [entry for entry in entries if entry not in left_out]
     if left_out:
-        names = ", ".join(visible(info.filename) for info in left_out[:5]) + (", …" if len(left_out) > 5 else "")
+        names = ", ".join(visible(entry.filename) for entry in left_out[:5]) + (", …" if len(left_out) > 5 else "")
         problems.note(name, f"{len(left_out)} of its files are no data and were left out: {names}.")
-    for info in wanted:
-        _require_readable(name, info)
-    if repeated := [each for each, count in Counter(info.filename for info in wanted).items() if count > 1]:
+    for entry in wanted:
+        _require_readable(name, entry)
+    if repeated := [each for each, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
         found = f"two files of the name {excerpt(repeated[0])}"
         raise FormatError(Problem(name, None, None, found, "a name of its own for each file", "duplicate_name"))
     if not wanted:
@@ -125,12 +125,12 @@ def _is_no_data(path: str) -> bool:
     return dotted or last.endswith(_PROSE) or last.partition(".")[0] in _PROSE_NAMES
 
 
-def _require_readable(name: str, info: ZipInfo) -> None:
-    shown = f"{name}/{visible(info.filename)}"
-    if info.flag_bits & _ENCRYPTED:
+def _require_readable(name: str, entry: ZipInfo) -> None:
+    shown = f"{name}/{visible(entry.filename)}"
+    if entry.flag_bits & _ENCRYPTED:
         raise FormatError(Problem(shown, None, None, "a password", "files without one", "encrypted"))
-    if is_container(info.filename):
-        raise FormatError(_nested(name, info.filename))
+    if is_container(entry.filename):
+        raise FormatError(_nested(name, entry.filename))
 
 
 def _readable(name: str, stream: BinaryIO) -> Iterator[File]:
