@@ -25,7 +25,6 @@ from annotation.formats.writing.tables import Column, Table
 from annotation.models import Dataset, Item, Rating
 from judging import exports as judged
 from judging.continuing import whole
-from judging.continuing import whole
 from judging.models import JudgeRun, Verdict
 
 TABLES = tuple(files.FORMATS)
