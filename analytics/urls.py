@@ -4,7 +4,7 @@ from django.urls import path
 
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
-from analytics.views import numbers, projects, shared, sharing
+from analytics.views import numbers, projects, shared, sharing, taking_out
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -13,6 +13,8 @@ pages = [
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
     ),
+    path("p/<slug:project>/export/", taking_out.export_page, name="export"),
+    path("p/<slug:project>/export/file/", taking_out.export_file, name="export_file"),
     path("p/<slug:project>/settings/sharing/", sharing.shares_page, name="shares"),
     path("p/<slug:project>/settings/sharing/<int:link>/revoke/", sharing.revoke_share, name="share_revoke"),
     path("shared/<str:share>/", shared.shared_numbers, name="shared"),

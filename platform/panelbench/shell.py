@@ -31,6 +31,7 @@ _PROJECT_LINKS = (
     (_("Campaigns"), "campaigns", "campaign", SIGHTED, ""),
     (_("Judges"), "judges", "judge", SIGHTED, ""),
     (_("Numbers"), "numbers", "agreement", SIGHTED, ""),
+    (_("Export"), "export", "download", SIGHTED, ""),
     (_("Panels"), "panels", "panel", SIGHTED, _("Manage")),
     (_("People"), "people", "people", (Role.LEAD,), _("Manage")),
     (_("Audit trail"), "audit", "audit", (Role.LEAD,), _("Manage")),

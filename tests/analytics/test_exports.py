@@ -147,3 +147,21 @@ def test_the_command_writes_a_file_whole_or_not_at_all(cast: Cast, rated: Campai
     with pytest.raises(CommandError, match="Round 1"):
         call_command("export", "kassa", "ratings", "--campaign", "Round 9", "--out", str(tmp_path / "no.csv"))
     assert [path.name for path in tmp_path.iterdir()] == ["ratings.csv"]
+
+
+def test_the_page_offers_what_there_is_and_sends_it(cast: Cast, rated: Campaign) -> None:
+    browser = cast.client("boris")
+    page = browser.get(f"/p/kassa/export/?campaign={rated.pk}").content.decode()
+    assert '<option value="Round 1" selected>' in page
+    query = {"what": "ratings", "campaign": "Round 1", "format": "csv", "renumbered": "", "without_rationales": "on"}
+    answer = browser.get("/p/kassa/export/file/", query)
+    assert answer["Content-Disposition"] == 'attachment; filename="round-1-ratings.csv"'
+    sent = b"".join(answer.streaming_content)
+    assert sent == downloaded(browser, "ratings", format="csv", rationales=False)
+
+
+@pytest.mark.parametrize("query", [{"what": "labels"}, {"what": "ratings", "renumbered": "many"}, {}])
+def test_the_page_says_why_there_is_no_file(cast: Cast, rated: Campaign, query: dict[str, str]) -> None:
+    answer = cast.client("boris").get("/p/kassa/export/file/", query, follow=True)
+    assert answer.redirect_chain == [("/p/kassa/export/", 302)]
+    assert "alert" in answer.content.decode() or "notice" in answer.content.decode()

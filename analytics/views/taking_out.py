@@ -1,0 +1,100 @@
+"""What a project holds, as files: chosen on one page, and sent as they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import Refused
+from analytics import asking, exports
+from analytics.exports import FORMATS, SUBJECTS, Options
+from analytics.views import sending
+
+SWITCHES = ("replies", "revisions", "every_run")
+MOST_SEED = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One form of the page: what it offers, and the options that make a difference to it."""
+
+    title: Any
+    about: Any
+    whats: tuple[tuple[str, Any], ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return SUBJECTS[self.whats[0][0]]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return FORMATS[self.whats[0][0]]
+
+
+CARDS = (
+    Card(
+        _("Ratings and verdicts"),
+        _("One row per item, rater and criterion. Raters bear their pseudonyms; no names, no e-mails."),
+        (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
+        ("rationales", "renumbered", *SWITCHES),
+    ),
+    Card(_("Items"), _("What is rated, as the importer reads it."), (("items", _("Items")),)),
+    Card(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
+    Card(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
+    Card(
+        _("The whole project"),
+        _("Everything as one bundle, which an empty project elsewhere takes in. Rationales are in it."),
+        (("bundle", _("Bundle")),),
+        ("renumbered", "replies"),
+    ),
+)
+
+
+@require_safe
+@login_required
+def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
+    """Choose what, about which, in which format."""
+    room = access.require(user=request.user, slug=project)
+    offered = [(card, _subjects(room, card.subject)) for card in CARDS]
+    chosen = [each for card, subjects in offered for each in subjects if str(each.pk) == request.GET.get(card.subject)]
+    context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen}
+    return render(request, "analytics/export.html", context)
+
+
+@require_safe
+@login_required
+def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
+    """The file that was asked for, or the page with why there is none."""
+    room = access.require(user=request.user, slug=project)
+    said = request.GET
+    try:
+        export = asking.asked(project=room, what=said.get("what", ""), said=said.dict(), options=_options(said))
+        response = sending.streamed(export)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("export", room.slug)
+    exports.record(export, request.user)
+    return response
+
+
+def _subjects(room: Project, subject: str) -> list[Any]:
+    return [] if subject == "project" else list(asking.choices(project=room, subject=subject))
+
+
+def _options(said: QueryDict) -> Options:
+    seed = said.get("renumbered", "").strip()
+    if seed and not (seed.isascii() and seed.isdecimal() and int(seed[:12]) < MOST_SEED):
+        sentence = str(_("Other pseudonyms need a whole number as their seed."))
+        raise Refused(sentence, fields={"renumbered": sentence})
+    switched = {name: name in said for name in SWITCHES}
+    return Options(renumbered=int(seed) if seed else None, rationales="without_rationales" not in said, **switched)
