@@ -17,8 +17,8 @@ from accounts.models import Project, User
 from annotation import batches, checks, reception, sheet, targets
 from annotation.formats.items import NAMED_FIELDS
 from annotation.formats.mapping import Mapping as ColumnMapping
+from annotation.formats.marks import FORMULA_STARTS
 from annotation.formats.report import Report
-from annotation.formats.writing.marks import FORMULA_STARTS
 from annotation.models import Campaign, Dataset, Intake, Item, RubricVersion
 from annotation.outlooks import Outlook, outlook
 from annotation.previews import Preview
