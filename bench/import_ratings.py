@@ -1,0 +1,136 @@
+"""500,000 ratings from parsed rows to commit, against COPY or executemany, and from the bytes of a CSV file:
+``python -m bench.import_ratings``.
+
+The other side writes the same columns into the same tables, keys and indexes and all, in one transaction, from tuples
+that are ready. One run of each after a small one to warm up; memory is the highest of the whole process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench import server
+
+RATERS, CRITERIA, RATINGS = 20, 5, 500_000
+RESULTS = Path(__file__).parent / "results" / "import_ratings.md"
+HEAD = (
+    "| database | bare, rows/s | store, rows/s | ratio | from CSV, rows/s | peak of the process, MB |\n"
+    "|---|---|---|---|---|---|"
+)
+
+
+def measure(kind: str) -> str:
+    """The table's row for one database."""
+    with server.database(kind):
+        from annotation.formats.ratings import parse_ratings
+
+        scene = _Scene()
+        content = scene.csv(RATINGS)
+        scene.stored(parse_ratings([("warm.csv", scene.csv(5_000))], scene.mapping).rows)
+        whole = _rate(lambda: scene.stored(parse_ratings([("r.csv", content)], scene.mapping).rows))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        rows = parse_ratings([("r.csv", content)], scene.mapping).rows
+        store = _rate(lambda: scene.stored(rows))
+        ready = scene.ready()
+        bare = _rate(lambda: scene.bare(*ready))
+        return f"| {kind} | {bare:,.0f} | {store:,.0f} | {store / bare:.2f} | {whole:,.0f} | {peak} |"
+
+
+def _rate(way: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    way()
+    return RATINGS / (time.perf_counter() - started)
+
+
+class _Scene:
+    """A dataset, a rubric of five criteria, and a campaign of its own for every import."""
+
+    def __init__(self) -> None:
+        from accounts import people
+        from accounts.models import User
+        from annotation.formats.mapping import Mapping
+        from tests import make
+
+        founder = User.objects.create_user("lead@panelbench.test")
+        self.project = people.found_project(name="Bench", slug="bench", founder=founder)
+        count = RATINGS // RATERS // CRITERIA
+        self.dataset = make.dataset(self.project, count)
+        criteria = [make.criterion(f"criterion_{number}", range(5)) for number in range(CRITERIA)]
+        self.version = make.rubric(self.project, *criteria)
+        self.mapping = Mapping(columns={name: name for name in ("item", "rater", "criterion", "score", "seconds")})
+        self._campaigns = 0
+
+    def csv(self, count: int) -> bytes:
+        lines = ["item,rater,criterion,score,seconds"]
+        for number in range(count):
+            item, rest = divmod(number, RATERS * CRITERIA)
+            rater, criterion = divmod(rest, CRITERIA)
+            lines.append(f"d{item + 1},annotator {rater},criterion_{criterion},{number * 7 % 5},{12.5 + rater}")
+        return "\n".join(lines).encode()
+
+    def _campaign(self) -> tuple[Any, Any]:
+        from annotation import campaigns
+        from annotation.models import Intake
+
+        self._campaigns += 1
+        opened = campaigns.open_campaign(
+            project=self.project, name=f"{self._campaigns}", dataset=self.dataset, rubric_version=self.version
+        )
+        return opened, Intake.objects.create(project=self.project, kind=Intake.Kind.RATINGS)
+
+    def stored(self, rows: Any) -> None:
+        from annotation import intake
+
+        campaign, opened = self._campaign()
+        intake.store_ratings(campaign=campaign, rows=rows, intake=opened)
+
+    def ready(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        from django.utils import timezone
+
+        from annotation.models import Annotator
+
+        campaign, opened = self._campaign()
+        items = list(self.dataset.items.order_by("ordinal").values_list("pk", flat=True))
+        people = list(Annotator.objects.values_list("pk", flat=True))
+        criteria = list(self.version.criteria.values_list("pk", flat=True))
+        pairs = [(item, person) for item in items for person in people]
+        now, first = timezone.now(), 10**9
+        annotations = [
+            (first + place, campaign.pk, item, person, opened.pk, 1, 12.5, now)
+            for place, (item, person) in enumerate(pairs)
+        ]
+        ratings = [(row[0], criterion, "scored", 1.0, "") for row in annotations for criterion in criteria]
+        return annotations, ratings
+
+    def bare(self, annotations: list[tuple[Any, ...]], ratings: list[tuple[Any, ...]]) -> None:
+        from django.db import transaction
+
+        from annotation import bulk
+        from annotation.models import Annotation, Rating
+        from annotation.rating_rows import ANNOTATION, RATING
+
+        with transaction.atomic():
+            bulk.insert(Annotation, ANNOTATION, annotations)
+            bulk.insert(Rating, RATING, ratings)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
+    chosen = parser.parse_args().database
+    if chosen:
+        print(measure(chosen))
+        return
+    table = "\n".join([HEAD, *(server.alone("bench.import_ratings", kind) for kind in server.DATABASES)])
+    title = f"# Import of {RATINGS:,} ratings: {RATERS} raters, {CRITERIA} criteria"
+    RESULTS.write_text(f"{title}\n\n`python -m bench.import_ratings`\n\n{table}\n", encoding="utf-8")
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
