@@ -104,6 +104,6 @@ function field(name, value) {
 }
 
 function say(element, text) {
-  element.querySelector("p").textContent = text;
+  element.querySelector("[data-text]").textContent = text;
   element.hidden = false;
 }

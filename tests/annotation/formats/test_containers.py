@@ -20,7 +20,8 @@ def zipped(*files: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as archive:
         for name, content in files:
-            archive.writestr(name, content)
+            # A fixed time, so that every worker of a test run packs the same bytes.
+            archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), content, method)
     return stream.getvalue()
 
 
