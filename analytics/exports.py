@@ -51,6 +51,14 @@ _DOCUMENTS = {
     "zip": ("zip", "application/zip"),
 }
 
+MEDIA_TYPES = tuple(
+    said.partition(";")[0]
+    for said in (
+        *(each.media_type for each in files.FORMATS.values()),
+        *(said for _ending, said in _DOCUMENTS.values()),
+    )
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:

@@ -189,7 +189,8 @@ class Exports(APIView):
     content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(
-        parameters=[WHAT, ExportQuerySerializer], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY}
+        parameters=[WHAT, ExportQuerySerializer],
+        responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY),
     )
     def get(self, request: Request, project: str, what: str) -> StreamingHttpResponse:
         """Items, ratings, verdicts, both in one table, a rubric or a campaign as a file. Raters bear pseudonyms."""
