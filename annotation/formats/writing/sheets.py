@@ -35,7 +35,9 @@ _ROOT = (
 )
 _WORKBOOK = f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>{{sheets}}</sheets></workbook>'
 _LINKS = f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{{links}}</Relationships>'
-_UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_CONTROL = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+# Also an underscore that becomes the start of a spelling only because the character after it is spelled out.
+_UNSAYABLE = re.compile(f"[{_CONTROL}]|_(?=x[0-9A-Fa-f]{{4}}[_{_CONTROL}])")
 
 
 def write_sheets(table: Table, out: BinaryIO, *, file: str) -> None:
