@@ -69,7 +69,7 @@ $(VENV)/python.stamp:
 	@touch $@
 
 # $(call install,ARGUMENTS): with uv where it can be had and reaches the packages, else with pip.
-install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --python $(BIN)/python $(1); } || $(BIN)/pip install --quiet $(1)
+install = { test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1); } || $(BIN)/pip install --quiet $(1)
 
 $(VENV)/base.stamp: $(VENV)/python.stamp requirements/base.txt pyproject.toml
 	@echo "installing what Panelbench runs on"
