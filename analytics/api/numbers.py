@@ -115,7 +115,7 @@ class NumbersSerializer(serializers.Serializer[dict[str, Any]]):
 
 def _campaign(user: User, project: str, campaign: int) -> Campaign:
     room = access.require(user=user, slug=project)
-    found = Campaign.objects.visible_to(user).filter(project=room).select_related("rubric_version")
+    found = Campaign.objects.visible_to(user).filter(project=room).select_related("rubric_version", "dataset")
     return get_object_or_404(found, pk=campaign)
 
 

@@ -53,11 +53,11 @@ def inputs(said: dict[str, Any]) -> set[str]:
 
 
 def answers(said: dict[str, Any]) -> set[Any]:
-    """The Python types of a JSON answer; nothing for one without content or of another kind."""
+    """The Python types of a JSON answer; nothing for one without content, of another kind, or that is a file."""
     found = set()
     for status, answer in said["responses"].items():
         content = answer.get("content", {}).get("application/json")
-        if status.startswith("2") and content:
+        if status.startswith("2") and content and content["schema"].get("format") != "binary":
             found.add(client_types.python(content["schema"]))
     return found
 
