@@ -85,22 +85,12 @@ class _Split:
         y[rated] = np.nanmean(meeting.humans[rated], axis=1)
         both, rest = rated & ~np.isnan(f), ~rated & ~np.isnan(f)
         sample = Labelled(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
-        return cls(y, f, meeting.cluster, sample, _probability(meeting), meeting.scale.has_order)
+        return cls(y, f, meeting.cluster, sample, meeting.probability, meeting.scale.has_order)
 
     @property
     def n_unjudged(self) -> int:
         """Labelled items the judge gave no usable score."""
         return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
-
-
-def _probability(meeting: Meeting) -> Floats | None:
-    """(N,) inclusion probability of each item where the file gives any."""
-    import pandas as pd
-
-    if "inclusion_prob" not in meeting.rows:
-        return None
-    given = pd.to_numeric(meeting.rows["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
-    return None if np.isnan(given).all() else given
 
 
 def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:

@@ -150,7 +150,7 @@ def active_mean(
     drawn = ~np.isnan(y)
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "active", "n_items": int(drawn.sum())}
     if not drawn.any() or np.isnan(probability[drawn]).any():
-        reason = "every labelled item needs the probability it was drawn with"
+        reason = "every labelled item needs one probability that it was drawn with (inclusion_prob)"
         return Estimate(value=None, reason=reason, **base)
     z = lam * f
     z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]

@@ -25,7 +25,8 @@ class Meeting:
 
     ``judge`` (N,): its first repeat, fractions kept, values beyond the scale left out and counted in
     ``n_out_of_range``. ``humans`` (N, J): one column per name in ``annotators``. ``cluster`` (N,): what is resampled.
-    Text points stand as their place on the scale.
+    ``probability`` (N,): with which the item was drawn for people, NaN where none or more than one is given; None where
+    the file gives none at all. Text points stand as their place on the scale.
     """
 
     judge: Floats
@@ -35,6 +36,7 @@ class Meeting:
     scale: Scale
     rows: pd.DataFrame
     n_out_of_range: int = 0
+    probability: Floats | None = None
 
     @property
     def n_human(self) -> Codes:
@@ -78,7 +80,27 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
     cluster, _ = pd.factorize(frame["cluster"].to_numpy()[first])
     beyond = int((frame["out_of_range"].to_numpy() & is_judge).sum())
     rows = frame.iloc[first].reset_index(drop=True)
-    return Meeting(judge_score, humans, cluster, tuple(map(str, names)), cell.scale, rows, beyond)
+    probability = _probability(frame, item, is_human)
+    return Meeting(judge_score, humans, cluster, tuple(map(str, names)), cell.scale, rows, beyond, probability)
+
+
+def _probability(frame: pd.DataFrame, item: Codes, is_human: NDArray[np.bool_]) -> Floats | None:
+    """(N,) of each item from all of its rows: people's, or, where they say nothing, the judge's."""
+    import pandas as pd
+
+    if "inclusion_prob" not in frame:
+        return None
+    stated = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
+    given = ~np.isnan(stated)
+    if not given.any():
+        return None
+    n = int(item.max()) + 1
+    by_people = np.bincount(item[given & is_human], minlength=n) > 0
+    counts = given & (is_human | ~by_people[item])
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(low, item[counts], stated[counts])
+    np.maximum.at(high, item[counts], stated[counts])
+    return np.where(low == high, low, np.nan)
 
 
 def key_of(cell: Cell) -> dict[str, str | None]:

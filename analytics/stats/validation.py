@@ -38,8 +38,8 @@ def validated(
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
     found = _scored(rows, scales, level, problems)
+    problems += [*_contradictions(rows), *_contradicting_probabilities(rows)]
     rows, repeated = _without_repeated_rows(rows, problems)
-    problems += _contradictions(rows)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
@@ -319,3 +319,23 @@ def _contradictions(rows: pd.DataFrame) -> list[Problem]:
             for row, here, before in zip(rows["row"][wrong], rows[column][wrong], first[wrong], strict=True)
         ]
     return problems
+
+
+def _contradicting_probabilities(rows: pd.DataFrame) -> list[Problem]:
+    """People on one panel meet an item and criterion because it was drawn once, with one probability.
+
+    A judge's rows may differ: a judge scores everything (1), whatever was drawn for people.
+    """
+    import pandas as pd
+
+    if "inclusion_prob" not in rows:
+        return []
+    stated = pd.to_numeric(rows["inclusion_prob"], errors="coerce")
+    draw = ["item_key", "criterion", *(["panel"] if "panel" in rows else [])]
+    kind = rows["rater_kind"].isin(JUDGE_KINDS)
+    first = stated.groupby([*(rows[column] for column in draw), kind], sort=False, dropna=False).transform("first")
+    wrong = (stated.notna() & (stated != first)).to_numpy()
+    return [
+        Problem(int(row), f"inclusion_prob {here:g} contradicts {before:g} given earlier for the same item")
+        for row, here, before in zip(rows["row"][wrong], stated[wrong], first[wrong], strict=True)
+    ]
