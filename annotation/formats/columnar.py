@@ -1,4 +1,9 @@
-"""Parquet, a batch of rows at a time; needs pyarrow, which the extra ``parquet`` brings."""
+"""Parquet, a batch of rows at a time; needs pyarrow, which the extra ``parquet`` brings.
+
+A few bytes can say that a text stands in millions of rows, so what comes out is bounded by what went in: rows and cells
+by what the file promises, before anything is read; bytes as they are decoded, and a batch has fewer rows where one of
+them may be long.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,10 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from io import SEEK_END
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from annotation.formats.containers import Bounds, Meter
 from annotation.formats.jsontext import require_storable
 from annotation.formats.patterns import fits
 from annotation.formats.problems import FormatError, Problem, Problems, Unfit, excerpt, visible
@@ -15,9 +22,16 @@ from annotation.formats.rows import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow.parquet import FileMetaData  # type: ignore[import-untyped]
 
-BATCH = 1_000
+BATCH = 1_000  # rows at most, and
+FEWEST = 16  # at least,
+BATCH_BYTES = 256 * 2**20  # so that they fit in here, if each were as long as a column's whole chunk
 MOST_ROWS = 50_000_000
+ROW = 10  # cells: a row takes about as long as so many of them, beside its own
+FEW_CELLS = 5_000_000  # which any file may have,
+CELLS_PER_BYTE = 256  # and a larger one so many more: a column of ones takes 1/20 byte a row
+BOUNDS = Bounds()  # of the bytes that come out
 _BUFFER = 2**20
 _WHOLE = "a Parquet file that is whole"
 
@@ -35,13 +49,14 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     except ImportError:
         found, expected = "a Parquet file, which needs pyarrow", "pip install panelbench[parquet] on the server, or CSV"
         raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
-    number = 0
+    number, size = 0, stream.seek(0, SEEK_END)
+    meter = Meter(name, size, BOUNDS)
     try:
         file = ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True)
         promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, ignore)
-        _require_bounded(name, promised)
-        for batch in file.iter_batches(BATCH, columns=list(plain), use_threads=False):
-            for fields in _rows(batch, plain):
+        together = _require_bounded(name, file.metadata, size)
+        for batch in file.iter_batches(together, columns=list(plain), use_threads=False):
+            for fields in _rows(batch, plain, meter):
                 number += 1
                 try:
                     yield Row(number, _taken(fields, plain))
@@ -73,15 +88,35 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
     return columns
 
 
-def _require_bounded(name: str, rows: int) -> None:
-    if rows > MOST_ROWS:
-        raise FormatError(Problem(name, None, None, f"{rows:,} rows", f"at most {MOST_ROWS:,} in one file", "size"))
+def _require_bounded(name: str, said: FileMetaData, size: int) -> int:
+    """How many rows can be read at once. Raises ``FormatError`` when there are more than such a file can hold."""
+    rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
+    if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
+        found = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
+        expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
+        raise FormatError(Problem(name, None, None, found, expected, "size"))
+    groups = [said.row_group(number) for number in range(said.num_row_groups)]
+    Meter(name, size, BOUNDS).count(sum(group.total_byte_size for group in groups))
+    longest = max((_longest(group) for group in groups), default=0)
+    return min(BATCH, max(FEWEST, BATCH_BYTES // max(1, longest)))
 
 
-def _rows(batch: pa.RecordBatch, plain: dict[str, Plain | None]) -> Iterator[dict[str, Any]]:
-    lists = [batch.column(column).to_pylist() for column in plain]
-    for values in zip(*lists, strict=True):
+def _longest(group: Any) -> int:
+    """The most bytes that one cell of a row group can have: those of its largest column of text."""
+    chunks = (group.column(number) for number in range(group.num_columns))
+    return max((chunk.total_uncompressed_size for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"), default=0)
+
+
+def _rows(batch: pa.RecordBatch, plain: dict[str, Plain | None], meter: Meter) -> Iterator[dict[str, Any]]:
+    decoded = [_decoded(batch.column(column)) for column in plain]
+    meter.count(sum(column.nbytes for column in decoded))
+    for values in zip(*(column.to_pylist() for column in decoded), strict=True):
         yield dict(zip(plain, values, strict=True))
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    """The column with each value where it stands, so that its size is that of what it says."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 
 def _taken(fields: dict[str, Any], plain: dict[str, Plain | None]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotation.formats import columnar
+from annotation.formats.containers import Bounds
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems
 from annotation.formats.reading import read
@@ -109,3 +110,34 @@ def test_a_page_that_fails_its_checksum_is_a_problem() -> None:
 def test_more_rows_than_can_be_taken_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columnar, "MOST_ROWS", 2)
     assert rows(made({"id": [1, 2, 3]}))[1].codes == {"size": 1}
+
+
+def test_few_bytes_that_say_a_lot_are_refused() -> None:
+    often = pa.array(["so"]).take(pa.array([0] * 3_000_000))
+    raw = made({"x": often}, compression="zstd")
+    assert len(raw) < 100_000
+    taken, problems = rows(raw)
+    assert (taken, problems.codes) == ([], {"size": 1})
+    (problem,) = problems
+    assert "3,000,000 rows of 1 columns" in problem.found
+
+
+@pytest.mark.parametrize("as_dictionary", [True, False])
+def test_a_long_text_repeated_in_a_small_file_ends_the_reading(
+    as_dictionary: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columnar, "BOUNDS", Bounds(floor=2**22))
+    column = pa.array(["x" * 2**18]).dictionary_encode().take(pa.array([0] * 64))
+    raw = made({"x": column if as_dictionary else column.dictionary_decode()}, compression="zstd")
+    assert len(raw) < 2_000
+    monkeypatch.setattr(columnar, "BATCH_BYTES", 2**22)
+    taken, problems = rows(raw)
+    assert len(taken) < 64
+    assert problems.codes == {"size": 1}
+
+
+def test_rows_of_long_texts_are_read_a_few_at_a_time() -> None:
+    raw = made({"id": list(range(100)), "x": ["ab" * 2**17] * 50 + ["c"] * 50})
+    taken, problems = rows(raw)
+    assert not problems
+    assert [fields["id"] for _line, fields in taken] == list(range(100))
