@@ -124,7 +124,7 @@ def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
         size += len(chunk)
     short = uploads.short_name(name)
     kept = IntakeFile(intake=intake, name=short, size=size, sha256=digest.hexdigest())
-    kept.content.save(short, content, save=False)
+    kept.content.save(uploads.stored_name(short), content, save=False)
     kept.save()
 
 

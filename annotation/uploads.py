@@ -40,7 +40,7 @@ def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
     try:
         with transaction.atomic():
             begun = Upload(project=project, name=short_name(name), size=size, created_by=actor)
-            begun.content.save(begun.name, ContentFile(b""), save=False)
+            begun.content.save(stored_name(begun.name), ContentFile(b""), save=False)
             begun.save()
         if shutil.disk_usage(Path(begun.content.path).parent).free < size:
             abandon(upload=begun)
@@ -54,6 +54,11 @@ def short_name(name: str) -> str:
     """The name of a file without its folders, as long as we can keep."""
     plain = name.replace("\x00", "").replace("\\", "/")
     return PurePath(plain).name[-LONGEST_NAME:] or "file"
+
+
+def stored_name(name: str) -> str:
+    """What the storage is to call a file: it drops odd characters, and refuses a name of which nothing is left."""
+    return f"file-{name}"
 
 
 def too_large(name: str, size: int) -> Refused:

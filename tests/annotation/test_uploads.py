@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
@@ -19,7 +20,7 @@ from django.utils import timezone
 from accounts import tokens
 from accounts.models import Scope
 from annotation import tasks, uploads
-from annotation.models import Upload
+from annotation.models import IntakeFile, Upload
 from tests.cast import Cast
 
 ADDRESS = "/api/v1/projects/kassa/uploads/"
@@ -60,6 +61,14 @@ def test_a_file_comes_in_by_chunks_and_is_what_it_was(cast: Cast) -> None:
     told = boris.get(address).json()
     assert (told["name"], told["received"]) == ("études.csv", 1000)
     assert told["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["😀", "..", "!?"])
+def test_a_name_of_which_no_letter_would_be_left_is_kept(cast: Cast, name: str) -> None:
+    boris = cast.client("boris")
+    assert boris.get(begun(boris, name=name)).json()["name"] == name
+    boris.post("/api/v1/projects/kassa/intakes/", {"files": SimpleUploadedFile(f"{name}.", b'{"id": "d0"}')})
+    assert IntakeFile.objects.get().size == 12
 
 
 def test_a_chunk_that_is_repeated_or_comes_too_early_changes_nothing(cast: Cast) -> None:
