@@ -45,7 +45,7 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     """
     try:
         import pyarrow as pa
-        from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
+        from pyarrow.parquet import ParquetFile
     except ImportError:
         found, expected = "a Parquet file, which needs pyarrow", "pip install panelbench[parquet] on the server, or CSV"
         raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
