@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
 import orjson
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from accounts import audit
-from accounts.models import Project, User
+from accounts import access, audit
+from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, ratings
+from analytics import bundles, label_studio, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.formats.problems import FormatError
 from annotation.formats.rubric import rubric_from_dict
 from annotation.formats.writing import files
+from annotation.formats.writing import label_studio as studio
 from annotation.formats.writing.tables import Column, Table
 from annotation.models import Dataset, Item, Rating
 from judging import exports as judged
@@ -35,19 +37,21 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "scores": TABLES,
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
+    "label-studio": ("json", "xml"),
     "bundle": ("zip",),
 }
 """What there is, and the formats of each, the usual one first."""
 SUBJECTS = {
     "items": "dataset",
     "rubric": "rubric",
-    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign"), "campaign"),
+    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign", "label-studio"), "campaign"),
     "bundle": "project",
 }
 """Which of the project's things each is about."""
 _DOCUMENTS = {
     "yaml": ("yaml", "application/yaml; charset=utf-8"),
     "json": ("json", "application/json; charset=utf-8"),
+    "xml": ("xml", "application/xml; charset=utf-8"),
     "zip": ("zip", "application/zip"),
 }
 
@@ -65,6 +69,7 @@ class Options:
     """What is wanted of it. ``renumbered``: other pseudonyms in place of the stored ones, the same for the same seed.
 
     ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
+    ``names``: the names of those behind the pseudonyms, which `permit` grants to few.
     """
 
     renumbered: int | None = None
@@ -72,6 +77,7 @@ class Options:
     replies: bool = False
     revisions: bool = False
     every_run: bool = False
+    names: bool = False
 
     @property
     def said(self) -> list[str]:
@@ -125,6 +131,16 @@ def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, o
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
 
 
+def permit(export: Export, *, user: User, token: Token | None = None) -> None:
+    """Refuse names to all but leads, and to a token that only reads. Raises `PermissionDenied`."""
+    if not export.options.names:
+        return
+    if not access.holds(user=user, project=export.project, roles=(Role.LEAD,)):
+        raise PermissionDenied(_("Only a lead of the project takes out names. Without them, raters have pseudonyms."))
+    if token is not None and token.scope != Scope.WRITE:
+        raise PermissionDenied(_("This token only reads. Names need one that may write, or leave them out."))
+
+
 def record(export: Export, actor: User | None) -> None:
     """Leave a line in the audit trail: who took what out, in which format, and what was unusual about it."""
     with transaction.atomic():
@@ -174,9 +190,14 @@ def _items(export: Export) -> Table:
 
 
 def _ratings(export: Export) -> Table:
-    names = rated.pseudonyms(export.project, export.options.renumbered)
     options = export.options
-    return rated.ratings(export.subject, names=names, rationales=options.rationales, revisions=options.revisions)
+    return rated.ratings(
+        export.subject,
+        names=rated.pseudonyms(export.project, options.renumbered),
+        rationales=options.rationales,
+        revisions=options.revisions,
+        people=rated.people(export.project) if options.names else None,
+    )
 
 
 def _verdicts(export: Export) -> Table:
@@ -189,7 +210,8 @@ def _verdicts(export: Export) -> Table:
 def _scores(export: Export) -> Table:
     """People and judges in one table: what only the other kind of rater has is empty."""
     people, judges = _ratings(export), _verdicts(export)
-    shared, own = len(rated.SHARED), len(rated.OWN)
+    shared = len(rated.SHARED)
+    own = len(people.columns) - shared
     nothing: tuple[None, ...] = (None,) * (len(judges.columns) - shared)
     padding: tuple[None, ...] = (None,) * own
     of_people = ((*row, *nothing) for row in people.rows)
@@ -221,6 +243,14 @@ def _campaign(export: Export) -> bytes:
     return orjson.dumps(rated.design(export.subject), option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
 
 
+def _label_studio(export: Export) -> Iterable[bytes]:
+    if export.kind == "xml":
+        return [label_studio.interface(export.subject).as_xml().encode()]
+    current = replace(export, options=replace(export.options, revisions=False))
+    people, judges = _ratings(current), _verdicts(current)
+    return studio.as_json(label_studio.tasks(export.subject, people=people, judges=judges))
+
+
 def _bundle(export: Export) -> Iterator[bytes]:
     return bundles.pieces(export.project, replies=export.options.replies, renumbered=export.options.renumbered)
 
@@ -228,5 +258,6 @@ def _bundle(export: Export) -> Iterator[bytes]:
 _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
     "rubric": lambda export: [_rubric(export)],
     "campaign": lambda export: [_campaign(export)],
+    "label-studio": _label_studio,
     "bundle": _bundle,
 }

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from analytics.api import exports as export_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.views import numbers, projects, shared, sharing, taking_out
@@ -32,5 +33,5 @@ api = [
     ),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
     path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),
-    path("projects/<slug:project>/exports/<slug:what>/", routes.Exports.as_view(), name="api_export"),
+    path("projects/<slug:project>/exports/<slug:what>/", export_routes.Exports.as_view(), name="api_export"),
 ]

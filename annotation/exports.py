@@ -54,7 +54,9 @@ OWN = (
     Column("superseded_at", "moment"),
 )
 """What only a rating has."""
-SCORE = SHARED.index(Column("score", "number"))
+NAME = Column("rater_name")
+"""What a rating has besides where the raters' names were asked for."""
+RATER = SHARED.index(Column("rater"))
 
 
 @contextmanager
@@ -123,6 +125,12 @@ def other_names(names: Iterable[str], seed: int) -> dict[str, str]:
     return {name: f"rater-{number:0{width}d}" for number, name in enumerate(order, start=1)}
 
 
+def people(project: Project) -> dict[int, str]:
+    """By annotator, the name of the user behind the pseudonym; imported raters and erased users have none."""
+    found = Annotator.objects.filter(project=project, user__isnull=False)
+    return dict(found.values_list("pk", "user__name"))
+
+
 # --- ratings --------------------------------------------------------------------------------------------------------
 class Drawn(NamedTuple):
     """How an item came into a duty."""
@@ -160,11 +168,23 @@ class Draws:
 _WAY = ("probability", "stratum", "wave", "origin")
 
 
-def ratings(campaign: Campaign, *, names: Mapping[int, str], rationales: bool = True, revisions: bool = False) -> Table:
-    """Every rating of a campaign by item, criterion and annotator; with ``revisions`` the superseded ones too."""
-    columns = (*SHARED, *OWN)
+def ratings(
+    campaign: Campaign,
+    *,
+    names: Mapping[int, str],
+    rationales: bool = True,
+    revisions: bool = False,
+    people: Mapping[int, str] | None = None,
+) -> Table:
+    """Every rating of a campaign by item, criterion and annotator; with ``revisions`` the superseded ones too, with
+    ``people`` the names of those behind the pseudonyms in a last column.
+    """
     rows = _ratings(campaign, names, rationales=rationales, revisions=revisions)
-    return Table(f"{campaign.name} ratings", columns, rows)
+    if people is None:
+        return Table(f"{campaign.name} ratings", (*SHARED, *OWN), rows)
+    named = {names[pk]: name for pk, name in people.items()}
+    told = ((*row, named.get(row[RATER], "")) for row in rows)
+    return Table(f"{campaign.name} ratings", (*SHARED, *OWN, NAME), told)
 
 
 _READ = (

@@ -11,7 +11,6 @@ from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -21,11 +20,9 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import User
-from accounts.refusals import Refused
-from analytics import asking, dashboards, delimited, exports, ratings, tasks
-from analytics.exports import Options
+from analytics import dashboards, delimited, ratings, tasks
 from analytics.models import Snapshot
-from analytics.views import choices, sending
+from analytics.views import choices
 from annotation.models import Campaign
 
 RATERS = OpenApiParameter(
@@ -159,51 +156,3 @@ class RatingsTable(APIView):
         name = slugify(found.name) or f"campaign-{found.pk}"
         response["Content-Disposition"] = f'attachment; filename="{name}-ratings.csv"'
         return response
-
-
-# --- exports --------------------------------------------------------------------------------------------------------
-WHAT = OpenApiParameter("what", {"type": "string", "enum": list(exports.FORMATS)}, location=OpenApiParameter.PATH)
-
-
-class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
-    """What of it is wanted, how, and about which campaign, dataset or rubric: by name or by number."""
-
-    format = serializers.ChoiceField(
-        choices=sorted({kind for kinds in exports.FORMATS.values() for kind in kinds}),
-        required=False,
-        help_text="the usual one by default",
-    )
-    campaign = serializers.CharField(required=False, help_text="not needed for the only one; so for the next two")
-    dataset = serializers.CharField(required=False)
-    rubric = serializers.CharField(required=False)
-    renumbered = serializers.IntegerField(
-        required=False, min_value=0, max_value=2**31 - 1, help_text="other pseudonyms, the same for the same seed"
-    )
-    rationales = serializers.BooleanField(default=True, help_text="free text, in which people may say who they are")
-    replies = serializers.BooleanField(default=False, help_text="the judges' raw replies too")
-    revisions = serializers.BooleanField(default=False, help_text="superseded ratings too")
-    every_run = serializers.BooleanField(default=False, help_text="all runs of a judge, not only the newest")
-
-
-class Exports(APIView):
-    content_negotiation_class = WhateverIsAccepted
-
-    @extend_schema(
-        parameters=[WHAT, ExportQuerySerializer],
-        responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY),
-    )
-    def get(self, request: Request, project: str, what: str) -> StreamingHttpResponse:
-        """Items, ratings, verdicts, both in one table, a rubric or a campaign as a file. Raters bear pseudonyms."""
-        room = access.require(user=request.user, slug=project)
-        query = ExportQuerySerializer(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        said = query.validated_data
-        options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
-        try:
-            export = asking.asked(project=room, what=what, said=said, options=options)
-        except Refused as refused:
-            if refused.code in {"no_subject", "unknown_export"}:
-                raise NotFound(refused.sentence) from None
-            raise
-        exports.record(export, request.user)
-        return sending.streamed(export)

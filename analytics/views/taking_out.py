@@ -13,13 +13,13 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from accounts import access
-from accounts.models import Project
+from accounts.models import Project, Role
 from accounts.refusals import Refused
 from analytics import asking, exports
 from analytics.exports import FORMATS, SUBJECTS, Options
 from analytics.views import sending
 
-SWITCHES = ("replies", "revisions", "every_run")
+SWITCHES = ("replies", "revisions", "every_run", "names")
 MOST_SEED = 2**31
 
 
@@ -52,6 +52,12 @@ CARDS = (
     Card(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
     Card(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
     Card(
+        _("Label Studio"),
+        _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),
+        (("label-studio", _("Tasks and interface")),),
+        ("rationales", "renumbered", "every_run"),
+    ),
+    Card(
         _("The whole project"),
         _("Everything as one bundle, which an empty project elsewhere takes in. Rationales are in it."),
         (("bundle", _("Bundle")),),
@@ -67,7 +73,8 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     room = access.require(user=request.user, slug=project)
     offered = [(card, _subjects(room, card.subject)) for card in CARDS]
     chosen = [each for card, subjects in offered for each in subjects if str(each.pk) == request.GET.get(card.subject)]
-    context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen}
+    is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
+    context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
     return render(request, "analytics/export.html", context)
 
 
@@ -79,6 +86,7 @@ def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
     said = request.GET
     try:
         export = asking.asked(project=room, what=said.get("what", ""), said=said.dict(), options=_options(said))
+        exports.permit(export, user=request.user)
         response = sending.streamed(export)
     except Refused as refused:
         messages.error(request, refused.sentence)

@@ -13,10 +13,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from accounts.models import AuditEntry
+from accounts import tokens
+from accounts.models import AuditEntry, Scope
 from annotation import desk
 from annotation.answers import Answer
 from annotation.models import Campaign
+from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
 from tests.cast import Cast
@@ -115,6 +117,44 @@ def test_nobody_is_named_by_name_or_address(cast: Cast, rated: Campaign, what: s
     for user in (cast.aino, cast.boris, cast.maarika, cast.layla):
         assert user.email.encode() not in written
         assert user.name.encode() not in written
+
+
+def test_a_lead_may_have_the_names_behind_the_pseudonyms_and_the_trail_says_so(cast: Cast) -> None:
+    duty = desks.duty(cast, items=1, overlap=1)
+    taken = desks.taken(cast, duty)
+    desk.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=12)
+    make.rated(duty.campaign, {"fluency": {"mari": [1]}})
+    rows = lines(cast.client("aino"), "ratings", names=True)
+    assert {(row["rater"], row["rater_name"]) for row in rows} == {(taken.annotator.pseudonym, "Maarika"), ("mari", "")}
+    assert AuditEntry.objects.get(verb="export ratings").fields == ["format=jsonl", "names"]
+    judged = scene.judged(duty.campaign, {"fluency": [1]})
+    kinds = {(row["rater"], row["rater_name"]) for row in lines(cast.client("aino"), "scores", names=True)}
+    assert (judged.judge.name, None) in kinds
+
+
+@pytest.mark.parametrize(
+    ("who", "scope", "status"),
+    [("aino", Scope.WRITE, 200), ("aino", Scope.READ, 403), ("boris", Scope.WRITE, 403)],
+)
+def test_names_are_for_leads_by_a_token_that_may_write(
+    cast: Cast, rated: Campaign, who: str, scope: Scope, status: int
+) -> None:
+    _token, secret = tokens.issue(user=getattr(cast, who), name="script", scope=scope)
+    script = Client(headers={"authorization": f"Bearer {secret}"})
+    assert b"rater_name" not in downloaded(script, "ratings")
+    if status == 200:
+        assert b"rater_name" in downloaded(script, "ratings", names=True)
+        return
+    refused = script.get("/api/v1/projects/kassa/exports/ratings/", {"names": True})
+    assert (refused.status_code, "names" in refused.json()["detail"].lower()) == (status, True)
+
+
+def test_the_page_gives_names_to_leads_alone(cast: Cast, rated: Campaign) -> None:
+    query = {"what": "ratings", "format": "jsonl", "names": "on"}
+    assert cast.client("boris").get("/p/kassa/export/file/", query).status_code == 403
+    assert b"rater_name" in b"".join(cast.client("aino").get("/p/kassa/export/file/", query).streaming_content)
+    pages = [cast.client(who).get("/p/kassa/export/").content for who in ("aino", "boris")]
+    assert [b'name="names"' in page for page in pages] == [True, False]
 
 
 def test_an_export_leaves_a_line_in_the_audit_trail(cast: Cast, rated: Campaign) -> None:

@@ -32,9 +32,10 @@ class Command(BaseCommand):
         parser.add_argument("--replies", action="store_true", help="the judges' raw replies too")
         parser.add_argument("--revisions", action="store_true", help="superseded ratings too")
         parser.add_argument("--every-run", action="store_true", help="all runs of a judge, not only the newest")
+        parser.add_argument("--names", action="store_true", help="the names behind the pseudonyms, in a last column")
 
     def handle(self, *, project: str, what: str, out: Path | None, **said: Any) -> None:
-        names = ("renumbered", "rationales", "replies", "revisions", "every_run")
+        names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names")
         options = Options(**{name: said[name] for name in names})
         try:
             export = asking.asked(project=project_at(project), what=what, said=said, options=options)

@@ -1,0 +1,77 @@
+"""Everything a project holds as files, for leads and researchers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import Refused
+from analytics import asking, exports
+from analytics.api.numbers import WhateverIsAccepted
+from analytics.exports import Export, Options
+from analytics.views import sending
+
+WHAT = OpenApiParameter("what", {"type": "string", "enum": list(exports.FORMATS)}, location=OpenApiParameter.PATH)
+
+
+class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
+    """What of it is wanted, how, and about which campaign, dataset or rubric: by name or by number."""
+
+    format = serializers.ChoiceField(
+        choices=sorted({kind for kinds in exports.FORMATS.values() for kind in kinds}),
+        required=False,
+        help_text="the usual one by default",
+    )
+    campaign = serializers.CharField(required=False, help_text="not needed for the only one; so for the next two")
+    dataset = serializers.CharField(required=False)
+    rubric = serializers.CharField(required=False)
+    renumbered = serializers.IntegerField(
+        required=False, min_value=0, max_value=2**31 - 1, help_text="other pseudonyms, the same for the same seed"
+    )
+    rationales = serializers.BooleanField(default=True, help_text="free text, in which people may say who they are")
+    replies = serializers.BooleanField(default=False, help_text="the judges' raw replies too")
+    revisions = serializers.BooleanField(default=False, help_text="superseded ratings too")
+    every_run = serializers.BooleanField(default=False, help_text="all runs of a judge, not only the newest")
+    names = serializers.BooleanField(
+        default=False, help_text="the names behind the pseudonyms: for leads, by a token that may write"
+    )
+
+
+def asked_for(room: Project, what: str, request: Request) -> Export:
+    """The export that the query says, if this person may have it; 404 where there is none such."""
+    query = ExportQuerySerializer(data=request.query_params)
+    query.is_valid(raise_exception=True)
+    said = query.validated_data
+    options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
+    try:
+        export = asking.asked(project=room, what=what, said=said, options=options)
+    except Refused as refused:
+        if refused.code in {"no_subject", "unknown_export"}:
+            raise NotFound(refused.sentence) from None
+        raise
+    exports.permit(export, user=request.user, token=request.auth)
+    return export
+
+
+class Exports(APIView):
+    content_negotiation_class = WhateverIsAccepted
+
+    @extend_schema(
+        parameters=[WHAT, ExportQuerySerializer],
+        responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY),
+    )
+    def get(self, request: Request, project: str, what: str) -> StreamingHttpResponse:
+        """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters bear pseudonyms."""
+        room = access.require(user=request.user, slug=project)
+        export = asked_for(room, what, request)
+        exports.record(export, request.user)
+        return sending.streamed(export)
