@@ -8,17 +8,19 @@ first clears what was staged. A holder that lost its lease all the same (its mac
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from uuid import uuid4
 
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts import webhooks
+from accounts.models import Event
 from accounts.refusals import Refused
 from annotation.models import Intake
 
@@ -90,10 +92,26 @@ def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[Int
     before = timezone.now() - older_than
     silent = Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before)
     sentence = _("Storing was interrupted %d times, and nothing was stored. Split the file, or start it again.")
-    silent.filter(report__tries__gte=MOST_TRIES).update(
-        state=Intake.State.FAILED,
-        state_since=timezone.now(),
-        lease=None,
-        report={"sentence": sentence % MOST_TRIES},
-    )
+    for tired in silent.filter(report__tries__gte=MOST_TRIES):
+        fail(tired, {"sentence": sentence % MOST_TRIES})
     return [each for each in silent if silent.filter(pk=each.pk).update(lease=None, beat_at=timezone.now())]
+
+
+def fail(intake: Intake, report: Mapping[str, Any]) -> None:
+    """Leave an import failed, with the reason, unless somebody else has got its lease meanwhile."""
+    held = Intake.objects.filter(pk=intake.pk, state=Intake.State.STORING, lease=intake.lease)
+    failed = {"state": Intake.State.FAILED, "report": dict(report)}
+    with transaction.atomic():
+        if held.update(**failed, state_since=timezone.now(), lease=None):
+            intake.state, intake.report = Intake.State.FAILED, dict(report)
+            announce_end(intake)
+
+
+def announce_end(intake: Intake) -> None:
+    """Tell the project's programs what became of an import, in the transaction that ends it.
+
+    Its files and what was wrong with them stay here: told are keys and counts.
+    """
+    problems = len(intake.report.get("problems", ())) + intake.report.get("more", 0)
+    payload = {"intake": intake.pk, "kind": intake.kind, "state": intake.state, "problems": problems}
+    webhooks.announce(project=intake.project_id, event=Event.IMPORT, subject=intake.pk, payload=payload)

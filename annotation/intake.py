@@ -12,10 +12,10 @@ from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit, webhooks
-from accounts.models import Event, Project, User
+from accounts import audit
+from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import bulk, rating_rows
+from annotation import bulk, custody, rating_rows
 from annotation.formats.items import ItemRow, content_digest
 from annotation.formats.problems import Problem, Problems
 from annotation.formats.ratings import RatingRow
@@ -192,12 +192,7 @@ def settle(intake: Intake | None) -> None:
     if not ours.update(state=Intake.State.STORED, state_since=timezone.now()):
         raise Refused(_("This import is stored already, or by somebody else just now."), code="already_stored")
     intake.state = Intake.State.STORED
-    webhooks.announce(
-        project=intake.project_id,
-        event=Event.IMPORT,
-        subject=intake.pk,
-        payload={"intake": intake.pk, "kind": intake.kind},
-    )
+    custody.announce_end(intake)
 
 
 def _clear(dataset: Dataset, *, untouched_since: datetime | None = None) -> bool:

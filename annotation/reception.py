@@ -25,7 +25,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import appending, checks, previews, rubrics, targets, uploads
+from annotation import appending, checks, custody, previews, rubrics, targets, uploads
 from annotation import intake as storing
 from annotation.custody import Held
 from annotation.formats.mapping import Mapping as ColumnMapping
@@ -251,11 +251,7 @@ def recording(intake: Intake) -> Iterator[Held]:
 
 
 def _fail(intake: Intake, sentence: str, report: dict[str, Any]) -> None:
-    failed = {"sentence": sentence, **intake.report, **report}
-    held = Intake.objects.filter(pk=intake.pk, state=State.STORING, lease=intake.lease)
-    changed = held.update(state=State.FAILED, state_since=timezone.now(), lease=None, report=failed)
-    if changed:
-        intake.state, intake.report = State.FAILED, failed
+    custody.fail(intake, {"sentence": sentence, **intake.report, **report})
 
 
 def tell(intake: Intake, report: Report, **rows: int) -> None:

@@ -1,30 +1,38 @@
 """Webhooks: what a project's leads have sent to their own programs, and what is to be sent.
 
 `announce` writes one delivery for each webhook that listens, in the transaction of the verb that did something; what is
-rolled back is so never told. `accounts.deliveries` sends them afterwards.
+rolled back is so never told. Once that is committed a worker is asked to send it (decision 0012); `accounts.deliveries`
+says how.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
+from celery import current_app
 from django import conf
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext as _
+from kombu.exceptions import OperationalError
 from uuid_utils.compat import uuid7
 
 from accounts import audit, outgoing
 from accounts.models import Delivery, Event, Project, User, Webhook
 from accounts.refusals import Refused
 
+logger = logging.getLogger(__name__)
+
 MOST = 10  # webhooks of one project
 OFFERED = (Event.RATINGS, Event.RUN, Event.IMPORT)
 PREFIX = "whsec_"
+LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
 def add(*, project: Project, address: str, events: Iterable[str], actor: User) -> Webhook:
@@ -51,7 +59,9 @@ def listen(*, webhook: Webhook, events: Iterable[str], actor: User) -> None:
 
 def turn_on(*, webhook: Webhook, actor: User) -> None:
     """Send again, what has waited first."""
-    _change(webhook, actor, "turn webhook on", off="", failing_since=None)
+    with transaction.atomic():
+        _change(webhook, actor, "turn webhook on", off="", failing_since=None)
+        _send_soon(webhook)
 
 
 def turn_off(*, webhook: Webhook, actor: User) -> None:
@@ -124,7 +134,23 @@ def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, 
     ``payload`` holds keys and counts: no text of items or ratings, no name, nothing an annotator may not see.
     """
     told = listening(project=project, event=event)
+    for each in told:
+        if each.failing_since is None:  # a receiver in trouble is asked by the sweep, not for every event
+            _send_soon(each)
     return len(Delivery.objects.bulk_create([_delivery(each, event, subject, payload) for each in told]))
+
+
+def _send_soon(webhook: Webhook) -> None:
+    """Have a worker asked for a turn of sending once this transaction is committed."""
+    transaction.on_commit(partial(_ask_to_send, webhook.pk))
+
+
+def _ask_to_send(webhook_pk: int) -> None:
+    """Queue a turn, a task known here by name alone. A queue that is away loses nothing: the sweep finds it."""
+    try:
+        current_app.send_task("accounts.tasks.deliver", (webhook_pk,), expires=LULL)
+    except OperationalError as error:
+        logger.warning("The queue is away; webhook %s waits for the next sweep: %s", webhook_pk, error)
 
 
 def test(*, webhook: Webhook, actor: User) -> Delivery:
@@ -134,6 +160,7 @@ def test(*, webhook: Webhook, actor: User) -> Delivery:
         audit.record(actor=actor, project=webhook.project, verb="test webhook", subject=webhook)
         delivery = _delivery(webhook, Event.TEST, webhook.pk, {"webhook": webhook.pk})
         delivery.save()
+        _send_soon(webhook)
     return delivery
 
 
@@ -145,6 +172,7 @@ def send_again(*, delivery: Delivery, actor: User) -> None:
         if not Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.WAITING).update(**fresh):
             raise Refused(_("It is waiting to be sent already."), code="wrong_state")
         audit.record(actor=actor, project=delivery.webhook.project, verb="send again", subject=delivery)
+        _send_soon(delivery.webhook)
     delivery.refresh_from_db()
 
 

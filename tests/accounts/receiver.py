@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 @dataclass
@@ -20,8 +22,8 @@ class Receiver:
 
 
 @contextmanager
-def receiver(*, port: int = 0) -> Iterator[Receiver]:
-    """A running receiver on this machine."""
+def receiver(*, port: int = 0, certificate: Path | None = None) -> Iterator[Receiver]:
+    """A running receiver on this machine, by https where it has a certificate for `localhost`."""
     kept = Receiver()
 
     class Answering(BaseHTTPRequestHandler):
@@ -38,9 +40,14 @@ def receiver(*, port: int = 0) -> Iterator[Receiver]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Answering)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
-    kept.address = f"http://127.0.0.1:{server.server_port}/hook"
+    place = "http://127.0.0.1" if certificate is None else "https://localhost"
+    kept.address = f"{place}:{server.server_port}/hook"
     try:
         yield kept
     finally:

@@ -10,11 +10,13 @@ import socket
 import threading
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from accounts import outgoing
 from accounts.outgoing import Forbidden, Limits, Unreachable
+from tests.accounts.certificates import certificate
 from tests.accounts.receiver import receiver
 
 HERE = Limits(loopback=True)
@@ -161,11 +163,11 @@ def test_a_receiver_that_trickles_is_cut_off_in_time() -> None:
 
 def test_the_certificate_has_to_be_for_the_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     """Connecting to a checked address changes nothing about whom the certificate has to name."""
-    from tests.accounts.certificates import serving
-
-    with serving(tmp_path, name="hooks.test") as (port, authority):
-        monkeypatch.setenv("SSL_CERT_FILE", authority)
+    made = certificate(tmp_path, "hooks.test")
+    with receiver(certificate=made) as there:
+        port = urlsplit(there.address).port
+        monkeypatch.setenv("SSL_CERT_FILE", str(made))
         _leads_to(monkeypatch, "127.0.0.1")
-        assert outgoing.post(f"https://hooks.test:{port}/", body=b"{}", headers={}, limits=HERE) == 200
+        assert outgoing.post(f"https://hooks.test:{port}/", body=b"{}", headers={}, limits=HERE) == 204
         with pytest.raises(Unreachable, match="certificate"):
             outgoing.post(f"https://other.test:{port}/", body=b"{}", headers={}, limits=HERE)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from accounts import deliveries, outgoing, tasks, webhooks
 from accounts.models import Delivery, Event, Webhook
 from accounts.refusals import Refused
-from annotation import desk, reception
+from annotation import custody, desk, reception
 from annotation.models import Annotation, Intake
 from tests.accounts.receiver import Receiver, receiver
 from tests.annotation import scene
@@ -92,7 +92,27 @@ def test_an_import_is_told_once_it_is_stored(cast: Cast, webhook: Webhook) -> No
     reception.carry_out(intake=opened)
     told = Delivery.objects.get()
     assert (told.event, told.subject_pk) == ("import.finished", opened.pk)
-    assert told.payload["data"] == {"project": "kassa", "intake": opened.pk, "kind": "dataset"}
+    about = {"project": "kassa", "intake": opened.pk, "kind": "dataset"}
+    assert told.payload["data"] == {**about, "state": "stored", "problems": 0}
+
+
+def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, webhook: Webhook) -> None:
+    file = b'{"id": "1", "language": "et", "question": "Salajane?"}\n' * 2 + b'{"id": "2"}\n'
+    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", file)])
+    with pytest.raises(Refused):
+        reception.carry_out(intake=opened)
+    (told,) = Delivery.objects.all()
+    assert told.payload["data"]["state"] == "failed"
+    assert told.payload["data"]["problems"] == len(opened.report["problems"]) > 0
+    assert "Salajane" not in str(told.payload)
+
+
+def test_an_import_that_was_given_up_is_told(cast: Cast, webhook: Webhook) -> None:
+    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", b"{}")])
+    long_ago = timezone.now() - timedelta(hours=1)
+    Intake.objects.filter(pk=opened.pk).update(state="storing", beat_at=long_ago, report={"tries": 3})
+    assert custody.sweep(kinds=["dataset"]) == []
+    assert Delivery.objects.get().payload["data"]["state"] == "failed"
 
 
 def test_only_chosen_events_of_the_own_project_are_told(cast: Cast, there: Receiver) -> None:

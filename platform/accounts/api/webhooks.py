@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access, outgoing, tasks, webhooks
+from accounts import access, outgoing, webhooks
 from accounts.models import Delivery, Project, Role, User, Webhook
 
 LEAD = (Role.LEAD,)
@@ -114,7 +114,6 @@ class WebhookDetail(APIView):
             webhooks.listen(webhook=found, events=asked.validated_data["events"], actor=request.user)
         if "on" in asked.validated_data:
             (webhooks.turn_on if asked.validated_data["on"] else webhooks.turn_off)(webhook=found, actor=request.user)
-            tasks.enqueue()
         return Response(WebhookSerializer(found).data)
 
     @extend_schema(responses={204: None})
@@ -142,7 +141,6 @@ class WebhookTest(APIView):
     def post(self, request: Request, project: str, webhook: int) -> Response:
         """Have a test sent; its delivery says what came of it."""
         delivery = webhooks.test(webhook=_webhook(request.user, project, webhook), actor=request.user)
-        tasks.enqueue()
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED)
 
 
@@ -168,5 +166,4 @@ class DeliveryAgain(APIView):
         found: Any = Delivery.objects.filter(webhook=_webhook(request.user, project, webhook))
         chosen = get_object_or_404(found.select_related("webhook__project"), pk=delivery)
         webhooks.send_again(delivery=chosen, actor=request.user)
-        tasks.enqueue()
         return Response(DeliverySerializer(chosen).data)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, outgoing, tasks, webhooks
+from accounts import access, outgoing, webhooks
 from accounts.models import Delivery, Project, Role, Webhook
 from accounts.refusals import Refused
 
@@ -81,7 +81,6 @@ def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
     room, found = _webhook(request, project, webhook)
     turn = webhooks.turn_on if request.POST.get("to") == "on" else webhooks.turn_off
     turn(webhook=found, actor=request.user)
-    tasks.enqueue()
     return redirect("webhook", room.slug, found.pk)
 
 
@@ -156,5 +155,4 @@ def _sent(request: HttpRequest, verb: Any) -> None:
     except Refused as refused:
         messages.error(request, refused.sentence)
     else:
-        tasks.enqueue()
         messages.success(request, _("It is being sent. Reload this page to see what came of it."))

@@ -21,6 +21,7 @@ from panelbench.client.errors import (
     BadRequest,
     Conflict,
     Forbidden,
+    Forged,
     ImportFailed,
     NotFound,
     NotSignedIn,
@@ -36,13 +37,16 @@ from panelbench.client.judges import Judges
 from panelbench.client.notices import Notices
 from panelbench.client.numbers import Numbers
 from panelbench.client.projects import Projects
+from panelbench.client.receiving import Event, received
 
 __all__ = [
     "ApiError",
     "BadRequest",
     "Client",
     "Conflict",
+    "Event",
     "Forbidden",
+    "Forged",
     "ImportFailed",
     "NotFound",
     "NotSignedIn",
@@ -52,6 +56,7 @@ __all__ = [
     "TooMany",
     "Unavailable",
     "Unreachable",
+    "received",
     "types",
 ]
 

@@ -26,6 +26,10 @@ class ImportFailed(PanelbenchError):
         self.intake, self.report = intake, report
 
 
+class Forged(PanelbenchError):
+    """A request to your own program that Panelbench did not sign, or not just now."""
+
+
 class ApiError(PanelbenchError):
     """The server said no: ``code`` is for programs, ``detail`` for people, ``fields`` names what was wrong with which
     input. ``request_id`` is the `X-Request-ID` of the answer, empty where nothing in front of the server gives one.

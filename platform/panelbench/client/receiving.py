@@ -1,0 +1,50 @@
+"""The other end of a webhook: whether a request came from Panelbench, is fresh and unchanged, and what it tells."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from panelbench.client.errors import Forged
+
+PREFIX = "whsec_"
+TOLERANCE = 300.0  # seconds by which the two clocks, and a request on its way, may differ
+
+
+class Event(TypedDict):
+    """What is told: keys and counts; docs/webhooks.md lists them by type."""
+
+    type: str
+    timestamp: str
+    data: dict[str, Any]
+
+
+def received(
+    secret: str, headers: Mapping[str, str], body: bytes, *, tolerance: float = TOLERANCE, now: float | None = None
+) -> Event:
+    """The event of a signed request, ``body`` byte for byte as it came; raises `Forged` for any other request.
+
+    The same event may come again: keep the header `webhook-id` of what you have dealt with, and pass over what has it.
+    """
+    said = {name.lower(): value for name, value in headers.items()}
+    key, stamp = said.get("webhook-id", ""), said.get("webhook-timestamp", "")
+    if not (stamp.isascii() and stamp.isdecimal()):
+        raise Forged("It has no timestamp of ours.")
+    if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
+        raise Forged(f"It was signed more than {tolerance:g} seconds ago, or a clock is wrong.")
+    mine = _signature(secret, key, stamp, body)
+    if not any(hmac.compare_digest(mine, each.encode()) for each in said.get("webhook-signature", "").split()):
+        raise Forged("Its signature is not ours. Was the secret renewed, or the body parsed and written anew?")
+    event: Event = json.loads(body)
+    return event
+
+
+def _signature(secret: str, key: str, stamp: str, body: bytes) -> bytes:
+    signing_key = base64.b64decode(secret.removeprefix(PREFIX))
+    digest = hmac.new(signing_key, f"{key}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    return b"v1," + base64.b64encode(digest)

@@ -1,0 +1,152 @@
+"""From what happens to somebody's own program: through the API, a real worker, https and the documented check."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accounts import deliveries, tasks, webhooks
+from accounts.models import Delivery, Event, Webhook
+from panelbench.client import Forged, received
+from tests.accounts.certificates import certificate
+from tests.accounts.receiver import Receiver, receiver
+from tests.annotation import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESS = "/api/v1/projects/kassa/webhooks/"
+HERE = "127.0.0.0/8", "::1/128"
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Receiver]:
+    """A receiver by https in this machine's own network, which the operator allows; asked for before the worker."""
+    made = certificate(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(made))
+    monkeypatch.setenv("WEBHOOK_NETWORKS", ",".join(HERE))
+    settings.WEBHOOK_NETWORKS = tuple(map(ip_network, HERE))
+    with receiver(certificate=made) as running:
+        yield running
+
+
+@pytest.fixture
+def secret(cast: Cast, there: Receiver) -> str:
+    """The secret of a webhook that a lead adds by the API."""
+    said = {"address": there.address, "events": ["ratings.submitted", "import.finished"]}
+    answer = cast.client("aino").post(ADDRESS, said, content_type="application/json")
+    assert answer.status_code == 201, answer.content
+    return str(answer.json()["secret"])
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+def announced(cast: Cast, *subjects: int) -> None:
+    for subject in subjects:
+        webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"intake": subject})
+
+
+def test_a_submission_reaches_the_program_at_once(
+    cast: Cast, there: Receiver, secret: str, worker: subprocess.Popen[bytes]
+) -> None:
+    """No beat runs here: what arrives was asked for by the submission itself."""
+    taken = scene.taken(cast, scene.duty(cast))
+    answers = [{"criterion": key, "score": given.score} for key, given in scene.ANSWERS.items()]
+    address = f"/api/v1/projects/kassa/desk/at/{taken.key}/"
+    said = {"answers": answers, "seconds": 5}
+    assert cast.client("maarika").post(address, said, content_type="application/json").status_code == 200
+    until(lambda: bool(there.came))
+    event = received(secret, *there.came[0])
+    assert (event["type"], event["data"]["ratings"]) == ("ratings.submitted", 2)
+
+
+def test_what_fails_comes_again_later_signed_anew_under_the_same_id(
+    cast: Cast, there: Receiver, secret: str, worker: subprocess.Popen[bytes]
+) -> None:
+    there.status = 500
+    announced(cast, 1)
+    until(lambda: Delivery.objects.get().status == 500)
+    announced(cast, 2)
+    told = Delivery.objects.earliest("pk")
+    assert timedelta(seconds=50) < told.due_at - told.made_at < timedelta(seconds=90)
+    assert len(there.came) == 1, "one in trouble is not asked for every event"
+    there.status = 204
+    Delivery.objects.update(due_at=told.made_at)
+    tasks.sweep.delay()
+    until(lambda: Delivery.objects.filter(state="delivered").count() == 2)
+    events = [received(secret, *each)["data"]["intake"] for each in there.came]
+    assert events == [1, 1, 2], "the oldest first"
+    first, again, second = (headers["webhook-id"] for headers, _body in there.came)
+    assert first == again != second
+    assert Webhook.objects.get().failing_since is None
+
+
+def test_events_come_in_their_order(cast: Cast, there: Receiver, secret: str) -> None:
+    announced(cast, *range(10))
+    assert deliveries.send_due(webhook_pk=Webhook.objects.get().pk) == 10
+    assert [received(secret, *each)["data"]["intake"] for each in there.came] == list(range(10))
+
+
+def test_the_documented_check_refuses_what_is_old_changed_or_signed_by_another(
+    cast: Cast, there: Receiver, secret: str
+) -> None:
+    announced(cast, 1)
+    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    headers, body = there.came[0]
+    signed_at = int(headers["webhook-timestamp"])
+    assert received(secret, {name.title(): value for name, value in headers.items()}, body)
+    assert received(secret, headers, body, now=signed_at + 299.0)
+    for late in (301.0, -301.0):
+        with pytest.raises(Forged, match="clock"):
+            received(secret, headers, body, now=signed_at + late)
+    with pytest.raises(Forged, match="signature"):
+        received(secret, headers, body.replace(b"1", b"2"))
+    with pytest.raises(Forged, match="signature"):
+        received(secret, {**headers, "webhook-timestamp": str(signed_at + 1)}, body)
+    with pytest.raises(Forged, match="signature"):
+        received(secret, {**headers, "webhook-id": "msg_other"}, body)
+    with pytest.raises(Forged, match="timestamp"):
+        received(secret, {}, body)
+    webhooks.renew(webhook=Webhook.objects.get(), actor=cast.aino)
+    with pytest.raises(Forged, match="signature"):
+        received(webhooks.secret(Webhook.objects.get()), headers, body)
+
+
+def test_the_secret_is_said_once(cast: Cast, secret: str) -> None:
+    (listed,) = cast.client("aino").get(ADDRESS).json()["results"]
+    detail = cast.client("aino").get(f"{ADDRESS}{listed['id']}/").json()
+    assert "secret" not in listed | detail
+    renewed = cast.client("aino").post(f"{ADDRESS}{listed['id']}/secret/").json()
+    assert renewed["secret"] != secret
+
+
+def test_a_network_that_is_not_allowed_any_more_is_not_sent_to(
+    cast: Cast, there: Receiver, secret: str, settings: Any
+) -> None:
+    announced(cast, 1)
+    settings.WEBHOOK_NETWORKS = ()
+    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    assert (there.came, "private network" in Delivery.objects.get().reason) == ([], True)
+    again = cast.client("aino").post(
+        ADDRESS, {"address": there.address, "events": ["run.finished"]}, content_type="application/json"
+    )
+    assert (again.status_code, list(again.json()["fields"])) == (422, ["address"])
+
+
+def test_a_redirect_leads_nowhere_and_is_said(cast: Cast, there: Receiver, secret: str) -> None:
+    there.status, there.location = 302, there.address
+    announced(cast, 1)
+    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    assert (len(there.came), "redirect" in Delivery.objects.get().reason) == (1, True)
