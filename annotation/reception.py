@@ -168,6 +168,20 @@ def mapping_of(intake: Intake) -> ColumnMapping:
     return ColumnMapping.from_dict(intake.mapping)
 
 
+def _layout(mapping: ColumnMapping) -> ColumnMapping:
+    """What a mapping says of the files themselves, whatever they hold."""
+    said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header")
+    return ColumnMapping(**{name: getattr(mapping, name) for name in said})
+
+
+def _guessed_anew(intake: Intake, mapping: ColumnMapping) -> ColumnMapping:
+    """The mapping, with a guess where it names no columns because the files could not be read until now."""
+    if mapping.columns or _layout(mapping) == _layout(mapping_of(intake)):
+        return mapping
+    with opened(intake) as files:
+        return proposal(intake.kind, files, mapping)
+
+
 def revise(
     *,
     intake: Intake,
@@ -183,9 +197,9 @@ def revise(
     changes: dict[str, Any] = {}
     if kind is not None and kind != intake.kind:
         with opened(intake) as files:
-            changes = {"kind": kind, "mapping": proposal(kind, files, ColumnMapping()).as_dict()}
+            changes = {"kind": kind, "mapping": proposal(kind, files, _layout(mapping_of(intake))).as_dict()}
     elif mapping is not None:
-        changes = {"mapping": kept_mapping(mapping)}
+        changes = {"mapping": kept_mapping(_guessed_anew(intake, mapping))}
     if target is not None:
         changes["target"] = dict(target)
     if changes:

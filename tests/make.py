@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from typing import Any
 
 import orjson
+from openpyxl import Workbook
 
 from accounts.models import Project
 from annotation import campaigns, intake, rubrics
@@ -79,3 +81,15 @@ def rated(target: Campaign, scores: dict[str, dict[str, Sequence[float | None]]]
     ]
     opened = Intake.objects.create(project=target.project, kind=Intake.Kind.RATINGS)
     intake.store_ratings(campaign=target, rows=rows, intake=opened)
+
+
+def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:
+    """An Excel workbook with these rows in these sheets."""
+    book, stream = Workbook(), BytesIO()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(stream)
+    return stream.getvalue()

@@ -53,6 +53,8 @@ _LEGACY = (
     Codepage("gb18030", "GB 18030 (Chinese)", "的一是不了在人有我他这中大来上国个到说们为子和你，。", 3),
     Codepage("big5", "Big5 (Chinese)", "的一是不了在人有我他這中大來上國個到說們為子和你，。", 3),
 )
+CHOICES = (*((page.codec, page.name) for page in _LEGACY), ("utf_16", "UTF-16"), ("mac_roman", "Mac Roman"))
+"""The encodings to choose from where a file is not in UTF-8, each with what people call it."""
 _OTHERS = (
     *("utf_8", "utf_16", "utf_32", *_WIDE, "cp437", "cp850", "cp852", "cp775", "cp1258", "koi8_u", "mac_roman"),
     *("shift_jis", "euc_kr", "gbk", "gb2312", "cp950", "big5hkscs", "tis_620"),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
+from annotation.formats.fields import written
+from annotation.formats.gathering import PREFIX
 from annotation.formats.mapping import Mapping
 from annotation.formats.rows import KEY_COLUMN
+from annotation.formats.turns import SPEAKER_KEYS, TEXT_KEYS
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 
@@ -33,7 +37,7 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "generator": _GENERATOR_KEYS,
         "scenario": ("scenario", "scenario_id", "scenario_key"),
         "title": ("title", "subject"),
-        "turns": ("turns", "messages", "conversation", "dialogue", "dialog", "utterances"),
+        "turns": ("turns", "messages", "conversation", "dialogue", "dialog", "utterances", "conversations"),
         "context": ("context", "post"),
         "question": ("question", "prompt", "instruction", "query", "user_prompt"),
         "source": ("source", "src", "source_text", "original"),
@@ -73,6 +77,13 @@ _WRITTEN: dict[Kind, set[str]] = {
     "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
     "verdicts": {"item", "judge", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
 }
+# What a row that is one turn says of it.
+_TURN_NAMES = {
+    "speaker": (*SPEAKER_KEYS, "speaker_role", "participant"),
+    "text": (*TEXT_KEYS, "turn_text", "utterance_text", "message_text", "body"),
+    "name": ("speaker_name",),
+    "number": ("turn", "turn_number", "turn_id", "turn_index", "turn_idx", "utterance_id", "message_index", "position"),
+}
 _LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
 _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
@@ -95,9 +106,37 @@ def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] =
     if kind == "dataset" and KEY_COLUMN in columns and _is_generator(found, rows):
         found[KEY_COLUMN] = "generator"
     ignored = (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
+    if kind == "dataset":
+        found = _with_turns(_with_id(found, columns, rows), columns, rows)
     # S0's files by generator hold a dialogue without messages, which its counts include.
-    empty = kind == "dataset" and KEY_COLUMN in columns and "turns" in found.values()
+    empty = found.get(KEY_COLUMN) == "generator" and "turns" in found.values()
     return Mapping(columns=found, ignore=ignored, allow_empty=empty)
+
+
+def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where no column is called as ids are, the one that ends in it, if it tells all rows apart."""
+    called = [column for column in columns if _leaf(column).endswith("_id") and column not in found]
+    if "id" in found.values() or len(called) != 1 or len({written(row.get(called[0])) for row in rows}) < len(rows):
+        return found
+    return {called[0]: "id", **found}
+
+
+def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
+    parts = {part: [each for each in columns if _leaf(each) in names] for part, names in _TURN_NAMES.items()}
+    key = next((column for column, field in found.items() if field == "id"), None)
+    if key is None or "turns" in found.values() or not (parts["speaker"] and parts["text"]):
+        return found
+    pairs = [(row, after) for row, after in pairwise(rows) if written(row.get(key)) == written(after.get(key))]
+    if not pairs:
+        return found
+    differing = [column for column in columns if any(row.get(column) != after.get(column) for row, after in pairs)]
+    turns = {column: f"{PREFIX}{_part(column, parts)}" for column in differing if found.get(column) != "language"}
+    return {**found, **turns}
+
+
+def _part(column: str, parts: dict[str, list[str]]) -> str:
+    return next((part for part, called in parts.items() if called[:1] == [column]), _leaf(column))
 
 
 def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:

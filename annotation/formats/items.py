@@ -13,6 +13,8 @@ import orjson
 
 from annotation.formats.aligning import aligned
 from annotation.formats.fields import Plan, Planner, as_key, as_language, as_text, is_blank, lacking
+from annotation.formats.gathering import gathered
+from annotation.formats.headings import Headings
 from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
@@ -114,11 +116,11 @@ class _ItemReader:
 
     def read_file(self, name: str, rows: Iterator[Row]) -> None:
         """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
-        mapping = self.mapping.of(name)
-        planner = Planner(mapping)
+        rows, mapping = gathered(name, rows, self.mapping.of(name), self.problems)
+        planner = Planner(mapping, self._headings)
         for number, row in enumerate(rows):
             plan = planner.plan(row.fields)
-            if number == 0 and (problem := _lacking(name, plan, mapping)):
+            if number == 0 and (problem := _lacking(name, plan, mapping, row)):
                 self.problems.add(problem)
                 return
             try:

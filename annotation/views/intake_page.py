@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from accounts.models import Project, User
 from annotation import batches, checks, reception, sheet, targets
+from annotation.formats import codepages
 from annotation.formats.items import NAMED_FIELDS
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.marks import FORMULA_STARTS
@@ -31,6 +32,7 @@ UNDER_WAY = (Intake.State.CHECKING, Intake.State.STORING)
 FIELDS = {
     "dataset": (
         *("id", "language", "generator", "scenario", "title", "turns"),
+        *("turn.speaker", "turn.name", "turn.text", "turn.number"),
         *NAMED_FIELDS,
         *("content_warning", "attributes", IGNORE),
     ),
@@ -119,7 +121,9 @@ def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> di
         "constants": _constants(intake.kind, mapping),
         "criteria": _criteria(seen, mapping),
         "keys": keys,
+        "layout": _layout(intake, mapping, seen),
         "items": [_item(row) for row in seen["rows"]] if intake.kind == Intake.Kind.DATASET else [],
+        "lacks_target": _lacks_target(intake),
         "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
         "offers": offers.offers(user=user, intake=intake),
         "default_name": reception.default_name(intake),
@@ -143,6 +147,19 @@ def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list
         ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
         for each in columns
     ]
+
+
+def _layout(intake: Intake, mapping: ColumnMapping, seen: Outlook) -> dict[str, Any]:
+    """What is asked about the files themselves: which sheet of a workbook, which encoding where UTF-8 is not it."""
+    amiss = {problem["code"] for problem in seen["problems"]}
+    is_workbook = any(".xlsx" in file.name.lower() for file in intake.files.all())
+    given = mapping.encoding and codepages.codec_called(mapping.encoding)
+    choices = dict(codepages.CHOICES) if given or "encoding" in amiss else {}
+    return {
+        "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
+        "encodings": {given: mapping.encoding, **choices} if given else choices,
+        "encoding": given,
+    }
 
 
 def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
@@ -176,7 +193,13 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         ignore=tuple(ignored),
         constants=_read_constants(form, before),
         values=_read_values(form, before),
+        **_read_layout(form),
     )
+
+
+def _read_layout(form: QueryDict) -> dict[str, Any]:
+    said = {"sheet": text(form, "sheet") or None, "encoding": codepages.codec_called(text(form, "encoding"))}
+    return {name: value for name, value in said.items() if name in form}
 
 
 def _read_constants(form: QueryDict, before: ColumnMapping) -> dict[str, str]:

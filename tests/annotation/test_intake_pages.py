@@ -90,6 +90,38 @@ def test_the_table_of_columns_is_taken_over_and_used_again(cast: Cast) -> None:
     assert "did you mean columns?" in refused.content.decode()
 
 
+def test_the_sheet_of_a_workbook_is_chosen_and_its_rows_are_turns(cast: Cast) -> None:
+    boris = cast.client("boris")
+    rows = [
+        ["ID", "Nr", "Kes", "Tekst"],
+        ["a", 1, "klient", "Tere!"],
+        ["a", 2, "teenindaja", "Jah?"],
+        ["b", 1, "x", "y"],
+    ]
+    book = make.workbook({"Vestlused": rows, "Märkmed": [["jutt"], ["mitte midagi"]]})
+    intake = uploaded(boris, SimpleUploadedFile("vestlused.xlsx", book))
+    assert "“Vestlused”, “Märkmed”" in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    form = {"kind": "dataset", "name": "", "sheet": "Vestlused", "constant-language": "et"}
+    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
+    assert "<bdi>Kes</bdi>" in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    form |= {"column": ["ID", "Nr", "Kes", "Tekst"], "field": ["id", "turn.number", "turn.speaker", "turn.text"]}
+    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
+    assert "3 rows are the turns of 2 dialogues." in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    assert [len(item.turns) for item in Item.objects.order_by("external_id")] == [2, 1]
+
+
+def test_the_encoding_of_a_file_is_chosen(cast: Cast) -> None:
+    boris = cast.client("boris")
+    raw = "id,language,answer\n1,es,¿Cómo está señor?\n".encode("cp1252")
+    intake = uploaded(boris, SimpleUploadedFile("respuestas.csv", raw))
+    assert '<option value="cp1252"' in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"kind": "dataset", "name": "", "encoding": "cp1252"})
+    assert '<option value="cp1252" selected>' in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    assert Item.objects.get().fields == {"answer": "¿Cómo está señor?"}
+
+
 def test_a_refused_file_shows_every_problem_and_leaves_nothing(cast: Cast) -> None:
     make.campaign(cast.kassa)
     boris = cast.client("boris")
