@@ -54,7 +54,7 @@ def settings_page(request: HttpRequest, project: str) -> HttpResponse:
 def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every webhook; a posted form adds one and shows its secret once."""
     room, found = _of(request, project)
-    form = WebhookForm(request.POST or None)
+    form = WebhookForm(_posted(request))
     added = _added(room, form, request) if form.is_valid() else None
     context = {"title": _("Webhooks"), "project": room, "webhooks": found, "form": WebhookForm() if added else form}
     status = 422 if form.errors else 200
@@ -67,12 +67,13 @@ def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
 def webhook_page(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     """One webhook, its events and its deliveries; a posted form chooses other events."""
     room, found = _webhook(request, project, webhook)
-    form = EventsForm(request.POST or None, initial={"events": found.events})
+    form = EventsForm(_posted(request), initial={"events": found.events})
     if form.is_valid():
         webhooks.listen(webhook=found, events=form.cleaned_data["events"], actor=request.user)
         messages.success(request, _("Saved."))
         return redirect("webhook", room.slug, found.pk)
-    return render(request, "accounts/webhook.html", _context(request, room, found, form))
+    status = 422 if form.errors else 200
+    return render(request, "accounts/webhook.html", _context(request, room, found, form), status=status)
 
 
 @require_POST
@@ -119,6 +120,10 @@ def remove_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResp
     webhooks.remove(webhook=found, actor=request.user)
     messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
     return redirect("webhooks", room.slug)
+
+
+def _posted(request: HttpRequest) -> Any:
+    return request.POST if request.method == "POST" else None
 
 
 def _of(request: HttpRequest, project: str) -> tuple[Project, Any]:
