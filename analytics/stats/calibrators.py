@@ -53,12 +53,21 @@ def isotonic(f: Floats, y: Floats) -> Predict:
 
     Source: Barlow & Brunk 1972, doi:10.1080/01621459.1972.10481216.
     """
-    from scipy.optimize import isotonic_regression
-
     scores, index = np.unique(f, return_inverse=True)
     n = np.bincount(index)
-    fitted = isotonic_regression(np.bincount(index, weights=y) / n, weights=n).x
+    fitted = _pooled_violators(np.bincount(index, weights=y) / n, n)
     return lambda x: np.asarray(np.interp(x, scores, fitted))
+
+
+def _pooled_violators(means: Floats, n: Codes) -> Floats:
+    """(m,) the never-falling sequence nearest to means (m,) of n (m,) labels each."""
+    blocks: list[tuple[float, int, int]] = []  # mean, labels, means
+    for block in zip(means.tolist(), n.tolist(), [1] * len(means), strict=True):
+        blocks.append(block)
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            (a, m, width), (b, k, more) = blocks[-2:]
+            blocks[-2:] = [((a * m + b * k) / (m + k), m + k, width + more)]
+    return np.repeat([mean for mean, _, _ in blocks], [width for _, _, width in blocks])
 
 
 def cell_means(f: Floats, y: Floats) -> Predict:

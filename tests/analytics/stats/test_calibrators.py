@@ -7,6 +7,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from analytics.stats import calibrators
+from analytics.stats.ordinal import fit_ordinal
 
 
 def graded(n: int = 200, seed: int = 10) -> tuple[calibrators.Floats, calibrators.Floats]:
@@ -88,3 +89,27 @@ def test_partial_pooling_trusts_a_language_as_its_labels_grow() -> None:
 
 def test_share_of_scores_outside_what_the_labels_saw() -> None:
     assert calibrators.share_outside(np.array([1.0, 3.0]), np.array([0.0, 1.0, 2.0, 4.0])) == 0.5
+
+
+def test_ordinal_logit_reaches_the_likelihood_of_statsmodels() -> None:
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    rng = np.random.default_rng(12)
+    columns = np.column_stack([rng.normal(size=400), rng.random(400) < 0.4]).astype(float)
+    codes = np.digitize(columns @ [1.5, -0.7] + rng.logistic(size=400), [-1, 0.5, 2])
+    oracle = OrderedModel(codes, columns, distr="logit").fit(method="newton", maxiter=100, disp=False)
+    found = fit_ordinal(codes, columns)
+    assert -found.loss == pytest.approx(oracle.llf, abs=1e-7)
+    assert found.slopes == pytest.approx(oracle.params[:2], abs=1e-5)
+    assert found.cuts == pytest.approx(oracle.model.transform_threshold_params(oracle.params)[1:-1], abs=1e-5)
+
+
+def test_ordinal_logit_stays_finite_where_the_judge_separates_the_labels() -> None:
+    found = fit_ordinal(np.array([0, 0, 1, 1, 2, 2]), np.arange(6.0)[:, None])
+    assert np.isfinite([*found.slopes, *found.cuts, found.loss]).all()
+    assert found.loss < 0.1
+
+
+def test_isotonic_pools_back_more_than_one_step() -> None:
+    f, y = np.arange(6.0), np.array([3.0, 2.0, 1.0, 5.0, 4.0, 4.5])
+    assert calibrators.isotonic(f, y)(f) == pytest.approx([2, 2, 2, 4.5, 4.5, 4.5])

@@ -1,0 +1,442 @@
+"""Do the 95 % intervals about judges and rankings cover? ``python -m bench.coverage_judges [STUDY ...]``.
+
+Each study draws a sample of n items, asks for intervals the way the command line does, and counts how many hold the
+truth: the figure on 400,000 items or more, or, where the figure depends on n by its nature (what calibration gains from
+n labels), its value over all simulated samples. Printed: coverage, its Monte Carlo error, and the share of samples
+without an interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analytics.stats import (
+    alt_test,
+    audits,
+    calibration,
+    calibrators,
+    ceiling,
+    contrasts,
+    correction,
+    curve,
+    stability,
+    substitution,
+)
+from analytics.stats.correction import Labelled
+from analytics.stats.estimate import Estimate
+from analytics.stats.meeting import Meeting
+from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats.scales import Scale, scale_of
+from analytics.stats.tables import RatingsTable, ratings_table
+
+Floats = NDArray[np.float64]
+Rng = np.random.Generator
+Named = Iterable[tuple[str, Estimate]]
+Truth = dict[str, float]
+
+SIMULATIONS = 2000
+RESAMPLES = 500
+LARGE = 400_000
+FEWER = (50, 100)
+GRADES = scale_of(range(4))
+FLAG = scale_of([0, 1], "nominal")
+UNLABELLED = 1000
+CHEAP_CALIBRATORS = [name for name in calibrators.CALIBRATORS if name not in ("constant", "ordinal_logit")]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """``draw`` (n, rng) -> named estimates; ``truth`` (n) -> the figures of the population."""
+
+    draw: Callable[[int, Rng], Named]
+    truth: Callable[[int], Truth]
+    sizes: tuple[int, ...] = (50, 100, 200)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Of one interval at one n: samples, intervals given, intervals that hold the truth."""
+
+    samples: int = 0
+    given: int = 0
+    held: int = 0
+    methods: set[str] = field(default_factory=set)
+
+    def count(self, estimate: Estimate, truth: float) -> None:
+        """One more sample."""
+        self.samples += 1
+        if estimate.low is None or estimate.high is None:
+            return
+        self.given += 1
+        self.held += estimate.low - 1e-9 <= truth <= estimate.high + 1e-9
+        self.methods.add(estimate.method or "")
+
+
+def main() -> None:
+    """One table to standard output, a row as soon as it is known."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help=", ".join(STUDIES))
+    parser.add_argument("--simulations", type=int, default=SIMULATIONS)
+    arguments = parser.parse_args()
+    print("| study | interval | n | coverage | MC error | none given | method |\n|---|---|---|---|---|---|---|")
+    for name in arguments.studies or STUDIES:
+        for row in covered(name, STUDIES[name], arguments.simulations):
+            print(row, flush=True)
+
+
+def covered(name: str, study: Study, simulations: int) -> Iterator[str]:
+    """Rows of the table."""
+    for n in study.sizes:
+        truth, rng = study.truth(n), np.random.default_rng([3, n, len(name)])
+        tallies: defaultdict[str, Tally] = defaultdict(Tally)
+        for _ in range(simulations):
+            for figure, estimate in study.draw(n, rng):
+                tallies[figure].count(estimate, truth[figure])
+        for figure, tally in tallies.items():
+            yield f"| {name} | {figure} | {n} | {_spelled(tally)} | {', '.join(sorted(tally.methods))} |"
+
+
+def _spelled(tally: Tally) -> str:
+    none = 1 - tally.given / tally.samples
+    if not tally.given:
+        return f"| | {none:.3f}"
+    share = tally.held / tally.given
+    return f"{share:.3f} | {(share * (1 - share) / tally.given) ** 0.5:.3f} | {none:.3f}"
+
+
+def _values(found: Named) -> Truth:
+    return {name: float("nan") if e.value is None else e.value for name, e in found}
+
+
+def _of_large(draw: Callable[[int, Rng, int], Named], n: int = LARGE) -> Callable[[int], Truth]:
+    """The figures of one very large sample, whatever n."""
+    kept: Truth = {}
+
+    def truth(_: int) -> Truth:
+        kept.update(kept or _values(draw(n, np.random.default_rng(4), 0)))
+        return kept
+
+    return truth
+
+
+def _study(
+    draw: Callable[[int, Rng, int], Named], *, sizes: tuple[int, ...] = (50, 100, 200), large: int = LARGE
+) -> Study:
+    return Study(lambda n, rng: draw(n, rng, RESAMPLES), _of_large(draw, large), sizes)
+
+
+def _seed(rng: Rng) -> int:
+    return int(rng.integers(2**31))
+
+
+# --- populations -----------------------------------------------------------------------------------------------------
+
+
+def graded(n: int, rng: Rng) -> tuple[Floats, Floats]:
+    """Three annotators' and a judge's scores 0 to 3 of n items."""
+    quality = rng.normal(size=(n, 1))
+    humans = np.clip(np.round(1.5 + quality + 0.6 * rng.normal(size=(n, 3))), 0, 3)
+    judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
+    return humans, judge
+
+
+def flagged(n: int, rng: Rng) -> tuple[Floats, Floats]:
+    """A flag on one item in six: annotators find .8 of them, the judge .7, both raise 5 % wrongly."""
+    present = rng.random((n, 1)) < 1 / 6
+    humans = np.where(present, rng.random((n, 3)) < 0.8, rng.random((n, 3)) < 0.05)
+    judge = np.where(present[:, 0], rng.random(n) < 0.7, rng.random(n) < 0.05)
+    return humans.astype(np.float64), judge.astype(np.float64)
+
+
+def _met(humans: Floats, judge: Floats, scale: Scale, cluster: NDArray[np.intp] | None = None) -> Meeting:
+    where = np.arange(len(judge)) if cluster is None else cluster
+    return Meeting(judge, humans, where, tuple("abcde"[: humans.shape[1]]), scale, pd.DataFrame())
+
+
+def _panel(humans: Floats, judge: Floats) -> RatingsTable:
+    """The same as a ratings table, items named by number."""
+    n, j = humans.shape
+    raters, kinds = [*"abcde"[:j], "gpt"], [*["annotator"] * j, "judge"]
+    frame = pd.DataFrame(
+        {
+            "item": np.repeat(np.arange(n), j + 1),
+            "rater": np.tile(raters, n),
+            "rater_kind": np.tile(kinds, n),
+            "score": np.column_stack([humans, judge]).ravel(),
+        }
+    )
+    return ratings_table(frame, scales={"*": GRADES})
+
+
+# --- a judge beside a panel ------------------------------------------------------------------------------------------
+
+
+def _calibration(n: int, rng: Rng, resamples: int) -> Named:
+    humans, judge = graded(n, rng)
+    found = calibration.calibrate(_met(humans, judge, GRADES), rule="mode", bootstrap=resamples, seed=_seed(rng))
+    return [(_name(e), e) for e in found if e.statistic not in calibration.COUNTS]
+
+
+def _rare_flag(n: int, rng: Rng, resamples: int) -> Named:
+    humans, judge = flagged(n, rng)
+    found = calibration.calibrate(_met(humans, judge, FLAG), rule="mode", bootstrap=resamples, seed=_seed(rng))
+    labels = ("accuracy", "cohen_kappa", "f1", "f1_weighted", "precision", "recall")
+    return [(_name(e), e) for e in found if e.statistic in labels]
+
+
+def _clustered(n: int, rng: Rng, resamples: int) -> Named:
+    """n dialogues of 2 to 5 turns that share half of their quality."""
+    cluster = np.repeat(np.arange(n), rng.integers(2, 6, size=n))
+    quality = np.sqrt(0.5) * (rng.normal(size=n)[cluster] + rng.normal(size=len(cluster)))
+    humans = np.clip(np.round(1.5 + quality[:, None] + 0.6 * rng.normal(size=(len(cluster), 3))), 0, 3)
+    judge = np.clip(np.round(1.9 + 0.8 * quality + 0.6 * rng.normal(size=len(cluster))), 0, 3)
+    meeting = _met(humans, judge, GRADES, cluster)
+    figures = ["mae", "bias", "accuracy", "cohen_kappa", "kendall_tau_b", "f1"]
+    found = calibration.calibrate(meeting, rule="mode", statistics=figures, bootstrap=resamples, seed=_seed(rng))
+    found.append(correction.classical_mean(humans.mean(axis=1), cluster))
+    return [(_name(e), e) for e in found]
+
+
+def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
+    meeting = _met(*graded(n, rng), GRADES)
+    return [(_name(e), e) for e in ceiling.estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
+
+
+def _substitution(n: int, rng: Rng, resamples: int) -> Named:
+    found = substitution.estimates(_met(*graded(n, rng), GRADES), bootstrap=resamples, seed=_seed(rng))
+    return [(_name(e), e) for e in found if e.variant != "paper_compat"]
+
+
+def _curve(n: int, rng: Rng, _: int) -> Named:
+    return [(_name(e), e) for e in curve.reliability_table(_met(*graded(n, rng), GRADES))]
+
+
+def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
+    humans, judge = graded(n, rng)
+    found = []
+    for score in ("rmse", "accuracy"):
+        if resamples:
+            rows = alt_test.report(
+                _panel(humans, judge), judge="gpt", score=score, bootstrap=resamples, seed=_seed(rng)
+            )
+            rho = next(row.estimate for row in rows if row.estimate.statistic == "alt_test_rho")
+        else:
+            rho = Estimate(statistic="alt_test_rho", value=alt_test.run(judge, humans, [*"abc"], score=score).rho)
+        found.append((f"alt_test_rho {score}", rho))
+    return found
+
+
+# --- rankings --------------------------------------------------------------------------------------------------------
+
+QUALITY = np.array([[0.0, 0.25, 0.5, 0.75, 1.0, 1.25], [0.0, 0.5, 0.25, 0.75, 1.0, 1.25]]).T
+"""Six generators in two languages that turn one pair of neighbours round."""
+CROWDED = QUALITY / 3
+"""The same, so close together that a hundred scenarios don't settle the order."""
+
+
+def _ranking(quality: Floats, noise: float = 1.0) -> Callable[[int, Rng, int], Named]:
+    def draw(n: int, rng: Rng, resamples: int) -> Named:
+        shared = 0.5 * rng.normal(size=(n, 1, 1))
+        score = quality + shared + noise * rng.normal(size=(n, *quality.shape))
+        scenario, generator, language = (a.ravel() for a in np.indices(score.shape))
+        frame = pd.DataFrame(
+            {
+                "item": scenario,
+                "cluster": scenario,
+                "generator": generator,
+                "language": np.array(["en", "et"])[language],
+                "rater": "gpt",
+                "rater_kind": "judge",
+                "score": score.ravel(),
+            }
+        )
+        table = ratings_table(frame, level="interval")
+        rows = stability.report(table, judge="gpt", bootstrap=resamples, seed=_seed(rng), paper_compat=False)
+        wanted = [row for row in rows if row.estimate.statistic in ("kendall_tau_b", "spearman", "inversions")]
+        first = next(row for row in rows if row.estimate.statistic == "mean")
+        return [(row.estimate.statistic, row.estimate) for row in [*wanted, first]]
+
+    return draw
+
+
+def _true_ranking(_: int) -> Truth:
+    return {"kendall_tau_b": 13 / 15, "spearman": 33 / 35, "inversions": 1.0, "mean": 0.0}
+
+
+# --- corrected means -------------------------------------------------------------------------------------------------
+
+
+def _means(n: int, rng: Rng) -> Named:
+    humans, judge = graded(n + UNLABELLED, rng)
+    y = humans.mean(axis=1)
+    s = Labelled.of(y[:n], judge[:n], judge[n:])
+    yield "classical_mean", correction.classical_mean(s.y, s.cluster)
+    yield "ppi_mean", correction.ppi_mean(s)
+    yield "ppi_plus_mean plain", correction.ppi_plus_mean(s)
+    yield "ppi_plus_mean crossfit", correction.crossfit_mean(s, rng=rng).estimate
+    yield "ppi_plus_mean stratified", correction.stratified_mean(_strata(y, judge, n))
+    yield "ppi_plus_mean active", _active(y, judge, n, rng)
+    d, g = np.where(np.arange(len(y)) < n, humans[:, 0], np.nan), np.where(np.arange(len(y)) < n, humans[:, 1], np.nan)
+    yield (
+        "ppi_plus_difference",
+        correction.paired_difference((d, judge), (g, judge + rng.normal(size=len(y))), np.arange(len(y))),
+    )
+
+
+def _strata(y: Floats, judge: Floats, n: int) -> list[Labelled]:
+    """Two strata by the judge's score, labels in proportion."""
+    found = []
+    for inside in (judge >= 2, judge < 2):
+        labelled = np.flatnonzero(inside[:n])
+        found.append(Labelled.of(y[labelled], judge[labelled], judge[n:][inside[n:]]))
+    return found
+
+
+def _active(y: Floats, judge: Floats, n: int, rng: Rng) -> Estimate:
+    """About n labels, items the judge finds bad twice as likely."""
+    weight = np.where(judge < 2, 2.0, 1.0)
+    probability = np.minimum(1, n * weight / weight.sum())
+    drawn = np.where(rng.random(len(y)) < probability, y, np.nan)
+    return correction.active_mean(drawn, judge, probability, np.arange(len(y)))
+
+
+def _true_means(_: int) -> Truth:
+    mean = float(graded(2_000_000, np.random.default_rng(4))[0].mean())
+    names = (
+        "classical_mean",
+        "ppi_mean",
+        *(f"ppi_plus_mean {v}" for v in ("plain", "crossfit", "stratified", "active")),
+    )
+    return dict.fromkeys(names, mean) | {"ppi_plus_difference": 0.0}
+
+
+def _gain(n: int, rng: Rng) -> Named:
+    """Gains from n labels, and per calibrator."""
+    humans, judge = graded(n + UNLABELLED, rng)
+    y = humans.mean(axis=1)[:n]
+    found = correction.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng)
+    yield (
+        "ppi_gain",
+        Estimate(
+            statistic="ppi_gain",
+            value=found.gain,
+            low=found.gain_low,
+            high=found.gain_high,
+            reason="the labels do not vary",
+        ),
+    )
+    for name in calibrators.CALIBRATORS:
+        if name != "constant":
+            v = calibrators.cross_validate(name, judge[:n], y, np.arange(n), rng=rng)
+            yield (
+                f"calibration_gain {name}",
+                Estimate(
+                    statistic="calibration_gain", value=v.gain, low=v.gain_low, high=v.gain_high, reason="no variation"
+                ),
+            )
+
+
+def _true_gain(n: int) -> Truth:
+    """Variance of the labels' mean over that of theta, and errors beside the constant's, over many samples."""
+    rng = np.random.default_rng([5, n])
+    classical, powered = [], []
+    errors: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _ in range(4 * SIMULATIONS):
+        humans, judge = graded(n + UNLABELLED, rng)
+        y = humans.mean(axis=1)[:n]
+        classical.append(y.mean())
+        powered.append(correction.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng).estimate.value or 0.0)
+        if len(classical) <= SIMULATIONS:
+            for name in CHEAP_CALIBRATORS:
+                v = calibrators.cross_validate(name, judge[:n], y, np.arange(n), rng=rng)
+                errors[name].append((v.error, v.constant_error))
+    gains = {f"calibration_gain {name}": 1 - np.divide(*np.mean(pairs, axis=0)) for name, pairs in errors.items()}
+    return {"ppi_gain": float(np.var(classical) / np.var(powered)), **{k: float(v) for k, v in gains.items()}}
+
+
+def _flags(n: int, rng: Rng) -> Named:
+    """A flag on 15 % of the items, a judge with sensitivity .8 and specificity .9, n labelled and 1,000 other items."""
+    truth = rng.random(n + UNLABELLED) < 0.15
+    flag = np.where(truth, rng.random(len(truth)) < 0.8, rng.random(len(truth)) < 0.1)
+    known, told = truth[:n], flag[:n]
+    yield "rogan_gladen", rogan_gladen(
+        Flags(
+            flagged=int(flag[n:].sum()), judged=UNLABELLED,
+            true_positives=int((known & told).sum()), positives=int(known.sum()),
+            true_negatives=int((~known & ~told).sum()), negatives=int((~known).sum()),
+        )
+    )  # fmt: skip
+
+
+# --- audits and contrasts --------------------------------------------------------------------------------------------
+
+
+def _audits(n: int, rng: Rng, _: int) -> Named:
+    humans, judge = graded(n, rng)
+    where = np.arange(n)
+    repeats = np.clip(judge[:, None] + rng.choice([-1, 0, 0, 0, 0, 1], size=(n, 3)), 0, 3)
+    yield from ((_name(e), e) for e in audits.repeat_consistency(repeats, where))
+    yield from ((_name(e), e) for e in audits.perturbation(repeats[:, 0], repeats[:, 1] - (rng.random(n) < 0.3), where))
+    length = np.exp(rng.normal(5, 0.7, size=n))
+    error = judge - humans.mean(axis=1) + 0.2 * np.log2(length) + (0.3 * length / 200) * rng.normal(size=n)
+    yield "verbosity", audits.verbosity(error, length, rng.integers(0, 2, size=n))
+    family = rng.integers(0, 2, size=n)
+    own = np.stack([family == 0, family == 1, np.zeros(n, bool)], axis=1)
+    three = rng.normal(size=(n, 1)) + np.array([0, 0.3, -0.2]) + 0.4 * own + 0.7 * rng.normal(size=(n, 3))
+    yield "self_preference", audits.self_preference(three, own, where)
+    yield from ((_name(e), e) for e in audits.scale_use(judge, GRADES.values) if e.variant != "out_of_range")
+
+
+def _contrasts(n: int, rng: Rng, resamples: int) -> Named:
+    """Two criteria that share a third of their variance, scored by three annotators."""
+    quality = rng.normal(size=(n, 2)) + 0.7 * rng.normal(size=(n, 1))
+    scores = np.clip(np.round(1.5 + quality[:, None, :] + 0.6 * rng.normal(size=(n, 3, 2))), 0, 3)
+    item, rater, criterion = (a.ravel() for a in np.indices(scores.shape))
+    frame = pd.DataFrame(
+        {
+            "item": item,
+            "rater": np.array([*"abc"])[rater],
+            "criterion": np.array(["fluency", "tone"])[criterion],
+            "panel": np.array(["crowd", "crowd", "experts"])[rater],
+            "score": scores.ravel(),
+        }
+    )
+    table = ratings_table(frame, scales={"*": GRADES})
+    rows = contrasts.between_criteria(table, resamples=resamples or 1, seed=_seed(rng))
+    rows += contrasts.between_panels(table.only(criterion=["tone"]), "crowd", "experts", resamples=resamples or 1)
+    return [(row.estimate.statistic, row.estimate) for row in rows]
+
+
+def _name(estimate: Estimate) -> str:
+    return " ".join(filter(None, (estimate.statistic, estimate.variant)))
+
+
+STUDIES = {
+    "ceiling": _study(_ceiling),
+    "alt-test": _study(_alt_test, sizes=FEWER),
+    "substitution": _study(_substitution),
+    "rare flag": _study(_rare_flag),
+    "calibration": _study(_calibration),
+    "clusters": _study(_clustered, large=100_000),
+    "curve": _study(_curve),
+    "audits": _study(_audits),
+    "gain": Study(_gain, _true_gain, FEWER),
+    "means": Study(_means, _true_means),
+    "prevalence": Study(_flags, lambda _: {"rogan_gladen": 0.15}),
+    "contrasts": _study(_contrasts, sizes=FEWER, large=50_000),
+    "ranking": Study(lambda n, rng: _ranking(QUALITY)(n, rng, RESAMPLES), _true_ranking, FEWER),
+    "crowded ranking": Study(lambda n, rng: _ranking(CROWDED)(n, rng, RESAMPLES), _true_ranking, FEWER),
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    sys.exit(main())
