@@ -10,9 +10,8 @@ import hashlib
 import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 import orjson
 from django.conf import settings
@@ -26,7 +25,8 @@ from annotation import carrying
 from annotation.carrying import Incoming, Member, Outgoing
 from annotation.exports import consistent, other_names
 from annotation.formats.problems import FormatError, Problem
-from annotation.formats.writing.files import PIECE
+from annotation.formats.writing.archives import dateless
+from annotation.formats.writing.files import PIECE, spooled
 from annotation.members import MEMBERS as OF_ANNOTATION
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from judging.members import MEMBERS as OF_JUDGING
@@ -44,10 +44,7 @@ LONGEST_LINE = 64 * 2**20
 # --- out ------------------------------------------------------------------------------------------------------------
 def pieces(project: Project, *, replies: bool = False, renumbered: int | None = None) -> Generator[bytes]:
     """The bundle of a project, piece by piece. ``replies``: what was asked of judges and what they said, in full."""
-    with TemporaryFile() as spool:
-        write(project, spool, replies=replies, renumbered=renumbered)
-        spool.seek(0)
-        yield from iter(lambda: spool.read(PIECE), b"")
+    return spooled(lambda out: write(project, out, replies=replies, renumbered=renumbered))
 
 
 def write(project: Project, out: BinaryIO, *, replies: bool = False, renumbered: int | None = None) -> None:
@@ -56,7 +53,7 @@ def write(project: Project, out: BinaryIO, *, replies: bool = False, renumbered:
         outgoing = Outgoing(project, replies, _pseudonyms(project, renumbered))
         members = {member.name: _written(archive, member, outgoing) for member in MEMBERS}
         manifest = {"format": FORMAT, "version": VERSION, "panelbench": settings.VERSION, "members": members}
-        archive.writestr(_dateless(MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+        archive.writestr(dateless(MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
 
 
 def _pseudonyms(project: Project, renumbered: int | None) -> dict[str, str]:
@@ -68,19 +65,12 @@ def _pseudonyms(project: Project, renumbered: int | None) -> dict[str, str]:
 def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, Any]:
     """Write a member; returns what the manifest says of it."""
     digest, size = hashlib.sha256(), 0
-    with archive.open(_dateless(member.file), "w", force_zip64=True) as file:
+    with archive.open(dateless(member.file), "w", force_zip64=True) as file:
         for lines in carrying.written(member, outgoing):
             file.write(lines)
             digest.update(lines)
             size += len(lines)
     return {"rows": len(outgoing.keys[member.name]), "bytes": size, "sha256": digest.hexdigest()}
-
-
-def _dateless(name: str) -> ZipInfo:
-    """The same content is the same file, whenever it is written."""
-    entry = ZipInfo(name)
-    entry.compress_type = ZIP_DEFLATED
-    return entry
 
 
 # --- in -------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from accounts import access, audit
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, label_studio, ratings
+from analytics import bundles, hugging_face, label_studio, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.formats.problems import FormatError
@@ -38,16 +38,21 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
     "label-studio": ("json", "xml"),
+    "hugging-face": ("zip",),
     "bundle": ("zip",),
 }
 """What there is, and the formats of each, the usual one first."""
 SUBJECTS = {
     "items": "dataset",
     "rubric": "rubric",
-    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign", "label-studio"), "campaign"),
+    **dict.fromkeys(("ratings", "verdicts", "scores", "campaign", "label-studio", "hugging-face"), "campaign"),
     "bundle": "project",
 }
 """Which of the project's things each is about."""
+MADE_APART = ("hugging-face", "bundle")
+"""What sees to it by itself that it is of one moment: numbers may have to be computed and stored before."""
+NAMED = ("ratings", "scores")
+"""What has a column for the names behind the pseudonyms, for those who may ask."""
 _DOCUMENTS = {
     "yaml": ("yaml", "application/yaml; charset=utf-8"),
     "json": ("json", "application/json; charset=utf-8"),
@@ -128,6 +133,9 @@ def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, o
         name = SUBJECTS[what]
         told = _("Say which %(subject)s.") % {"subject": name}
         raise Refused(told, code="no_subject", fields={name: told})
+    if options.names and what not in NAMED:
+        told = _("Names stand beside pseudonyms in %(all)s only. Leave them out of this.") % {"all": ", ".join(NAMED)}
+        raise Refused(told, code="no_names", fields={"names": told})
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
 
 
@@ -156,6 +164,9 @@ def record(export: Export, actor: User | None) -> None:
 def pieces(export: Export) -> Generator[bytes]:
     """The file, piece by piece, all of it as things stand at one moment. Raises `Refused` for what can't be written."""
     try:
+        if export.what in MADE_APART:
+            yield from _DOCUMENT_MAKERS[export.what](export)
+            return
         with consistent():
             if export.kind in files.FORMATS:
                 yield from files.pieces(table(export), export.kind)
@@ -246,9 +257,20 @@ def _campaign(export: Export) -> bytes:
 def _label_studio(export: Export) -> Iterable[bytes]:
     if export.kind == "xml":
         return [label_studio.interface(export.subject).as_xml().encode()]
-    current = replace(export, options=replace(export.options, revisions=False))
+    # One annotation of each person, one run of each judge: there is no place for more.
+    current = replace(export, options=replace(export.options, revisions=False, every_run=False))
     people, judges = _ratings(current), _verdicts(current)
     return studio.as_json(label_studio.tasks(export.subject, people=people, judges=judges))
+
+
+def _hugging_face(export: Export) -> Iterator[bytes]:
+    tables: dict[str, Callable[[], Table]] = {
+        "items": lambda: rated.items(export.subject.dataset),
+        "ratings": lambda: _ratings(export),
+        "verdicts": lambda: _verdicts(export),
+    }
+    study = hugging_face.Study(export.subject, tables, runs(export))
+    return files.spooled(lambda out: hugging_face.write(study, out))
 
 
 def _bundle(export: Export) -> Iterator[bytes]:
@@ -259,5 +281,6 @@ _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
     "rubric": lambda export: [_rubric(export)],
     "campaign": lambda export: [_campaign(export)],
     "label-studio": _label_studio,
+    "hugging-face": _hugging_face,
     "bundle": _bundle,
 }

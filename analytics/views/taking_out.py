@@ -55,7 +55,13 @@ CARDS = (
         _("Label Studio"),
         _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),
         (("label-studio", _("Tasks and interface")),),
-        ("rationales", "renumbered", "every_run"),
+        ("rationales", "renumbered"),
+    ),
+    Card(
+        _("Hugging Face"),
+        _("A folder for the Hub: tables, rubric, and a card with languages, panels, agreement and licence."),
+        (("hugging-face", _("Folder")),),
+        ("rationales", "renumbered", "replies", "revisions", "every_run"),
     ),
     Card(
         _("The whole project"),

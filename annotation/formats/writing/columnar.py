@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import IO, TYPE_CHECKING, Any
 
 from annotation.formats.problems import FormatError, Problem
 from annotation.formats.writing.tables import Column, Table, nested
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 
-def write_columns(table: Table, out: BinaryIO, *, file: str) -> None:
+def write_columns(table: Table, out: IO[bytes], *, file: str) -> None:
     """Write the file, batch by batch. Raises ``FormatError`` where pyarrow is not installed."""
     try:
         import pyarrow as pa

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from tempfile import TemporaryFile
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from annotation.formats.writing.columnar import write_columns
 from annotation.formats.writing.comma_separated import comma_separated
@@ -38,13 +38,18 @@ def pieces(table: Table, kind: str) -> Iterator[bytes]:
     if chosen.pieces is not None:
         yield from chosen.pieces(table)
         return
+    yield from spooled(lambda out: write(table, kind, out))
+
+
+def spooled(write: Callable[[BinaryIO], None]) -> Generator[bytes]:
+    """A file that must be whole before the first of it can be sent, piece by piece."""
     with TemporaryFile() as spool:
-        write(table, kind, spool)
+        write(spool)
         spool.seek(0)
         yield from iter(lambda: spool.read(PIECE), b"")
 
 
-def write(table: Table, kind: str, out: BinaryIO) -> None:
+def write(table: Table, kind: str, out: IO[bytes]) -> None:
     """Write the table as a file."""
     chosen = FORMATS[kind]
     if chosen.whole is not None:

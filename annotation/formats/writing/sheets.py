@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from annotation.formats.problems import FormatError, Problem
+from annotation.formats.writing.archives import dateless
 from annotation.formats.writing.tables import Column, Table, moment, nested
 
 MOST_ROWS = 1_048_576
@@ -40,21 +41,14 @@ _CONTROL = "\x00-\x08\x0b-\x1f\ufffe\uffff"
 _UNSAYABLE = re.compile(f"[{_CONTROL}]|_(?=x[0-9A-Fa-f]{{4}}[_{_CONTROL}])")
 
 
-def write_sheets(table: Table, out: BinaryIO, *, file: str) -> None:
+def write_sheets(table: Table, out: IO[bytes], *, file: str) -> None:
     """Write the workbook; more rows than a sheet has go on in another one. Raises ``FormatError`` for a text that no
     cell has room for: it is refused rather than cut."""
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=4) as archive:
         sheets = _write_rows(archive, table, file)
         names = [_sheet_name(table.name, number) for number in range(1, sheets + 1)]
         for name, text in _parts(names):
-            archive.writestr(_member(name), text)
-
-
-def _member(name: str) -> ZipInfo:
-    """Without the hour of writing: the same table is the same file."""
-    member = ZipInfo(name)
-    member.compress_type = ZIP_DEFLATED
-    return member
+            archive.writestr(dateless(name), text)
 
 
 def _write_rows(archive: ZipFile, table: Table, file: str) -> int:
@@ -63,7 +57,7 @@ def _write_rows(archive: ZipFile, table: Table, file: str) -> int:
     sheets, following = 0, next(lines, None)
     while following is not None or sheets == 0:
         sheets += 1
-        with archive.open(_member(f"xl/worksheets/sheet{sheets}.xml"), "w", force_zip64=True) as sheet:
+        with archive.open(dateless(f"xl/worksheets/sheet{sheets}.xml"), "w", force_zip64=True) as sheet:
             sheet.write(f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>{_header(table)}'.encode())
             following = _fill(sheet, following, lines)
             sheet.write(b"</sheetData></worksheet>")

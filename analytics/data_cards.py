@@ -1,0 +1,277 @@
+"""The README of a published study: the metadata that the Hugging Face Hub reads, and what a reader must know. Pure.
+
+Keys and values of the metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import yaml
+
+from analytics.figures import SMALL, Figure
+from annotation.formats.rubric_document import CriterionDocument, RubricDocument, Words, plain
+
+SPLIT = "train"  # the name that the Hub expects of data that is not split
+SIZES = ((10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M"), (10**9, "1B"))
+_KNOWN_LICENCE = re.compile(
+    r"(apache-2\.0|mit|bsd(-[23]-clause)?|cc0-1\.0|cc-by(-nc)?(-sa|-nd)?-(2\.0|2\.5|3\.0|4\.0)|"
+    r"odbl|odc-by|pddl|cdla-(sharing|permissive)-[12]\.0|gpl-3\.0|lgpl-3\.0|unknown)"
+)
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_ADDRESS = re.compile(r"https?://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One table of the study: its configuration's name, its path, what a row is, and how many there are."""
+
+    name: str
+    path: str
+    about: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The items in one language."""
+
+    tag: str
+    name: str
+    items: int
+    generators: int
+
+
+@dataclass(slots=True)
+class Described:
+    """Who rated: one panel, and what those of it who consented let a study say."""
+
+    panel: str
+    language: str
+    annotators: int = 0
+    annotations: int = 0
+    consenting: int = 0
+    grew_up_with: Counter[str] = field(default_factory=Counter)
+    education: Counter[str] = field(default_factory=Counter)
+    experience: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """Everything that the README says."""
+
+    title: str
+    summary: str
+    year: int
+    version: str
+    address: str
+    licence: str
+    files: Sequence[File]
+    languages: Sequence[Language]
+    panels: Sequence[Described]
+    rubric: RubricDocument
+    design: Mapping[str, Any]
+    judges: Sequence[Mapping[str, Any]]
+    figures: Sequence[Figure]
+    limitations: Sequence[str]
+
+    def as_markdown(self) -> str:
+        """The file, metadata first."""
+        head = yaml.safe_dump(self.metadata(), allow_unicode=True, sort_keys=False, width=1000)
+        return f"---\n{head}---\n\n" + "\n".join(self._body()) + "\n"
+
+    def metadata(self) -> dict[str, Any]:
+        """What the Hub reads."""
+        bases = {each.tag.partition("-")[0].lower() for each in self.languages}
+        told = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
+        makers = [*(["other"] if self.panels else []), *(["machine-generated"] if self.judges else [])]
+        return {
+            "pretty_name": self.title,
+            "language": told,
+            "language_bcp47": [each.tag for each in self.languages],
+            **licence(self.licence),
+            "multilinguality": ["multilingual" if len(self.languages) > 1 else "monolingual"],
+            "size_categories": [size(max((each.rows for each in self.files), default=0))],
+            "task_categories": ["text-classification"],
+            "annotations_creators": makers or ["no-annotation"],
+            "tags": ["human-evaluation", "llm-as-a-judge", "panelbench"],
+            "configs": [
+                {
+                    "config_name": each.name,
+                    "data_files": [{"split": SPLIT, "path": each.path}],
+                    **({"default": True} if number == 0 else {}),
+                }
+                for number, each in enumerate(self.files)
+            ],
+        }
+
+    def _body(self) -> Iterator[str]:
+        parts = (
+            (f"# {_line(self.title)}", [self.summary]),
+            ("## Files", self._files()),
+            ("## Languages", self._languages()),
+            ("## Who rated", self._panels()),
+            ("## Rubric", self._rubric()),
+            ("## How it was collected", self._collection()),
+            ("## Agreement", self._agreement()),
+            ("## Licence", [_line(self.licence) or "None was said: ask before you use the texts."]),
+            ("## Citation", self._citation()),
+            ("## Limitations", [f"- {each}" for each in self.limitations]),
+        )
+        for title, lines in parts:
+            yield from (title, "", *lines, "")
+
+    def _files(self) -> Iterator[str]:
+        rows = ((f"`{each.name}`", f"`{each.path}`", each.about, f"{each.rows:,}") for each in self.files)
+        yield from table(("Configuration", "File", "A row is", "Rows"), rows)
+        yield from ("", "```python", "from datasets import load_dataset", "")
+        yield from (f'{each.name} = load_dataset("PATH", "{each.name}", split="{SPLIT}")' for each in self.files)
+        yield "```"
+
+    def _languages(self) -> list[str]:
+        rows = ((each.tag, each.name, each.items, each.generators) for each in self.languages)
+        return table(("Language", "Name", "Items", "Generators"), rows)
+
+    def _panels(self) -> Iterator[str]:
+        if not self.panels:
+            yield "Nobody has rated these items yet."
+            return
+        rows = ((each.panel, each.language, each.annotators, each.annotations) for each in self.panels)
+        yield from table(("Panel", "Language", "Annotators", "Items rated"), rows)
+        for each in self.panels:
+            yield from ("", statement(each))
+
+    def _rubric(self) -> Iterator[str]:
+        yield f"`rubric.yaml` holds it whole: {len(self.rubric.criteria)} criteria."
+        source = self.rubric.source_language
+        for criterion in self.rubric.criteria:
+            yield from ("", f"### {_line(_in(criterion.name, source))} (`{criterion.key}`)", "")
+            if asked := _in(criterion.question or criterion.definition, source):
+                yield from (_line(asked), "")
+            yield from _scale(criterion, source)
+
+    def _collection(self) -> Iterator[str]:
+        for duty in self.design["duties"]:
+            yield (
+                f"- Panel “{_line(duty['panel']['name'])}” ({duty['panel']['language']}): "
+                f"{duty['annotators_per_item']} annotators per item on {', '.join(duty['criteria'])}; "
+                + "; ".join(_drawn(each) for each in duty["selections"])
+                + "."
+            )
+        if not self.design["duties"]:
+            yield "- The ratings were collected elsewhere and imported."
+        for judge in self.judges:
+            said = [f"{name.replace('_', ' ')} {value}" for name, value in judge.items() if name != "judge" and value]
+            yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(said)) or 'imported'}."
+
+    def _agreement(self) -> Iterator[str]:
+        yield "Of the annotators alone, by criterion and language, each with its 95 % interval or why there is none."
+        yield ""
+        rows = (
+            (
+                each.criterion,
+                each.language or "all",
+                each.statistic.replace("_", " "),
+                each.number or "undefined",
+                each.interval or each.why,
+                each.basis,
+            )
+            for each in self.figures
+        )
+        yield from table(("Criterion", "Language", "Statistic", "Value", "Interval", "On"), rows)
+
+    def _citation(self) -> Iterator[str]:
+        title = re.sub(r"[{}\\]", "", self.title)
+        key = re.sub(r"[^a-z0-9]+", "", self.address.lower()) or "study"
+        yield from ("```bibtex", f"@misc{{{key}{self.year},", f"  title = {{{title}}},", f"  year = {{{self.year}}},")
+        yield from (f"  note = {{Collected with Panelbench {self.version}}}", "}", "```")
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+def licence(said: str) -> dict[str, str]:
+    """A licence as the Hub knows it, or ``other`` with its name and address."""
+    name = re.sub(r"[\s_]+", "-", said.strip().lower())
+    if not name:
+        return {"license": "unknown"}
+    if _KNOWN_LICENCE.fullmatch(name):
+        return {"license": name}
+    address = _ADDRESS.search(said)
+    link = {"license_link": address[0]} if address else {}
+    return {"license": "other", "license_name": re.sub(r"[^a-z0-9.]+", "-", name).strip("-") or "other", **link}
+
+
+def size(rows: int) -> str:
+    """The Hub's word for so many rows."""
+    if rows < SIZES[0][0]:
+        return f"n<{SIZES[0][1]}"
+    below, above = next((pair for pair in pairwise(SIZES) if rows < pair[1][0]), SIZES[-2:])
+    return f"{below[1]}<n<{above[1]}"
+
+
+def statement(panel: Described) -> str:
+    """What those who consented let the study say of a panel; of the others nothing but their number."""
+    of = f"Of the {panel.annotators} annotators of “{_line(panel.panel)}”"
+    if not panel.consenting:
+        return f"{of}, none has agreed to be described."
+    parts = (
+        ("Grew up with", panel.grew_up_with),
+        ("Education", panel.education),
+        ("Experience", panel.experience),
+    )
+    told = [f" {name}: {_line(_counted(counts))}." for name, counts in parts if counts]
+    return f"{of}, {panel.consenting} agreed to be described.{''.join(told)}"
+
+
+def limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
+    """What the figures and items themselves say against leaning on them."""
+    small = sorted({each.language or "all" for each in figures if each.is_small and each.language})
+    if small:
+        named = ", ".join(small)
+        yield f"Fewer than {SMALL} items with more than one rater in: {named}. Read those figures as a rehearsal."
+    if len(languages) > 1:
+        yield "Scores of different languages come from different panels: compare them with care."
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """A table in Markdown, whatever the cells hold."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(_line(str(cell)) for cell in line)} |" for line in lines]
+
+
+def _line(text: str) -> str:
+    """Text from outside in one line, in which nothing is markup."""
+    plain_text = " ".join(text.split()).replace("\\", "\\\\")
+    return re.sub(r"([|*\[\]#])", r"\\\1", plain_text).replace("<", "&lt;")
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))
+
+
+def _in(words: Words, language: str) -> str:
+    return words.get(language) or next(iter(words.values()), "")
+
+
+def _scale(criterion: CriterionDocument, language: str) -> Iterator[str]:
+    scale = criterion.scale
+    may_not_apply = "; N/A where it does not apply" if criterion.not_applicable else ""
+    if not scale.points:
+        yield f"{scale.level.capitalize()}, {plain(scale.minimum)} to {plain(scale.maximum)}{may_not_apply}."
+        return
+    yield f"{scale.level.capitalize()}, {len(scale.points)} points{may_not_apply}."
+    yield ""
+    for point in scale.points:
+        anchor = {tag: each.text for tag, each in criterion.anchors.get(point.value, {}).items()}
+        said = " — ".join(part for part in (_in(point.label, language), _in(anchor, language)) if part)
+        yield f"- {plain(point.value)}: {_line(said)}" if said else f"- {plain(point.value)}"
+
+
+def _drawn(selection: Mapping[str, Any]) -> str:
+    probability = selection["probability"]
+    how = "all of them" if probability == 1 else f"each with probability {probability:g}"
+    return f"{selection['items']:,} items in wave {selection['wave']}, {how}"

@@ -1,0 +1,156 @@
+"""A campaign as a folder for the Hugging Face Hub: its metadata, its tables, and what its card tells and keeps."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from typing import Any
+from zipfile import ZipFile
+
+import orjson
+import pytest
+import yaml
+
+from accounts import people
+from analytics import data_cards
+from annotation import desk
+from annotation.formats.rubric import parse_rubric
+from annotation.models import Campaign, Dataset
+from tests import make
+from tests.analytics import scene
+from tests.analytics.test_exports import downloaded, lines
+from tests.annotation import scene as desks
+from tests.cast import Cast
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.fixture
+def rated(cast: Cast) -> Campaign:
+    campaign = scene.campaign(cast)
+    Dataset.objects.filter(pk=campaign.dataset_id).update(licence="CC BY 4.0")
+    scene.judged(campaign)
+    return campaign
+
+
+def folder(cast: Cast, **query: Any) -> dict[str, bytes]:
+    with ZipFile(BytesIO(downloaded(cast.client("boris"), "hugging-face", **query))) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def card(files: dict[str, bytes]) -> tuple[dict[str, Any], str]:
+    """The metadata of the README, and its text."""
+    found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", files["README.md"].decode(), re.DOTALL)
+    assert found is not None
+    return yaml.safe_load(found[1]), found[2]
+
+
+def test_the_metadata_says_what_the_hub_asks_for(cast: Cast, rated: Campaign) -> None:
+    said, _text = card(folder(cast))
+    assert (said["language"], said["license"], said["size_categories"]) == (["ar", "et"], "cc-by-4.0", ["n<1K"])
+    assert (said["multilinguality"], said["task_categories"]) == (["multilingual"], ["text-classification"])
+    assert said["annotations_creators"] == ["other", "machine-generated"]
+    assert [each["config_name"] for each in said["configs"]] == ["items", "ratings", "verdicts"]
+
+
+def test_every_configuration_is_a_table_with_the_rows_of_its_export(cast: Cast, rated: Campaign) -> None:
+    files = folder(cast)
+    said, _text = card(files)
+    tables = {}
+    for each in said["configs"]:
+        (part,) = each["data_files"]
+        tables[each["config_name"]] = parquet.read_table(BytesIO(files[part["path"]])).to_pylist()
+    assert {name: len(rows) for name, rows in tables.items()} == {"items": 12, "ratings": 36, "verdicts": 24}
+    for name in ("ratings", "verdicts"):
+        rows = lines(cast.client("boris"), name)
+        assert [row["score"] for row in tables[name]] == [row["score"] for row in rows]
+    assert tables["items"][0]["turns"][0]["speaker"] == "customer"
+    assert parse_rubric("rubric.yaml", files["rubric.yaml"]).problems.sentences() == []
+
+
+def test_the_card_tells_of_agreement_with_its_interval_by_criterion_and_language(cast: Cast, rated: Campaign) -> None:
+    _said, text = card(folder(cast))
+    row = next(line for line in text.splitlines() if line.startswith("| fluency | et | krippendorff alpha"))
+    assert re.search(r"\| 0\.\d\d \| \\\[.*, .*\\\] \| 6 items × 2 raters \|", row)
+    assert "| coherence | et | percent agreement | 83% |" in text
+    for part in ("## Files", "## Languages", "## Licence", "CC BY 4.0", "@misc{kassa", "## Limitations", "### Fluency"):
+        assert part in text
+    assert "At least one judge is simulated" in text
+
+
+@pytest.fixture
+def described(cast: Cast) -> Campaign:
+    """Two people of a panel, of whom one lets the study say where her words come from."""
+    other = desks.member(cast, "Liis")
+    duty = desks.duty(cast, items=1, overlap=2, seated=[other])
+    for user in (cast.maarika, other):
+        taken = desks.taken(cast, duty, user)
+        desk.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=5)
+    told = {"education": "MA in | linguistics", "experience": "ten years <b>", "grew_up_with": ["et", "vro"]}
+    people.describe_self(user=cast.maarika, **told, consent=True)
+    people.describe_self(user=other, education="secret school", experience="", grew_up_with=["ru"], consent=False)
+    return duty.campaign
+
+
+def test_the_panel_is_described_by_those_who_consented_alone(cast: Cast, described: Campaign) -> None:
+    _said, text = card(folder(cast))
+    assert "Of the 2 annotators of “Estonian”, 1 agreed to be described. Grew up with: et (1), vro (1)." in text
+    assert "Education: MA in \\| linguistics (1). Experience: ten years &lt;b> (1)." in text
+    assert "secret" not in text and "ru (1)" not in text
+    for user in (cast.maarika, cast.aino, cast.boris):
+        assert user.name not in text and user.email not in text
+
+
+def test_consent_that_was_withdrawn_takes_its_words_along(cast: Cast, described: Campaign) -> None:
+    people.describe_self(user=cast.maarika, education="x", experience="y", grew_up_with=["et"], consent=False)
+    _said, text = card(folder(cast))
+    assert "Of the 2 annotators of “Estonian”, none has agreed to be described." in text
+
+
+def test_a_table_without_rows_is_no_configuration(cast: Cast, described: Campaign) -> None:
+    said, _text = card(folder(cast))
+    assert [each["config_name"] for each in said["configs"]] == ["items", "ratings"]
+
+
+def test_without_the_extra_for_parquet_the_tables_are_jsonl(
+    cast: Cast, described: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics.hugging_face.find_spec", lambda name: None)
+    files = folder(cast)
+    rows = [orjson.loads(line) for line in files["data/items.jsonl"].splitlines()]
+    assert [(row["id"], row["attributes"]) for row in rows] == [("d1", "{}")]
+    assert card(files)[0]["configs"][0]["data_files"] == [{"split": "train", "path": "data/items.jsonl"}]
+
+
+def test_a_campaign_that_nobody_rated_says_so(cast: Cast) -> None:
+    make.campaign(cast.kassa)
+    said, text = card(folder(cast))
+    assert said["annotations_creators"] == ["no-annotation"]
+    assert "Nobody has rated these items yet." in text
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("CC BY-SA 4.0", {"license": "cc-by-sa-4.0"}),
+        ("MIT", {"license": "mit"}),
+        ("", {"license": "unknown"}),
+        (
+            "Our terms, https://example.org/terms",
+            {
+                "license": "other",
+                "license_name": "our-terms-https-example.org-terms",
+                "license_link": "https://example.org/terms",
+            },
+        ),
+    ],
+)
+def test_a_licence_is_one_that_the_hub_knows_or_other(said: str, meant: dict[str, str]) -> None:
+    assert data_cards.licence(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (99_999_999, "10M<n<100M"), (10**8, "100M<n<1B")]
+)
+def test_a_size_is_said_in_the_words_of_the_hub(rows: int, word: str) -> None:
+    assert data_cards.size(rows) == word
