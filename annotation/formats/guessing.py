@@ -17,7 +17,7 @@ Kind = Literal["dataset", "ratings", "verdicts"]
 
 RATER_KEYS = (
     *("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "reviewer", "reviewer_name"),
-    *("calibration_reviewer_name", "worker_id", "worker"),
+    *("calibration_reviewer_name", "worker_id", "worker", "coder", "participant_id", "prolific_pid"),
 )
 SCORE_KEYS = ("score", "rating_value", "rating", "value", "label")
 _ITEM_KEYS = (
@@ -53,8 +53,8 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "ratings": {
         "item": _ITEM_KEYS,
         "rater": RATER_KEYS,
-        "criterion": _CRITERION_KEYS,
-        "score": SCORE_KEYS,
+        "criterion": (*_CRITERION_KEYS, "question"),
+        "score": (*SCORE_KEYS, "response"),
         "rationale": RATIONALE_KEYS,
         "seconds": ("seconds", "duration_seconds", "lead_time"),
         "language": _LANGUAGE_KEYS,
@@ -103,8 +103,8 @@ def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] =
         found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
     if kind != "verdicts":
         found |= {column: f"ratings.{_criterion(column)}" for column in columns if column not in known}
-    if kind == "dataset" and KEY_COLUMN in columns and _is_generator(found, rows):
-        found[KEY_COLUMN] = "generator"
+    if kind == "dataset" and KEY_COLUMN in columns:
+        found |= _of_key(found, rows)
     ignored = (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
     if kind == "dataset":
         found = _with_turns(_with_id(found, columns, rows), columns, rows)
@@ -186,11 +186,14 @@ def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
     return not values or any(" " in value or len(value) > 40 for value in values)
 
 
-def _is_generator(found: dict[str, str], rows: list[dict[str, Any]]) -> bool:
+def _of_key(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """What the key that records stand under gives: the id where each has its own, the generator where several share."""
+    keys = [row.get(KEY_COLUMN) for row in rows]
+    if "id" not in found.values() and 1 < len(rows) == len(set(keys)):
+        return {KEY_COLUMN: "id"}
     columns = [column for column, target in found.items() if target == "generator"]
-    if columns:
-        return all(row.get(KEY_COLUMN) == row.get(columns[0]) for row in rows)
-    return len({row.get(KEY_COLUMN) for row in rows}) > 1
+    is_generator = keys == [row.get(columns[0]) for row in rows] if columns else len(set(keys)) > 1
+    return {KEY_COLUMN: "generator"} if is_generator else {}
 
 
 def _has_ratings(value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from annotation.formats.aligning import aligned
 from annotation.formats.containers import members
 from annotation.formats.encoding import opened
+from annotation.formats.gathering import PREFIX
 from annotation.formats.guessing import guess
 from annotation.formats.mapping import Mapping
 from annotation.formats.patterns import fits
@@ -29,9 +30,13 @@ def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
         if "judge" in guess("verdicts", sample.columns, rows).columns.values():
             return "verdicts"
         given = set(guess("ratings", sample.columns, rows).columns.values())
-        if {"rater", "item"} <= given:
+        if {"rater", "item"} <= given and not _are_turns(guess("dataset", sample.columns, rows)):
             return "ratings"
     return "dataset"
+
+
+def _are_turns(guessed: Mapping) -> bool:
+    return any(field.startswith(PREFIX) for field in guessed.columns.values())
 
 
 def _is_rubric(name: str, raw: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import propose
+from annotation.formats.proposing import guess_kind, propose
 
 HEAD = b"conversation_id,turn,role,text,at,lang\n"
 CHAT = HEAD + b'c1,2,agent,Tere!,10:01,et\nc1,1,client,"Hei\r\nhei",10:00,et\nc2,1,client,Aitah,11:00,et\n'
@@ -89,3 +89,15 @@ def test_share_gpt_and_an_id_that_is_called_otherwise() -> None:
     raw = b'{"chat_id": 7, "language": "en", "conversations": [{"from": "human", "value": "Hi"}]}\n'
     found = parse_items([("x.jsonl", raw)], propose("dataset", [("x.jsonl", raw)], Mapping()))
     assert [(item.external_id, item.turns) for item in found.items] == [("7", [{"speaker": "human", "text": "Hi"}])]
+
+
+def test_who_takes_part_rates_only_where_nobody_speaks() -> None:
+    chat = b"chat_id,participant_id,speaker,text\n1,p1,a,Hi\n1,p2,b,Ho\n"
+    survey = b"item_id,participant_id,question,response\n1,p1,fluency,3\n1,p2,fluency,2\n"
+    assert [guess_kind([("x.csv", raw)]) for raw in (chat, survey)] == ["dataset", "ratings"]
+
+
+def test_keys_of_which_each_has_one_record_are_ids() -> None:
+    raw = b'{"7": {"lang": "en", "answer": "a"}, "8": {"lang": "en", "answer": "b"}}'
+    found = parse_items([("x.json", raw)], propose("dataset", [("x.json", raw)], Mapping()))
+    assert [item.external_id for item in found.items] == ["7", "8"]
