@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -12,15 +11,18 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import reception, targets, uploads
+from annotation import reception, retraction, targets, uploads
+from annotation.formats.containers import is_no_data
 from annotation.formats.mapping import Mapping
 from annotation.formats.proposing import guess_kind
 from annotation.formats.reading import File
+from annotation.formats.studies import recognise
 from annotation.models import Dataset, Intake, RubricVersion, Upload
 from annotation.reception import Kept
 
 Kind = Intake.Kind
-ORDER = (Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)  # what is stored later may be about what is earlier
+# What is stored later may be about what is earlier; a study is by itself.
+ORDER = (Kind.STUDY, Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)
 ABOUT_ITEMS = (Kind.RATINGS, Kind.VERDICTS)
 
 
@@ -45,30 +47,27 @@ def receive(
 ) -> list[Intake]:
     """Open an intake for each kind of thing in the files, those that were sent and those uploaded under ``keys``.
 
-    Where ``kind`` says what all of them are, they are one intake.
+    Where ``kind`` says what all of them are, they are one intake; so they are when nothing is said of them, and they
+    are the files of a study that is known.
     """
     arrived = uploads.whole(project=project, keys=keys, actor=actor)
-    with _reading(arrived) as kept:
+    with reception.reopened(arrived) as kept:
         if not files and not kept:
             raise reception.no_file()
+        if kind == Kind.STUDY or (not kind and target is None and mapping in (None, Mapping())):
+            kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
         parts = _parts(files, kept, kind, mapping or Mapping())
         with transaction.atomic():
             _take_over(arrived)
             return _entered(project, parts, target, actor)
 
 
-@contextmanager
-def _reading(arrived: Iterable[Upload]) -> Iterator[list[Kept]]:
-    with ExitStack() as stack:
-        yield [
-            Kept(
-                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
-                str(each.content.name),
-                each.size,
-                each.sha256,
-            )
-            for each in arrived
-        ]
+def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
+    """The kind and target of files that nothing is said about, or that are said to be of a study."""
+    if target and "study" in target:
+        return kind, target
+    study = recognise(files)
+    return (Kind.STUDY, {**(target or {}), "study": study.name}) if study else (kind, target)
 
 
 def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
@@ -90,7 +89,9 @@ def _take_over(arrived: Sequence[Upload]) -> None:
         raise Refused(_("These files were taken over already. Look under Imports."), code="gone")
 
 
-def _entered(project: Project, parts: Sequence[Part], target: dict[str, Any] | None, actor: User) -> list[Intake]:
+def _entered(
+    project: Project, parts: Sequence[Part], target: dict[str, Any] | None, actor: User | None
+) -> list[Intake]:
     batch = uuid4()
     brings_items = any(part.kind == Kind.DATASET for part in parts)
     return [
@@ -132,11 +133,11 @@ def also(*, intake: Intake, kind: str, actor: User | None = None) -> Intake:
     """One more intake of the same files, for what else they hold; nothing is uploaded or copied again."""
     if kind == intake.kind or kind not in Kind.values:
         raise Refused(_("These files are imported as that already."), code="same_kind")
+    if Kind.STUDY in (kind, intake.kind):
+        raise Refused(_("A whole study is one import. Take it apart, or upload its files together."), code="study")
     batch = intake.batch or uuid4()
-    with reception.opened(intake) as files:
-        mapping = reception.proposal(kind, files, Mapping())
-        rows = intake.files.order_by("pk")
-        kept = [Kept(file, str(row.content.name), row.size, row.sha256) for file, row in zip(files, rows, strict=True)]
+    with reception.reopened(intake.files.order_by("pk")) as kept:
+        mapping = reception.proposal(kind, [each.file for each in kept], Mapping())
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
         if not Intake.objects.select_for_update().filter(pk=intake.pk).update(batch=batch):
@@ -145,6 +146,17 @@ def also(*, intake: Intake, kind: str, actor: User | None = None) -> Intake:
         return reception.enter(
             project=intake.project, kind=kind, mapping=mapping, kept=kept, target=target, batch=batch, actor=actor
         )
+
+
+def apart(*, intake: Intake, actor: User | None = None) -> list[Intake]:
+    """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
+    if intake.kind != Kind.STUDY:
+        raise Refused(_("These files are no import of a whole study."), code="wrong_kind")
+    with reception.reopened(intake.files.order_by("pk")) as kept, transaction.atomic():
+        own = [each for each in kept if not is_no_data(each.file[0])] or kept
+        entered = _entered(intake.project, _parts([], own, "", Mapping()), None, actor)
+        retraction.discard(intake=intake, actor=actor)
+    return entered
 
 
 def aim(*, intake: Intake) -> None:

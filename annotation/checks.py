@@ -27,7 +27,7 @@ from annotation.previews import Preview
 
 State = Intake.State
 Progress = Callable[[int, int], None]
-Look = Callable[[Intake, Progress], Preview]
+Look = Callable[[Intake, Progress], Preview | Outlook]
 EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 PATIENCE = timedelta(minutes=5)  # the longest a living worker says nothing
 MOST_TRIES = 3
@@ -75,7 +75,9 @@ def carry_out(*, intake_pk: int, look: Look) -> None:
         _end(held, State.FAILED, {"sentence": sentence})
         raise
     else:
-        _keep(held, outlook(seen, targets.resolve(project=held.project, said=held.target)))
+        if isinstance(seen, Preview):
+            seen = outlook(seen, targets.resolve(project=held.project, said=held.target))
+        _keep(held, seen)
 
 
 def _take(intake_pk: int) -> Intake | None:

@@ -29,10 +29,10 @@ PATIENCE = timedelta(minutes=2)  # the longest that a living holder says nothing
 MOST_TRIES = 3
 
 
-class Held:
-    """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
+class Pulse:
+    """Tells from a thread of its own that whoever has the lease on an import lives, and how far it is.
 
-    Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest.
+    So it does while a long transaction runs, whose own updates nobody else would see.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -43,12 +43,6 @@ class Held:
         self._beating = threading.Thread(target=self._beat, name=f"import {intake.pk}", daemon=True)
 
     def __enter__(self) -> Self:
-        lease, tries = uuid4(), self._intake.report.get("tries", 0) + 1
-        free = Intake.objects.filter(pk=self._intake.pk, state=Intake.State.STORING, lease=None)
-        beginning = {"lease": lease, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {"tries": tries}}
-        if not free.update(**beginning):
-            raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
-        self._intake.lease, self._intake.report = lease, {"tries": tries}
         self._beating.start()
         return self
 
@@ -58,21 +52,14 @@ class Held:
         self._over.set()
         self._beating.join(PACE)
 
-    def reading(self, done: int, total: int) -> None:
-        """So many bytes of the files are read. Storing takes about as long again, so this is half of it at most."""
-        self._tell(done, 2 * total)
-
-    def writing(self, share: float) -> None:
-        """This share of what was read is in the database."""
-        self._tell(int(self._total * (1 + share) / 2), self._total)
-
-    def _tell(self, done: int, total: int) -> None:
+    def tell(self, done: int, total: int) -> None:
+        """So much of it is done. Refused when the lease is lost."""
         if self._lost:
             raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
         self._done, self._total = done, total
 
     def _beat(self) -> None:
-        held = Intake.objects.filter(pk=self._intake.pk, state=Intake.State.STORING)
+        held = Intake.objects.filter(pk=self._intake.pk, state=self._intake.state)
         try:
             while not self._over.wait(PACE):
                 # SQLite has one writer: while we write, nobody can sweep us either.
@@ -84,13 +71,38 @@ class Held:
             connection.close()
 
 
+class Held(Pulse):
+    """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
+
+    Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest.
+    """
+
+    def __enter__(self) -> Self:
+        lease, tries = uuid4(), self._intake.report.get("tries", 0) + 1
+        free = Intake.objects.filter(pk=self._intake.pk, state=Intake.State.STORING, lease=None)
+        beginning = {"lease": lease, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {"tries": tries}}
+        if not free.update(**beginning):
+            raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+        self._intake.lease, self._intake.report = lease, {"tries": tries}
+        return super().__enter__()
+
+    def reading(self, done: int, total: int) -> None:
+        """So many bytes of the files are read. Storing takes about as long again, so this is half of it at most."""
+        self.tell(done, 2 * total)
+
+    def writing(self, share: float) -> None:
+        """This share of what was read is in the database."""
+        self.tell(int(self._total * (1 + share) / 2), self._total)
+
+
 def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[Intake]:
     """Free the imports whose holder fell silent, or that nobody ever took; returns those to be stored again.
 
-    One that went silent too often takes its worker down with it, and is given up.
+    One that went silent too often takes its worker down with it, and is given up. The parts of a study are the business
+    of whoever stores the study.
     """
     before = timezone.now() - older_than
-    silent = Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before)
+    silent = Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before, part_of=None)
     sentence = _("Storing was interrupted %d times, and nothing was stored. Split the file, or start it again.")
     for tired in silent.filter(report__tries__gte=MOST_TRIES):
         fail(tired, {"sentence": sentence % MOST_TRIES})
@@ -108,10 +120,12 @@ def fail(intake: Intake, report: Mapping[str, Any]) -> None:
 
 
 def announce_end(intake: Intake) -> None:
-    """Tell the project's programs what became of an import, in the transaction that ends it.
+    """Tell the project's programs what became of an import, in the transaction that ends it; a part is told of nowhere.
 
     Its files and what was wrong with them stay here: told are keys and counts.
     """
+    if intake.part_of_id is not None:
+        return
     problems = len(intake.report.get("problems", ())) + intake.report.get("more", 0)
     payload = {"intake": intake.pk, "kind": intake.kind, "state": intake.state, "problems": problems}
     webhooks.announce(project=intake.project_id, event=Event.IMPORT, subject=intake.pk, payload=payload)

@@ -82,8 +82,7 @@ def store(
     the same ``intake``.
     """
     if intake is not None:
-        for abandoned in Dataset.objects.filter(intake=intake, state=Dataset.State.LOADING):
-            _clear(abandoned)
+        unstage(intake)
     dataset = Dataset.objects.create(
         project=project,
         name=name,
@@ -110,6 +109,12 @@ def store(
 
 def sweep(*, older_than: timedelta = PATIENCE) -> int:
     """Clear datasets into which nothing has been staged for so long; returns how many."""
+def unstage(intake: Intake) -> None:
+    """Clear what an import that did not end left half-stored."""
+    for abandoned in Dataset.objects.filter(intake=intake, state=Dataset.State.LOADING):
+        _clear(abandoned)
+
+
     silent = Dataset.objects.filter(state=Dataset.State.LOADING, staged_at__lt=timezone.now() - older_than)
     return sum(_clear(dataset, untouched_since=dataset.staged_at) for dataset in silent)
 

@@ -39,8 +39,13 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
         "more_problems": preview.problems.more,
         "documents": [document.as_yaml() for document in preview.documents],
     }
-    plain: Outlook = json.loads(_text(shown))
-    return plain
+    return plain(shown)
+
+
+def plain(shown: Mapping[str, Any]) -> Outlook:
+    """What is shown as JSON that the database can keep."""
+    kept: Outlook = json.loads(_text(shown))
+    return kept
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,7 @@ uploaded.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -33,11 +33,12 @@ from annotation.formats.proposing import propose
 from annotation.formats.reading import File
 from annotation.formats.report import Report
 from annotation.intake import FileRefused
-from annotation.models import Intake, IntakeFile, RubricVersion
+from annotation.models import Intake, IntakeFile, RubricVersion, Upload
 from annotation.previews import Preview
 
 State = Intake.State
 UNSTORED = (State.UPLOADED, State.FAILED)
+UNMAPPED = (Intake.Kind.RUBRIC, Intake.Kind.STUDY)
 
 
 class Kept(NamedTuple):
@@ -73,8 +74,8 @@ def no_file() -> Refused:
 
 
 def proposal(kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
-    """The mapping guessed for ``files`` with what was ``said`` over it; a rubric has none."""
-    return said if kind == Intake.Kind.RUBRIC else propose(kind, files, said)  # type: ignore[arg-type]
+    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none."""
+    return said if kind in UNMAPPED else propose(kind, files, said)  # type: ignore[arg-type]
 
 
 def enter(
@@ -86,6 +87,7 @@ def enter(
     kept: Sequence[Kept] = (),
     target: Mapping[str, Any] | None = None,
     batch: UUID | None = None,
+    part_of: Intake | None = None,
     actor: User | None = None,
 ) -> Intake:
     """Write an intake down with its files: new ones are copied, those the media directory holds are taken over."""
@@ -96,6 +98,7 @@ def enter(
             mapping=kept_mapping(mapping),
             target=dict(target or {}),
             batch=batch,
+            part_of=part_of,
             created_by=actor,
         )
         for name, raw in files:
@@ -131,9 +134,23 @@ def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
 @contextmanager
 def opened(intake: Intake) -> Iterator[list[File]]:
     """The kept files, open for reading, in the order in which they came."""
+    with reopened(intake.files.order_by("pk")) as kept:
+        yield [each.file for each in kept]
+
+
+@contextmanager
+def reopened(rows: Iterable[IntakeFile | Upload]) -> Iterator[list[Kept]]:
+    """Files that are kept already, open for reading, so that an intake can take them over."""
     with ExitStack() as stack:
-        files = list(intake.files.order_by("pk"))
-        yield [(each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))) for each in files]
+        yield [
+            Kept(
+                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
+                str(each.content.name),
+                each.size,
+                each.sha256,
+            )
+            for each in rows
+        ]
 
 
 # --- looking and correcting -----------------------------------------------------------------------------------------
@@ -230,7 +247,7 @@ def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
 def start(*, intake: Intake, actor: User | None = None) -> None:
     """Say that storing has begun; the edge calls `finish`, or the task that does."""
     with transaction.atomic():
-        _move(intake, UNSTORED, State.STORING, report={}, lease=None, beat_at=timezone.now())
+        _move(intake, UNSTORED, State.STORING, report={}, lease=None, beat_at=timezone.now(), done=0, total=0)
         audit.record(actor=actor, project=intake.project, verb="start import", subject=intake)
 
 
@@ -268,7 +285,7 @@ def _fail(intake: Intake, sentence: str, report: dict[str, Any]) -> None:
     custody.fail(intake, {"sentence": sentence, **intake.report, **report})
 
 
-def tell(intake: Intake, report: Report, **rows: int) -> None:
+def tell(intake: Intake, report: Report, **rows: Any) -> None:
     """Keep the report of an intake, and the keys of ``rows`` it is about, for its page and for later."""
     intake.report = {"tries": intake.report.get("tries", 1), **report.as_dict(), **rows}
     Intake.objects.filter(pk=intake.pk).update(report=intake.report)

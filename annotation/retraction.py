@@ -57,6 +57,8 @@ def unsettle(*, intake: Intake, actor: User | None = None) -> None:
 def discard(*, intake: Intake, actor: User | None = None) -> None:
     """Delete an intake that stored nothing, and those of its files that no other intake shares."""
     names = [str(each.content.name) for each in intake.files.all()]
+    if intake.parts.exists():
+        raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
         audit.record(actor=actor, project=intake.project, verb="discard import", subject=intake)
         gone, _each = Intake.objects.filter(pk=intake.pk, state__in=EDITABLE).delete()

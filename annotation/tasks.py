@@ -23,20 +23,24 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE = 4 * 2**20  # bytes that a page can wait for
 LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
-# Verdicts are the business of judging, which is known here by name alone, as its pages are.
+# Verdicts, and studies that may have some, are the business of judging, known here by name alone, as its pages are.
 CHECKS = {
     Intake.Kind.DATASET: "annotation.tasks.check_intake",
     Intake.Kind.RATINGS: "annotation.tasks.check_intake",
     Intake.Kind.VERDICTS: "judging.tasks.check_verdicts",
+    Intake.Kind.STUDY: "judging.tasks.check_study",
 }
 CHECKED_HERE = (Intake.Kind.DATASET, Intake.Kind.RATINGS)
 STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
 
 
 def is_large(intake: Intake) -> bool:
-    """Whether reading it takes longer than anybody should look at a page that loads. A rubric never does."""
-    if intake.kind == Intake.Kind.RUBRIC:
-        return False
+    """Whether reading it takes longer than anybody should look at a page that loads.
+
+    A rubric never does; a study, all of which is stored and taken back to see what comes of it, always may.
+    """
+    if intake.kind in reception.UNMAPPED:
+        return intake.kind == Intake.Kind.STUDY
     return (intake.files.aggregate(size=Sum("size"))["size"] or 0) > AT_ONCE
 
 

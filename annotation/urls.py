@@ -33,6 +33,7 @@ pages = [
     path("p/<slug:project>/imports/<int:intake>/progress/", intakes.intake_progress, name="intake_progress"),
     path("p/<slug:project>/imports/<int:intake>/check/", intakes.check_intake, name="intake_check"),
     path("p/<slug:project>/imports/<int:intake>/also/", intakes.also_import, name="intake_also"),
+    path("p/<slug:project>/imports/<int:intake>/apart/", intakes.take_apart, name="intake_apart"),
     path("p/<slug:project>/imports/<int:intake>/problems.csv", intakes.intake_problems, name="intake_problems"),
     path("p/<slug:project>/imports/<int:intake>/save-mapping/", mappings.save_mapping, name="intake_save_mapping"),
     path("p/<slug:project>/imports/<int:intake>/undo/", intakes.undo_intake, name="intake_undo"),
@@ -88,6 +89,11 @@ api = [
         "projects/<slug:project>/intakes/<int:intake>/also/",
         intake_routes.IntakeAlso.as_view(),
         name="api_intake_also",
+    ),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/apart/",
+        intake_routes.IntakeApart.as_view(),
+        name="api_intake_apart",
     ),
     path(
         "projects/<slug:project>/intakes/<int:intake>/store/",

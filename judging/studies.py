@@ -1,33 +1,41 @@
-"""A whole study comes in at once: its datasets, rubrics, ratings and verdicts, each as an import of its own."""
+"""A whole study comes in at once: its datasets, rubrics, ratings and verdicts, each an import that is part of one.
+
+All of it is stored or nothing. A dataset that the very same files made is not stored again, ratings and verdicts that
+are there already collapse, and the same rubric is the same version, so that a study can be imported again.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
+from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from annotation import intake as storing
 from annotation import reception, retraction, rubrics, targets
-from annotation.formats.encoding import opened
-from annotation.formats.mapping import Mapping
-from annotation.formats.reading import File
+from annotation.custody import Pulse
+from annotation.formats.problems import Problems
 from annotation.formats.report import Report
 from annotation.formats.rubric import RubricDocument
-from annotation.formats.scales import ScaleFacts, coded, in_words, observed, proposed
-from annotation.formats.studies import Import, Study
+from annotation.formats.scales import in_words
+from annotation.intake import FileRefused
 from annotation.models import Campaign, Dataset, Intake, IntakeFile, RubricVersion
+from annotation.outlooks import Outlook, plain
 from judging import intake_verdicts
 from judging.models import JudgeRun
+from judging.study_parts import Part, sorted_files, study_of
 
-Part = tuple[Import, list[File]]
+State, Kind = Intake.State, Intake.Kind
+Tell = Callable[[int, int], None]
+COUNTED = ("read", "stored", "not_applicable", "collapsed", "collapsed_blank", "missing", "refused", "flagged")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What one import of a study came to: the row that was ``made``, or was there, and the import that stored it."""
 
@@ -35,64 +43,113 @@ class Outcome:
     made: str
     report: Report
     intake: int | None = None
+    files: list[str] = field(default_factory=list)
 
 
-def carry_out(*, project: Project, study: Study, files: Sequence[File], actor: User | None = None) -> Iterator[Outcome]:
-    """Store what the files hold, one import after the other, telling of each; each is stored whole or not at all.
-
-    A dataset that these very files made is not stored again, ratings and verdicts that are there already collapse, and
-    the same rubric is the same version, so that a study can be carried out again. Raises ``Refused``.
-    """
-    parts = _settled(study.parts(files))
-    for each, taken in parts:
-        if each.document is not None:
-            yield _publish(project, each.document, each.inferred, actor)
-        elif each.kind == "dataset":
-            yield _same_dataset(project, each, taken) or _store_dataset(project, each, taken, actor)
-        else:
-            yield _store_answers(project, each, taken, actor)
+# --- storing --------------------------------------------------------------------------------------------------------
+def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store a study, all or nothing; raises ``FileRefused`` with every problem of the part that was refused."""
+    reception.start(intake=intake, actor=actor)
+    return finish(intake=intake, actor=actor)
 
 
-def rehearse(*, project: Project, study: Study, files: Sequence[File]) -> list[Outcome]:
-    """What `carry_out` would come to; stores nothing. Raises ``Refused``."""
-    with transaction.atomic():
-        newest = IntakeFile.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+def finish(*, intake: Intake, actor: User | None = None) -> Intake:
+    """Store a started study. Safe to repeat: what is stored once is not stored again."""
+    told: list[Outcome] = []
+    with reception.recording(intake) as held, sorted_files(intake, study_of(intake)) as (parts, _left_alone):
         try:
-            return list(carry_out(project=project, study=study, files=files))
-        finally:
-            for each in IntakeFile.objects.filter(pk__gt=newest, intake__project=project):
-                each.content.delete(save=False)
-            transaction.set_rollback(True)
+            for outcome in _carried_out(intake, parts, actor, held.tell):
+                told.append(outcome)
+                _tell(intake, told)
+        except Refused:
+            _take_back(intake, actor)
+            reception.tell(intake, Report())
+            raise
+        storing.settle(intake)
+    return intake
+
+
+def _tell(intake: Intake, told: Sequence[Outcome]) -> None:
+    reception.tell(intake, total(told), parts=[asdict(each) for each in told])
+
+
+def total(told: Sequence[Outcome]) -> Report:
+    """The rows of all parts together; rubrics have none."""
+    rows = [each.report for each in told if each.kind != Kind.RUBRIC]
+    return Report(**{name: sum(getattr(each, name) for each in rows) for name in COUNTED})
+
+
+def _carried_out(intake: Intake, parts: Sequence[Part], actor: User | None, tell: Tell) -> Iterator[Outcome]:
+    """Store one part after the other, telling of each."""
+    sizes = [part.size for part in parts]
+    for number, part in enumerate(parts):
+        tell(sum(sizes[:number]), sum(sizes))
+        if part.said.document is not None:
+            yield _publish(intake.project, part.said.document, part.said.inferred, actor)
+        elif part.said.kind == "dataset":
+            yield _same_dataset(intake, part) or _store_dataset(intake, part, actor)
+        else:
+            yield _store_answers(intake, part, actor)
+
+
+def undo(*, intake: Intake, actor: User | None = None) -> None:
+    """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
+    with transaction.atomic():
+        retraction.unsettle(intake=intake, actor=actor)
+        _take_back(intake, actor)
+
+
+def _take_back(intake: Intake, actor: User | None) -> None:
+    """Undo the parts of a study, the latest first."""
+    for part in intake.parts.order_by("-pk").select_related("project").prefetch_related("files"):
+        if part.state == State.STORED:
+            (intake_verdicts if part.kind == Kind.VERDICTS else retraction).undo(intake=part, actor=actor)
+        storing.unstage(part)
+        Intake.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED, lease=None)
+        retraction.discard(intake=part, actor=actor)
+
+
+# --- looking --------------------------------------------------------------------------------------------------------
+def look(intake: Intake, _progress: Tell | None = None) -> Outlook:
+    """What `carry_out` would come to: all of it is stored, looked at and rolled back.
+
+    Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
+    """
+    told: list[Outcome] = []
+    study, sentence, problems = study_of(intake), "", Problems()
+    with sorted_files(intake, study) as (parts, left_alone), Pulse(intake) as pulse, transaction.atomic():
+        try:
+            told.extend(_carried_out(intake, parts, intake.created_by, pulse.tell))
+        except FileRefused as refused:
+            sentence, problems = refused.sentence, refused.problems
+        except Refused as refused:
+            sentence = refused.sentence
+        copies, own = _copies(intake), set(intake.parts.values_list("pk", flat=True))
+        transaction.set_rollback(True)
+    for name in copies:
+        default_storage.delete(name)
+    return plain(
+        {
+            "kind": Kind.STUDY.value,
+            **{name: getattr(study, name) for name in ("name", "title", "about", "source")},
+            "parts": [asdict(replace(each, intake=None) if each.intake in own else each) for each in told],
+            "left_alone": left_alone,
+            "report": total(told).as_dict(),
+            "sentence": sentence,
+            "problems": [problem.as_dict() for problem in problems],
+            "more_problems": problems.more,
+        }
+    )
+
+
+def _copies(intake: Intake) -> list[str]:
+    """What the parts of a study have copied out of archives."""
+    own = intake.files.values("content")
+    copied = IntakeFile.objects.filter(intake__part_of=intake).exclude(content__in=own)
+    return list(copied.values_list("content", flat=True))
 
 
 # --- rubrics --------------------------------------------------------------------------------------------------------
-Facts = dict[str, ScaleFacts]
-
-
-def _settled(parts: list[Part]) -> list[Part]:
-    """The parts, with each rubric that is to be inferred made of the answers that name it."""
-    inferred = {each.name: _facts(each.name, parts) for each, _files in parts if each.inferred}
-    return [(_with_scales(each, inferred), taken) for each, taken in parts]
-
-
-def _facts(rubric: str, parts: list[Part]) -> Facts:
-    """What all answers on a rubric are, by criterion."""
-    facts: Facts = {}
-    for each, taken in parts:
-        for criterion, seen in (observed(taken, each.mapping) if each.rubric == rubric else {}).items():
-            facts[criterion] = facts[criterion].beside(seen) if criterion in facts else seen
-    return facts
-
-
-def _with_scales(each: Import, inferred: dict[str, Facts]) -> Import:
-    if each.inferred:
-        facts = inferred[each.name]
-        return replace(each, document=proposed(each.name, facts, coded(Mapping(), facts)))
-    if each.rubric in inferred:
-        return replace(each, mapping=coded(each.mapping, inferred[each.rubric]))
-    return each
-
-
 def _publish(project: Project, document: RubricDocument, inferred: bool, actor: User | None) -> Outcome:
     version = rubrics.draft(project=project, document=document, actor=actor)
     is_new = version.state == RubricVersion.State.DRAFT
@@ -105,48 +162,58 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
     return Outcome("rubric", str(version), report)
 
 
-# --- datasets -------------------------------------------------------------------------------------------------------
-def _same_dataset(project: Project, each: Import, taken: list[File]) -> Outcome | None:
-    """The dataset that these files made before, read as now."""
-    digests = {_digest(raw) for _name, raw in taken}
-    for dataset in Dataset.objects.ready().filter(project=project, name=each.name).select_related("intake"):
-        if (intake := dataset.intake) is None or reception.mapping_of(intake) != each.mapping:
+# --- datasets, ratings and verdicts ---------------------------------------------------------------------------------
+def _same_dataset(intake: Intake, part: Part) -> Outcome | None:
+    """The dataset that these files made in another import, read as now."""
+    there = Dataset.objects.ready().filter(project=intake.project, name=part.said.name)
+    for dataset in there.exclude(intake__part_of=intake).select_related("intake"):
+        if (made_by := dataset.intake) is None or reception.mapping_of(made_by) != part.said.mapping:
             continue
-        if set(intake.files.values_list("sha256", flat=True)) == digests:
-            read = Report.from_dict(intake.report).read
-            return Outcome("dataset", str(dataset), Report(read=read, collapsed=read), intake.pk)
+        if set(made_by.files.values_list("sha256", flat=True)) == part.digests:
+            read = Report.from_dict(made_by.report).read
+            return Outcome("dataset", str(dataset), Report(read=read, collapsed=read), made_by.pk, part.names)
     return None
 
 
-def _digest(raw: bytes | BinaryIO) -> str:
-    return hashlib.file_digest(opened(raw), "sha256").hexdigest()  # type: ignore[arg-type]
+def _store_dataset(intake: Intake, part: Part, actor: User | None) -> Outcome:
+    stored = _stored(intake, part, {"name": part.said.name, "licence": part.said.licence}, actor)
+    return _outcome(part, stored, str(Dataset.objects.get(intake=stored)))
 
 
-def _store_dataset(project: Project, each: Import, taken: list[File], actor: User | None) -> Outcome:
-    intake = _carried_out(project, each, taken, {"name": each.name, "licence": each.licence}, actor)
-    return Outcome("dataset", str(Dataset.objects.get(intake=intake)), Report.from_dict(intake.report), intake.pk)
+def _store_answers(intake: Intake, part: Part, actor: User | None) -> Outcome:
+    target = targets.only(project=intake.project, dataset=part.said.dataset, rubric=part.said.rubric)
+    stored = _stored(intake, part, target.as_dict(), actor)
+    if part.said.kind == "ratings":
+        return _outcome(part, stored, Campaign.objects.get(pk=stored.report["campaign"]).name)
+    return _outcome(part, stored, f"{JudgeRun.objects.filter(intake=stored).count()} runs")
 
 
-# --- ratings and verdicts -------------------------------------------------------------------------------------------
-def _store_answers(project: Project, each: Import, taken: list[File], actor: User | None) -> Outcome:
-    target = targets.only(project=project, dataset=each.dataset, rubric=each.rubric)
-    intake = _carried_out(project, each, taken, target.as_dict(), actor)
-    report = Report.from_dict(intake.report)
-    if each.kind == "ratings":
-        return Outcome(each.kind, str(Campaign.objects.get(pk=intake.report["campaign"]).name), report, intake.pk)
-    runs = JudgeRun.objects.filter(intake=intake).select_related("judge")
-    return Outcome(each.kind, f"{len(runs)} runs", report, intake.pk)
+def _outcome(part: Part, stored: Intake, made: str) -> Outcome:
+    return Outcome(part.said.kind, made, Report.from_dict(stored.report), stored.pk, part.names)
 
 
-def _carried_out(
-    project: Project, each: Import, taken: list[File], target: dict[str, Any], actor: User | None
-) -> Intake:
-    intake = reception.enter(
-        project=project, kind=each.kind, files=taken, mapping=each.mapping, target=target, actor=actor
+def _stored(intake: Intake, part: Part, target: dict[str, Any], actor: User | None) -> Intake:
+    """The import of one part, stored: the one that a worker who died had begun, or a new one."""
+    one = _begun(intake, part) or reception.enter(
+        project=intake.project,
+        kind=part.said.kind,
+        files=part.unpacked,
+        kept=part.kept,
+        mapping=part.said.mapping,
+        target=target,
+        part_of=intake,
+        actor=actor,
     )
-    store = intake_verdicts.carry_out if each.kind == "verdicts" else reception.carry_out
-    try:
-        return store(intake=intake, actor=actor)
-    except Refused:
-        retraction.discard(intake=intake, actor=actor)
-        raise
+    if one.state == State.STORED:
+        return one
+    if one.state == State.STORING:
+        Intake.objects.filter(pk=one.pk, state=State.STORING).update(lease=None)
+    else:
+        reception.start(intake=one, actor=actor)
+    finish_one = intake_verdicts.finish if one.kind == Kind.VERDICTS else reception.finish
+    return finish_one(intake=one, actor=actor)
+
+
+def _begun(intake: Intake, part: Part) -> Intake | None:
+    alike = intake.parts.filter(kind=part.said.kind).select_related("project")
+    return next((each for each in alike if reception.mapping_of(each) == part.said.mapping), None)

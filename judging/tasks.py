@@ -1,6 +1,7 @@
 """What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 
 from celery import shared_task
@@ -14,7 +15,7 @@ from annotation.models import Intake
 from annotation.previews import Preview
 from annotation.tasks import LONGEST, ask_for_check, is_large, resume
 from annotation.tasks import enqueue as enqueue_import
-from judging import intake_verdicts, leases, working
+from judging import intake_verdicts, leases, studies, working
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +39,11 @@ def preview(intake: Intake, progress: Progress | None = None) -> Preview:
 
 
 def store(intake: Intake, actor: User) -> bool:
-    """Store an intake of verdicts; whether that is done, or else begun: a large one is stored by a worker."""
+    """Store an intake of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
+    large."""
     if is_large(intake):
         reception.start(intake=intake, actor=actor)
-        enqueue_import(store_verdicts, intake, actor)
+        enqueue_import(store_study if intake.kind == Intake.Kind.STUDY else store_verdicts, intake, actor)
         return False
     intake_verdicts.carry_out(intake=intake, actor=actor)
     return True
@@ -56,11 +58,27 @@ def check_verdicts(intake_pk: int) -> None:
 @shared_task(**LONGEST)
 def store_verdicts(intake_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import of verdicts. A refusal is on the import itself, for its page."""
+    _finish(intake_verdicts.finish, intake_pk, actor_pk)
+
+
+@shared_task(**LONGEST)
+def check_study(intake_pk: int) -> None:
+    """Store a whole study, keep what was seen, and roll it back."""
+    checks.carry_out(intake_pk=intake_pk, look=studies.look)
+
+
+@shared_task(**LONGEST)
+def store_study(intake_pk: int, actor_pk: int | None = None) -> None:
+    """Store a started study. A refusal is on the import itself, for its page."""
+    _finish(studies.finish, intake_pk, actor_pk)
+
+
+def _finish(finish: Callable[..., Intake], intake_pk: int, actor_pk: int | None) -> None:
     started = Intake.objects.filter(pk=intake_pk, state=Intake.State.STORING).select_related("project").first()
     if started is None:
         return
     with suppress(Refused):
-        intake_verdicts.finish(intake=started, actor=User.objects.filter(pk=actor_pk or 0).first())
+        finish(intake=started, actor=User.objects.filter(pk=actor_pk or 0).first())
 
 
 @shared_task
@@ -68,9 +86,10 @@ def sweep() -> None:
     """Take up again what dead workers and passing troubles left behind."""
     for run_pk in leases.sweep():
         enqueue(run_pk, expires=LULL)
-    for intake_pk in checks.sweep(kinds=[Intake.Kind.VERDICTS]):
-        ask_for_check(intake_pk, Intake.Kind.VERDICTS)
-    resume(store_verdicts, kinds=[Intake.Kind.VERDICTS])
+    for kind, store_kind in ((Intake.Kind.VERDICTS, store_verdicts), (Intake.Kind.STUDY, store_study)):
+        for intake_pk in checks.sweep(kinds=[kind]):
+            ask_for_check(intake_pk, kind)
+        resume(store_kind, kinds=[kind])
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:

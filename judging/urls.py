@@ -4,8 +4,9 @@ from django.urls import path
 
 from judging.api import judges as judge_routes
 from judging.api import runs as run_routes
+from judging.api import study_imports as study_import_routes
 from judging.api import verdict_imports as verdict_import_routes
-from judging.views import calls, judges, runs, verdict_imports
+from judging.views import calls, judges, runs, study_imports, verdict_imports
 
 pages = [
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
@@ -33,6 +34,20 @@ pages = [
         "p/<slug:project>/verdict-imports/<int:intake>/undo/",
         verdict_imports.undo_verdict_import,
         name="verdict_import_undo",
+    ),
+    path("p/<slug:project>/study-imports/<int:intake>/", study_imports.study_import, name="study_import"),
+    path(
+        "p/<slug:project>/study-imports/<int:intake>/store/",
+        study_imports.store_study_import,
+        name="study_import_store",
+    ),
+    path(
+        "p/<slug:project>/study-imports/<int:intake>/undo/", study_imports.undo_study_import, name="study_import_undo"
+    ),
+    path(
+        "p/<slug:project>/study-imports/<int:intake>/problems.csv",
+        study_imports.study_import_problems,
+        name="study_import_problems",
     ),
 ]
 
@@ -77,5 +92,21 @@ api = [
         "projects/<slug:project>/verdict-imports/<int:intake>/undo/",
         verdict_import_routes.VerdictUndo.as_view(),
         name="api_verdict_import_undo",
+    ),
+    path("projects/<slug:project>/studies/", study_import_routes.Studies.as_view(), name="api_studies"),
+    path(
+        "projects/<slug:project>/study-imports/<int:intake>/preview/",
+        study_import_routes.StudyPreview.as_view(),
+        name="api_study_import_preview",
+    ),
+    path(
+        "projects/<slug:project>/study-imports/<int:intake>/store/",
+        study_import_routes.StudyStorage.as_view(),
+        name="api_study_import_store",
+    ),
+    path(
+        "projects/<slug:project>/study-imports/<int:intake>/undo/",
+        study_import_routes.StudyUndo.as_view(),
+        name="api_study_import_undo",
     ),
 ]

@@ -60,8 +60,8 @@ OTHERS_ROUTES = ("account/",)
 GENERATOR = "generator-nobody-may-see"
 JUDGE = "Judge Nobody May See"
 REMARK = "what another annotator wrote"
-# Which of the imports an address below `verdict-imports` means.
-VERDICTS = "intake of verdicts"
+# Which of the imports an address below `verdict-imports` or `study-imports` means.
+VERDICTS, STUDY = "intake of verdicts", "intake of a study"
 DIALOGUE = f'{{"id": "1", "language": "et", "generator": "{GENERATOR}", "question": "?"}}'.encode()
 VERDICT = f"item,judge,criterion,score\n1,{JUDGE},fluency,1\n".encode()
 HIDDEN = (GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
@@ -152,6 +152,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
 def _imported(cast: Cast) -> dict[str, int]:
     uploads = {
         "intake": reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]),
+        STUDY: reception.open_intake(project=cast.kassa, kind=Intake.Kind.STUDY, files=[("s.csv", VERDICT)]),
         VERDICTS: reception.open_intake(project=cast.kassa, kind=Intake.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
     }
     return {name: intake.pk for name, intake in uploads.items()} | {"file": uploads["intake"].files.get().pk}

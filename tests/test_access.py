@@ -24,8 +24,9 @@ def parts(cast: Cast) -> dict[str, Any]:
 def address(route: Route, parts: dict[str, Any]) -> str:
     unknown = set(route.parts) - set(parts)
     assert not unknown, f"tests/access.py:furnish does not know what {unknown} in {route.pattern} stands for"
-    if "verdict-imports" in route.pattern and "intake" in route.parts:
-        parts = {**parts, "intake": parts[access.VERDICTS]}
+    for folder, kind in (("verdict-imports", access.VERDICTS), ("study-imports", access.STUDY)):
+        if folder in route.pattern:
+            parts = {**parts, "intake": parts[kind]}
     return reverse(route.name, kwargs={part: parts[part] for part in route.parts})
 
 

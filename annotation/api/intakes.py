@@ -86,7 +86,7 @@ class ArrivedSerializer(serializers.Serializer[Intake]):
 
 class TargetSerializer(serializers.Serializer[Any]):
     """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
-    rubric version they are about.
+    rubric version they are about; or the name of a `study` that is known, and what is the same in all of its files.
     """
 
     name = serializers.CharField(max_length=120, required=False, allow_blank=True)
@@ -95,6 +95,8 @@ class TargetSerializer(serializers.Serializer[Any]):
     campaign = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     dataset = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     rubric_version = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
+    study = serializers.CharField(max_length=80, required=False)
+    constants = serializers.DictField(child=serializers.CharField(), required=False)
 
 
 class RevisionSerializer(serializers.Serializer[Intake]):
@@ -166,12 +168,18 @@ def refused(error: FileRefused) -> Response:
 
 def seen(intake: Intake, preview: Callable[[], Preview]) -> Response:
     """What storing would come to; of a large import as the last check saw it, or 202 while one is under way."""
+    if intake.state == Intake.State.CHECKING or tasks.is_large(intake):
+        return looked_at(intake)
+    return Response(outlook(preview(), targets.resolve(project=intake.project, said=intake.target)))
+
+
+def looked_at(intake: Intake) -> Response:
+    """What a worker has seen of an import; 202 while one is at it."""
     if intake.state == Intake.State.CHECKING:
         return answer(intake, status.HTTP_202_ACCEPTED)
-    if not tasks.is_large(intake):
-        return Response(outlook(preview(), targets.resolve(project=intake.project, said=intake.target)))
     if (found := checks.current(intake)) is None:
-        raise Refused(_("Nobody has read these files as they are mapped now. Check them first."), code="not_checked")
+        unread = _("Nobody has read these files as they are mapped now. Check them first.")
+        raise Refused(intake.report.get("sentence") or unread, code="not_checked")
     return Response(found)
 
 
@@ -185,7 +193,7 @@ def stored(intake: Intake, store: Callable[[], bool]) -> Response:
 
 def _here(intake: Intake) -> Intake:
     if intake.kind not in STORED_HERE:
-        raise Refused(_("Verdicts are stored under verdict-imports/."), code="wrong_kind")
+        raise Refused(_("Verdicts have verdict-imports/, whole studies study-imports/."), code="wrong_kind")
     return intake
 
 
@@ -218,7 +226,8 @@ class Intakes(generics.ListAPIView[Intake]):
         """Open an import of files sent as a form or as a raw body, or uploaded before. Nothing is stored yet.
 
         Where the kind is not said, it is guessed for each file, and each kind becomes an import of its own; they share
-        a `batch`, and the answer is the first. Large ones are checked in the background: ask for their `preview`.
+        a `batch`, and the answer is the first. The files of a study that is known are one import, of the kind `study`.
+        Large ones are checked in the background: ask for their `preview`.
         """
         room = access.require(user=request.user, slug=project)
         _check_length(request)
@@ -352,6 +361,16 @@ class IntakeAlso(APIView):
         opened = batches.also(intake=found, kind=asked.validated_data["kind"], actor=request.user)
         tasks.look(opened)
         return answer(opened, status.HTTP_201_CREATED)
+
+
+class IntakeApart(APIView):
+    @extend_schema(request=None, responses={201: IntakeSerializer})
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Import the files of a study kind by kind after all, instead of this import; the answer is the first."""
+        opened = batches.apart(intake=find(request.user, project, intake), actor=request.user)
+        for each in opened:
+            tasks.look(each)
+        return answer(opened[0], status.HTTP_201_CREATED)
 
 
 class IntakeUndo(APIView):

@@ -101,7 +101,7 @@ def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: Bounds) -> 
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(entries) > bounds.members:
         raise FormatError(Problem(name, None, None, f"{len(entries):,} files", f"at most {bounds.members:,}", "size"))
-    left_out = [entry for entry in entries if _is_no_data(entry.filename)]
+    left_out = [entry for entry in entries if is_no_data(entry.filename)]
     wanted = [entry for entry in entries if entry not in left_out]
     if left_out:
         names = ", ".join(visible(entry.filename) for entry in left_out[:5]) + (", …" if len(left_out) > 5 else "")
@@ -116,8 +116,8 @@ def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: Bounds) -> 
     return wanted
 
 
-def _is_no_data(path: str) -> bool:
-    """What computers and people put beside data: resource forks, dotfiles, papers, licences."""
+def is_no_data(path: str) -> bool:
+    """Whether it is what computers and people put beside data: resource forks, dotfiles, papers, licences."""
     parts = PurePosixPath(path.replace("\\", "/").lower()).parts
     if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini"}:
         return True

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from annotation.formats.containers import is_container, members
+from annotation.formats.containers import is_container, is_no_data, members
 from annotation.formats.documents import Node, load_document, words_of
 from annotation.formats.encoding import opened
 from annotation.formats.mapping import Mapping
@@ -21,6 +21,7 @@ from annotation.formats.patterns import file_fits, fits
 from annotation.formats.problems import FormatError, Problems, excerpt
 from annotation.formats.reading import File, peek
 from annotation.formats.rubric import RubricDocument, rubric_from_dict
+from annotation.formats.scales import ScaleFacts, coded, observed, proposed
 
 Kind = Literal["dataset", "rubric", "ratings", "verdicts"]
 HEAD = 2**20
@@ -75,6 +76,9 @@ class Import:
         return True
 
 
+Part = tuple[Import, list[File]]
+
+
 def _written(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
@@ -90,9 +94,9 @@ class Study:
     tool: bool
     imports: tuple[Import, ...]
 
-    def parts(self, files: Sequence[File]) -> list[tuple[Import, list[File]]]:
+    def parts(self, files: Sequence[File]) -> list[Part]:
         """The imports that these files are for, in their order; a rubric with those that need it."""
-        heads = [_head(each) for each in files]
+        heads = [_heads(each) for each in files]
         shared = {
             number: [file for file, head in zip(files, heads, strict=True) if any(each.takes(*part) for part in head)]
             for number, each in enumerate(self.imports)
@@ -107,18 +111,30 @@ class Study:
         claimed = {name for _each, taken in self.parts(files) for name, _raw in taken}
         return [name for name, _raw in files if name not in claimed]
 
+    def is_of(self, heads: Sequence[Head]) -> bool:
+        """Whether each is of one of its imports; a tool's items alone are no study."""
+        kinds = [{each.kind for each in self.imports if each.kind != "rubric" and each.takes(*head)} for head in heads]
+        return all(kinds) and (not self.tool or any(found - {"dataset"} for found in kinds))
 
-def _head(file: File) -> list[tuple[str, File]]:
+
+Head = tuple[str, File]
+
+
+def _heads(file: File) -> list[Head]:
     """The members of a file, each with its name and as much of it as recognising looks at."""
     name, _raw = file
-    inside = members([file], Problems()) if is_container(name) else [file]
-    return [(inner, (inner, _beginning(inner, raw))) for inner, raw in inside]
+    packed = is_container(name)
+    try:
+        inside = members([file], Problems()) if packed else [file]
+        return [(inner, (inner, _beginning(inner, raw, packed))) for inner, raw in inside]
+    except FormatError:
+        return []
 
 
-def _beginning(name: str, raw: Any) -> Any:
-    # Workbooks and Parquet are read from their end.
+def _beginning(name: str, raw: Any, packed: bool) -> Any:
+    # Workbooks and Parquet are read from their end; a stream out of an archive is gone once the next one begins.
     if name.lower().endswith((".xlsx", ".parquet")):
-        return raw
+        return opened(raw).read() if packed else raw
     return raw[:HEAD] if isinstance(raw, bytes) else opened(raw).read(HEAD)
 
 
@@ -131,8 +147,43 @@ def studies() -> dict[str, Study]:
 
 
 def recognise(files: Sequence[File]) -> Study | None:
-    """The study that takes every one of these files, those of researchers before the formats of tools."""
-    return next((study for study in studies().values() if files and not study.unclaimed(files)), None)
+    """The study that all of these files are of, those of researchers before the formats of tools.
+
+    What is no data, such as a licence beside them, does not count.
+    """
+    inside = [_heads(file) for file in files if not is_no_data(file[0])]
+    if not inside or not all(inside):
+        return None
+    heads = [head for each in inside for head in each]
+    return next((study for study in studies().values() if study.is_of(heads)), None)
+
+
+# --- scales that the answers show -----------------------------------------------------------------------------------
+Facts = dict[str, ScaleFacts]
+
+
+def settled(parts: Sequence[Part]) -> list[Part]:
+    """The parts, with each rubric that is to be inferred made of the answers that name it."""
+    inferred = {each.name: _facts(each.name, parts) for each, _files in parts if each.inferred}
+    return [(_with_scales(each, inferred), taken) for each, taken in parts]
+
+
+def _facts(rubric: str, parts: Sequence[Part]) -> Facts:
+    """What all answers on a rubric are, by criterion."""
+    facts: Facts = {}
+    for each, taken in parts:
+        for criterion, seen in (observed(taken, each.mapping) if each.rubric == rubric else {}).items():
+            facts[criterion] = facts[criterion].beside(seen) if criterion in facts else seen
+    return facts
+
+
+def _with_scales(each: Import, inferred: dict[str, Facts]) -> Import:
+    if each.inferred:
+        facts = inferred[each.name]
+        return replace(each, document=proposed(each.name, facts, coded(Mapping(), facts)))
+    if each.rubric in inferred:
+        return replace(each, mapping=coded(each.mapping, inferred[each.rubric]))
+    return each
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

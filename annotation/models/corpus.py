@@ -17,8 +17,8 @@ from accounts.models import SIGHTED, Project, User
 class Intake(models.Model):
     """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
 
-    Intakes of one upload share a ``batch``. A worker that checks or stores holds the ``lease``, says at ``beat_at``
-    that it lives, and how many bytes of ``total`` are ``done``.
+    Intakes of one upload share a ``batch``; those that a study's import makes are ``part_of`` it. A worker that checks
+    or stores holds the ``lease``, says at ``beat_at`` that it lives, and how many bytes of ``total`` are ``done``.
     """
 
     class Kind(models.TextChoices):
@@ -26,6 +26,7 @@ class Intake(models.Model):
         RUBRIC = "rubric", _("Rubric")
         RATINGS = "ratings", _("Ratings")
         VERDICTS = "verdicts", _("Verdicts")
+        STUDY = "study", _("A whole study")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Uploaded")
@@ -45,6 +46,7 @@ class Intake(models.Model):
     mapping = models.JSONField(default=dict)
     report = models.JSONField(default=dict)
     batch = models.UUIDField(null=True, editable=False, db_index=True)
+    part_of = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="parts")
     lease = models.UUIDField(null=True, editable=False)
     beat_at = models.DateTimeField(null=True, editable=False)
     done = models.BigIntegerField(default=0)
@@ -60,7 +62,8 @@ class Intake(models.Model):
         indexes: ClassVar = [models.Index(fields=["project", "-id"], name="intake_by_project")]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts"]), name="intake_kind_known"
+                condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts", "study"]),
+                name="intake_kind_known",
             ),
             models.CheckConstraint(
                 condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "failed"]),

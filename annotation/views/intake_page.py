@@ -27,6 +27,7 @@ from annotation.tasks import is_large
 from annotation.views import offers
 
 IGNORE = "ignore"
+_PAGES: dict[str, str] = {Intake.Kind.VERDICTS: "verdict_import", Intake.Kind.STUDY: "study_import"}
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
 UNDER_WAY = (Intake.State.CHECKING, Intake.State.STORING)
 FIELDS = {
@@ -228,6 +229,9 @@ def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
 
 
 def text(form: QueryDict, name: str) -> str:
+    if kind == Intake.Kind.STUDY:
+        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
+        return {"study": text(form, "study"), "constants": {name: said for name, said in constants.items() if said}}
     """A line of text as posted, without NUL, which PostgreSQL does not store."""
     return form.get(name, "").replace("\x00", "").strip()
 
@@ -238,9 +242,8 @@ def key(posted: str) -> int:
 
 
 def address(intake: Intake) -> str:
-    """The page of an intake; judging has that of verdicts."""
-    name = "verdict_import" if intake.kind == Intake.Kind.VERDICTS else "intake"
-    return reverse(name, args=[intake.project.slug, intake.pk])
+    """The page of an intake; judging has those of verdicts and of whole studies."""
+    return reverse(_PAGES.get(intake.kind, "intake"), args=[intake.project.slug, intake.pk])
 
 
 def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:

@@ -169,6 +169,8 @@ def _revise(request: HttpRequest, intake: Intake) -> None:
     if chosen := form.get("mapping_of", ""):
         mapping = offers.chosen(user=request.user, intake=intake, choice=chosen)
         reception.revise(intake=intake, mapping=mapping, actor=actor)
+    elif intake.kind == Intake.Kind.STUDY:
+        reception.revise(intake=intake, target=intake_page.read_target(form, intake.kind), actor=actor)
     elif "yaml" in form:
         reception.revise(intake=intake, mapping=Mapping.from_yaml("mapping", form["yaml"]), actor=actor)
     elif form.get("kind", intake.kind) != intake.kind and form["kind"] in Intake.Kind.values:
@@ -187,7 +189,7 @@ def store_intake(request: HttpRequest, project: str, intake: int) -> HttpRespons
     _room, found = find(request, project, intake)
     try:
         if found.kind not in STORED_HERE:
-            raise Refused(_("Verdicts are stored from their own page."), code="wrong_kind")
+            raise Refused(_("This import is stored from its own page."), code="wrong_kind")
         tasks.store(found, request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
@@ -220,6 +222,21 @@ def also_import(request: HttpRequest, project: str, intake: int) -> HttpResponse
     return redirect(intake_page.address(opened))
 
 
+@require_POST
+@login_required
+def take_apart(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+    """Import the files of a study kind by kind after all."""
+    _room, found = find(request, project, intake)
+    try:
+        opened = batches.apart(intake=found, actor=request.user)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect(intake_page.address(found))
+    for each in opened:
+        tasks.look(each)
+    return redirect(intake_page.address(opened[0]))
+
+
 @require_safe
 @login_required
 def intake_progress(request: HttpRequest, project: str, intake: int) -> HttpResponse:
@@ -238,7 +255,7 @@ def undo_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse
     _room, found = find(request, project, intake)
     try:
         if found.kind not in STORED_HERE:
-            raise Refused(_("Verdicts are taken back from their own page."), code="wrong_kind")
+            raise Refused(_("This import is taken back from its own page."), code="wrong_kind")
         retraction.undo(intake=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
     except Refused as refused:

@@ -1,6 +1,6 @@
-"""`panelbench import_study PROJECT FILE...`: a study whose files are known comes in whole.
+"""`panelbench import_study PROJECT FILE...`: a study whose files are known comes in whole, or not at all.
 
-Exit status: 0 stored, or could be; 1 refused, with a line per problem and what was stored before; 2 asked for wrongly.
+Exit status: 0 stored, or could be; 1 refused, with a line per problem; 2 asked for wrongly.
 """
 
 from __future__ import annotations
@@ -8,19 +8,22 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation import reception, retraction
 from annotation.formats.reading import File
-from annotation.formats.studies import Study, recognise, studies, with_constants
+from annotation.formats.report import Report
+from annotation.formats.studies import Study, recognise, studies
 from annotation.intake import FileRefused
-from judging.studies import Outcome, carry_out, rehearse
+from annotation.models import Intake
+from judging.studies import carry_out, look
 
 REFUSED, USAGE = 1, 2
 
@@ -51,7 +54,10 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             given = [(path.name, stack.enter_context(_open(path))) for path in _inside(files)]
             study, taken = self._study(options["name"], given, is_folder=any(path.is_dir() for path in files))
-            self._bring_in(_project(project), with_constants(study, _constants(options["constants"])), taken, options)
+            target = {"study": study.name, "constants": _constants(options["constants"])}
+            kind = Intake.Kind.STUDY
+            intake = reception.open_intake(project=_project(project), kind=kind, files=taken, target=target)
+            (self._look if options["dry_run"] else self._store)(intake, options["as_json"])
 
     def _study(self, name: str | None, files: list[File], *, is_folder: bool) -> tuple[Study, list[File]]:
         """The study and those of the files that are its own; all of them, unless they came as a folder."""
@@ -68,40 +74,49 @@ class Command(BaseCommand):
             self.stderr.write(f"Left alone, not part of {study.name}: {', '.join(foreign)}.")
         return study, taken
 
-    def _bring_in(self, project: Project, study: Study, files: list[File], options: dict[str, Any]) -> None:
-        told: list[Outcome] = []
+    def _look(self, intake: Intake, as_json: bool) -> None:
+        """Say what storing would come to, and leave nothing behind."""
         try:
-            found = rehearse if options["dry_run"] else carry_out
-            for outcome in found(project=project, study=study, files=files):
-                told.append(outcome)
-                self._tell(outcome, options["as_json"])
-        except FileRefused as refused:
-            for sentence in refused.problems.sentences():
-                self.stderr.write(sentence)
-            self._stop(told)
+            seen = look(intake)
         except Refused as refused:
-            self.stderr.write(refused.sentence)
-            self._stop(told)
-        if options["dry_run"]:
-            self.stdout.write("Nothing was stored.")
+            self._refuse(refused.sentence, intake)
+        retraction.discard(intake=intake)
+        self._tell(seen["parts"], as_json)
+        if seen["sentence"]:
+            self._say([problem["sentence"] for problem in seen["problems"]] or [seen["sentence"]])
+            sys.exit(REFUSED)
+        self.stdout.write("Nothing was stored.")
 
-    def _tell(self, outcome: Outcome, as_json: bool) -> None:
-        if as_json:
-            self.stdout.write(json.dumps(asdict(outcome), ensure_ascii=False))
-            return
-        number = f" (import #{outcome.intake})" if outcome.intake else ""
-        self.stdout.write(f"{outcome.kind}: {outcome.made}{number}")
-        for line in outcome.report.lines():
-            self.stdout.write(f"  {line}")
+    def _store(self, intake: Intake, as_json: bool) -> None:
+        try:
+            carry_out(intake=intake)
+        except FileRefused as refused:
+            self._say(refused.problems.sentences())
+            self._refuse("Nothing of the study was stored.", intake)
+        except Refused as refused:
+            self._refuse(refused.sentence, intake)
+        self._tell(intake.report["parts"], as_json)
+        if not as_json:
+            self.stdout.write(f"All of it is import #{intake.pk}, which can be undone as a whole.")
 
-    def _stop(self, told: list[Outcome]) -> None:
-        """Say what is stored all the same, and how it is taken back."""
-        numbers = [f"#{outcome.intake}" for outcome in told if outcome.intake]
-        kept = f"Stored before that: {', '.join(f'{each.kind} {each.made}' for each in told)}." if told else ""
-        undo = f"To take it back, undo the imports {', '.join(reversed(numbers))} in this order." if numbers else ""
-        parts = ["Of this part nothing was stored.", kept, undo, "Carried out again, it goes on from here."]
-        self.stderr.write(" ".join(part for part in parts if part))
+    def _refuse(self, sentence: str, intake: Intake) -> NoReturn:
+        self._say([sentence])
+        retraction.discard(intake=intake)
         sys.exit(REFUSED)
+
+    def _say(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            self.stderr.write(sentence)
+
+    def _tell(self, parts: list[dict[str, Any]], as_json: bool) -> None:
+        for part in parts:
+            if as_json:
+                self.stdout.write(json.dumps(part, ensure_ascii=False))
+                continue
+            number = f" (import #{part['intake']})" if part["intake"] else ""
+            self.stdout.write(f"{part['kind']}: {part['made']}{number}")
+            for line in Report.from_dict(part["report"]).lines():
+                self.stdout.write(f"  {line}")
 
 
 def _recognised(files: list[File], is_folder: bool) -> Study | None:

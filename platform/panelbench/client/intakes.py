@@ -81,20 +81,34 @@ class Intakes(Wire):
         """Let a worker look at a large import again."""
         return cast(types.Intake, self.json("POST", self.at("intakes/{}/check/", intake)))
 
+    @operation("POST", "/projects/{project}/intakes/{intake}/apart/")
+    def take_apart(self, intake: int) -> types.Intake:
+        """Import the files of a study kind by kind after all; the first of the imports that take its place."""
+        return cast(types.Intake, self.json("POST", self.at("intakes/{}/apart/", intake)))
+
     @operation("GET", "/projects/{project}/intakes/{intake}/preview/")
     @operation("GET", "/projects/{project}/verdict-imports/{intake}/preview/")
     def preview_import(self, intake: int, *, timeout: float = 600.0) -> types.Outlook:
         """What storing would come to, once a worker has read what is large."""
+        return cast(types.Outlook, self._seen(intake, timeout))
+
+    @operation("GET", "/projects/{project}/study-imports/{intake}/preview/")
+    def preview_study(self, intake: int, *, timeout: float = 3600.0) -> types.StudyOutlook:
+        """What storing a whole study would come to, part by part, once a worker has tried it."""
+        return cast(types.StudyOutlook, self._seen(intake, timeout))
+
+    def _seen(self, intake: int, timeout: float) -> Any:
         there = self._place(intake, "preview")
 
-        def seen() -> types.Outlook | None:
+        def seen() -> Any:
             answer = self.send("GET", there)
-            return cast(types.Outlook, answer.json()) if answer.status_code == 200 else None
+            return answer.json() if answer.status_code == 200 else None
 
-        return cast(types.Outlook, self.wait(seen, timeout=timeout, what=f"Reading import {intake}"))
+        return self.wait(seen, timeout=timeout, what=f"Reading import {intake}")
 
     @operation("POST", "/projects/{project}/intakes/{intake}/store/")
     @operation("POST", "/projects/{project}/verdict-imports/{intake}/store/")
+    @operation("POST", "/projects/{project}/study-imports/{intake}/store/")
     def store_import(self, intake: int) -> types.Intake:
         """Store it, all or nothing; a large one goes on in the background: see `wait_for_import`."""
         return cast(types.Intake, self.json("POST", self._place(intake, "store")))
@@ -113,14 +127,21 @@ class Intakes(Wire):
 
     @operation("POST", "/projects/{project}/intakes/{intake}/undo/")
     @operation("POST", "/projects/{project}/verdict-imports/{intake}/undo/")
+    @operation("POST", "/projects/{project}/study-imports/{intake}/undo/")
     def undo_import(self, intake: int) -> types.Intake:
         """Take back what was stored, while nothing depends on it; the files stay."""
         return cast(types.Intake, self.json("POST", self._place(intake, "undo")))
 
     def _place(self, intake: int, step: str) -> str:
-        """Verdicts are looked at, stored and taken back at an address of their own."""
-        folder = "verdict-imports" if self.get_import(intake)["kind"] == "verdicts" else "intakes"
+        """Verdicts, and whole studies, are looked at, stored and taken back at addresses of their own."""
+        kind = self.get_import(intake)["kind"]
+        folder = {"verdicts": "verdict-imports", "study": "study-imports"}.get(kind, "intakes")
         return self.at(f"{folder}/{{}}/{step}/", intake)
+
+    @operation("GET", "/projects/{project}/studies/")
+    def studies(self) -> list[types.Study]:
+        """The studies and tools whose files are known, and how they are read."""
+        return cast(list[types.Study], self.json("GET", self.at("studies/")))
 
     # --- mappings ---------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/mappings/")

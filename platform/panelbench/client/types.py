@@ -19,7 +19,7 @@ DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
 EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.finished"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
-IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts"]
+IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
 IntakeState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
@@ -563,6 +563,53 @@ class State(TypedDict):
     state: CampaignState
 
 
+class Study(TypedDict):
+    """A study that Panelbench knows, or the format of a tool."""
+
+    name: str
+    title: str
+    about: str
+    source: str
+    tool: bool
+    imports: list[StudyImport]
+
+
+class StudyImport(TypedDict):
+    """One import of a study: how its files are read. A rubric has no mapping."""
+
+    kind: IntakeKind
+    name: str
+    dataset: str
+    rubric: str
+    files: list[str]
+    columns: list[str]
+    mapping: dict[str, Json]
+
+
+class StudyOutlook(TypedDict):
+    """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
+
+    kind: IntakeKind
+    name: str
+    title: str
+    about: str
+    source: str
+    parts: list[StudyPart]
+    left_alone: list[str]
+    report: dict[str, Json]
+    sentence: str
+    problems: list[Problem]
+    more_problems: int
+
+
+class StudyPart(TypedDict):
+    kind: IntakeKind
+    made: str
+    report: dict[str, Json]
+    intake: int | None
+    files: list[str]
+
+
 class Submission(TypedDict):
     answers: list[Answer]
     seconds: NotRequired[float]
@@ -570,7 +617,8 @@ class Submission(TypedDict):
 
 class Target(TypedDict):
     """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
-    rubric version they are about.
+    rubric version they are about; or the name of a `study` that is known, and what is the same in all of its
+    files.
     """
 
     name: NotRequired[str]
@@ -579,6 +627,8 @@ class Target(TypedDict):
     campaign: NotRequired[int]
     dataset: NotRequired[int]
     rubric_version: NotRequired[int]
+    study: NotRequired[str]
+    constants: NotRequired[dict[str, str]]
 
 
 class Turn(TypedDict):

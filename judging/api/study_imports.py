@@ -1,0 +1,108 @@
+"""Studies that are known, and imports of one: uploaded under `intakes/`; looked at, stored and taken back here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts import access
+from annotation.api import intakes
+from annotation.api.intakes import IntakeSerializer, ProblemSerializer
+from annotation.formats import studies as known
+from annotation.models import Intake
+from judging import studies, tasks
+
+
+class StudyImportSerializer(serializers.Serializer[Any]):
+    """One import of a study: how its files are read. A rubric has no mapping."""
+
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    name = serializers.CharField()
+    dataset = serializers.CharField(help_text="What ratings and verdicts are about.")
+    rubric = serializers.CharField()
+    files = serializers.ListField(child=serializers.CharField(), help_text="Patterns of the names of its files.")
+    columns = serializers.ListField(child=serializers.CharField(), help_text="What they must have.")
+    mapping = serializers.SerializerMethodField()
+
+    def get_mapping(self, said: known.Import) -> dict[str, Any]:
+        return said.mapping.as_dict()
+
+
+class StudySerializer(serializers.Serializer[Any]):
+    """A study that Panelbench knows, or the format of a tool."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    about = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # what a field takes its value from, elsewhere
+    tool = serializers.BooleanField()
+    imports = StudyImportSerializer(many=True)
+
+
+class StudyPartSerializer(serializers.Serializer[Any]):
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    made = serializers.CharField(help_text="The dataset, rubric or campaign; of verdicts, how many runs.")
+    report = serializers.DictField()
+    intake = serializers.IntegerField(allow_null=True)
+    files = serializers.ListField(child=serializers.CharField())
+
+
+class StudyOutlookSerializer(serializers.Serializer[Any]):
+    """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
+
+    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    name = serializers.CharField()
+    title = serializers.CharField()
+    about = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # what a field takes its value from, elsewhere
+    parts = StudyPartSerializer(many=True)
+    left_alone = serializers.ListField(child=serializers.CharField(), help_text="Data files that are of no part.")
+    report = serializers.DictField(help_text="All parts together.")
+    sentence = serializers.CharField(help_text="Why it would be refused; empty if it would not.")
+    problems = ProblemSerializer(many=True)
+    more_problems = serializers.IntegerField()
+
+
+def _find(request: Request, project: str, intake: int) -> Intake:
+    found = intakes.find(request.user, project, intake)
+    if found.kind != Intake.Kind.STUDY:
+        raise Http404("This import is of no whole study.")
+    return found
+
+
+class Studies(APIView):
+    @extend_schema(responses=StudySerializer(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """The studies and tools whose files are known, and how they are read."""
+        access.require(user=request.user, slug=project)
+        return Response(StudySerializer(list(known.studies().values()), many=True).data)
+
+
+class StudyPreview(APIView):
+    @extend_schema(responses={200: StudyOutlookSerializer, 202: IntakeSerializer})
+    def get(self, request: Request, project: str, intake: int) -> Response:
+        """What storing all of it would come to; 202 while a worker is still at it."""
+        return intakes.looked_at(_find(request, project, intake))
+
+
+class StudyStorage(APIView):
+    @extend_schema(request=None, responses={202: IntakeSerializer})
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Store all of it or nothing, in the background (202): ask for its state."""
+        found = _find(request, project, intake)
+        return intakes.stored(found, lambda: tasks.store(found, request.user))
+
+
+class StudyUndo(APIView):
+    @extend_schema(request=None, responses=IntakeSerializer)
+    def post(self, request: Request, project: str, intake: int) -> Response:
+        """Take back everything it stored, while nothing depends on it. Rubrics, once published, stay."""
+        found = _find(request, project, intake)
+        studies.undo(intake=found, actor=request.user)
+        return intakes.answer(found)
