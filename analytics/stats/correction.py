@@ -24,6 +24,7 @@ Codes = NDArray[np.intp]
 FEWEST_LABELS = 20
 WARN_BELOW = 50
 _NO_REST = "no item without a human label has a judge score: the classical mean says all there is"
+_ONE_WITHOUT = "one item without a label does not say how far judge scores spread"
 _TOO_FEW = "two labelled items are the least a standard error needs"
 
 
@@ -181,8 +182,8 @@ def _plain(statistic: str, s: Labelled, lam: float, confidence: float) -> Estima
         reason = _NO_REST if n else "no item has both a human label and a judge score"
         return Estimate(value=None, reason=reason, **base)
     theta = float((lam * s.f_rest.mean() if rest else 0.0) + (s.y - lam * s.f).mean())
-    if n < 2:
-        return Estimate(value=theta, interval_reason=_TOO_FEW, **base)
+    if n < 2 or (lam > 0 and rest < 2):
+        return Estimate(value=theta, interval_reason=_TOO_FEW if n < 2 else _ONE_WITHOUT, **base)
     se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
     interval = normal_interval(theta, se, method="normal", confidence=confidence)
     return Estimate(value=theta, note=f"lambda {lam:.4f}", **base).with_(**interval.as_changes())

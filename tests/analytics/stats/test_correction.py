@@ -55,6 +55,12 @@ def test_nothing_unlabelled_leaves_ppi_undefined_and_ppi_plus_the_classical_mean
     assert correction.ppi_plus_mean(s).value == pytest.approx(s.y.mean())
 
 
+def test_a_single_item_without_a_label_gives_no_interval() -> None:
+    said = correction.ppi_mean(Labelled.of(np.array([1.0, 2, 3]), np.array([1.0, 2, 2]), np.array([4.0])))
+    assert said.value == pytest.approx(4 + 1 / 3)
+    assert (said.low, said.high) == (None, None) and "one item without a label" in (said.interval_reason or "")
+
+
 def test_shifting_the_judge_changes_nothing() -> None:
     s = sample()
     moved = Labelled.of(s.y, s.f + 7, s.f_rest + 7)
