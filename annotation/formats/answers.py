@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from annotation.formats.aligning import aligned
 from annotation.formats.cells import Columns, Places
 from annotation.formats.fields import Plan, Planner, as_number, is_blank, lacking
+from annotation.formats.headings import Headings
 from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
@@ -164,6 +165,7 @@ class AnswerReader(Generic[Kept]):
     ) -> None:
         self.mapping, self._builder = mapping, builder
         self.problems = Problems()
+        self._headings = Headings()
         self.repetitions = Repetitions(self.problems, restore)
         self._ledger = Ledger(restore, key)
 
@@ -177,24 +179,25 @@ class AnswerReader(Generic[Kept]):
         meter = Meter(files, progress)
         for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
             rows = read(name, raw, layout=self.mapping, problems=self.problems)
-            _FileReader(name, self.mapping.of(name), self._builder, self._ledger, self.problems).read(rows, meter)
+            planner = Planner(self.mapping.of(name), self._headings)
+            _FileReader(name, planner, self._builder, self._ledger, self.problems).read(rows, meter)
+        self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
         return self._ledger.settle(self.repetitions.decide)
 
 
 class _FileReader(Generic[Kept]):
     """Reads the rows of one file, batch by batch; a batch in which anything is wrong is read again row by row."""
 
-    def __init__(self, name: str, mapping: Mapping, builder: Builder, ledger: Ledger[Kept], problems: Problems) -> None:
-        self._name, self._mapping, self._builder = name, mapping, builder
-        self._ledger, self._problems = ledger, problems
-        self._planner = Planner(mapping)
+    def __init__(self, name: str, planner: Planner, builder: Builder, ledger: Ledger[Kept], problems: Problems) -> None:
+        self._name, self._mapping, self._planner = name, planner.mapping, planner
+        self._builder, self._ledger, self._problems = builder, ledger, problems
 
     def read(self, rows: Iterator[Row], meter: Meter) -> None:
         """Read to the end of the rows, or to the first when its file lacks what is needed."""
         first = next(rows, None)
         if first is None:
             return
-        if problem := self._lacking(self._planner.plan(first.fields)):
+        if problem := self._lacking(self._planner.plan(first.fields), first):
             self._problems.add(problem)
             return
         places: dict[tuple[str, ...], Places] = {}
@@ -205,7 +208,7 @@ class _FileReader(Generic[Kept]):
                 self._enter(batch, places[columns])
                 meter.tell()
 
-    def _lacking(self, plan: Plan) -> Problem | None:
+    def _lacking(self, plan: Plan, first: Row) -> Problem | None:
         # Records of a JSON file may leave keys out; there, what the mapping names counts as given.
         mapped = [source.field for source in plan.sources] if is_tabular(self._name, self._mapping) else []
         given = {*(mapped or self._mapping.columns.values()), *self._mapping.constants}
@@ -215,7 +218,8 @@ class _FileReader(Generic[Kept]):
             needed = ["item", self._builder.who]
         elif "ratings" in kinds and "score" not in given:
             needed = ["item"]
-        return lacking(self._name, [field for field in needed if field not in given])
+        missing = [field for field in needed if field not in given]
+        return lacking(self._name, missing, self._mapping, first.fields)
 
     def _enter(self, batch: list[Row], places: Places) -> None:
         if len(batch) > 1 and places.lists:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accounts.languages import canonical
+from annotation.formats.nearness import hint, nearest
 from annotation.formats.paths import found, without
 from annotation.formats.patterns import fits
 from annotation.formats.problems import Problem, Unfit, excerpt
 
 if TYPE_CHECKING:
+    from annotation.formats.headings import Headings
     from annotation.formats.mapping import Mapping  # whose steps read values with what is here
 
 # What a spreadsheet makes of a long number: 2.9E+15.
@@ -85,21 +88,23 @@ class Plan(NamedTuple):
 
 
 class Planner:
-    """Makes the plan for each set of columns that a file's rows have, once."""
+    """Makes the plan for each set of columns that a file's rows have, once, and tells ``headings`` of it."""
 
-    def __init__(self, mapping: Mapping) -> None:
-        self._mapping = mapping
+    def __init__(self, mapping: Mapping, headings: Headings | None = None) -> None:
+        self.mapping, self._headings = mapping, headings
         self._plans: dict[tuple[str, ...], Plan] = {}
 
     def plan(self, fields: dict[str, Any]) -> Plan:
         """The plan for rows with the columns of this one; objects are looked into, so they count by being objects."""
         names = tuple(fields)
         if names not in self._plans:
-            self._plans[names] = self._made(names)
+            plan = self._plans[names] = self._made(names)
+            if self._headings is not None:
+                self._headings.see(self.mapping, names, plan)
         return self._plans[names]
 
     def _made(self, names: tuple[str, ...]) -> Plan:
-        mapping = self._mapping
+        mapping = self.mapping
         ignored = {*mapping.ignore, *(name for name in names if fits(name, mapping.ignore))}
         located = {column: _located(column, names) for column in (*mapping.columns, *ignored)}
         sources = tuple(
@@ -204,9 +209,14 @@ def first_of(entry: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((entry[name] for name in names if name in entry), None)
 
 
-def lacking(file: str, missing: list[str]) -> Problem | None:
+def lacking(file: str, missing: list[str], mapping: Mapping, columns: Iterable[str]) -> Problem | None:
     """The problem of a file that gives a field neither by a column nor by a constant."""
     if not missing:
         return None
-    expected = f"a column for it (--map COLUMN={missing[0]}) or a constant in the mapping"
-    return Problem(file, None, None, f"no {missing[0]}", expected, "no_column")
+    field = missing[0]
+    expected = f"a column for it (--map COLUMN={field}) or a constant in the mapping"
+    named = next((column for column, target in mapping.columns.items() if target == field), "")
+    if not named:
+        return Problem(file, None, None, f"no {field}", expected, "no_column")
+    expected = f"{hint(nearest(named, columns))}{expected}"
+    return Problem(file, None, None, f"no column {excerpt(named)}, which is to give the {field}", expected, "no_column")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from annotation.formats import containers
 from annotation.formats.columnar import read_parquet
 from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited
 from annotation.formats.encoding import line_blocks, opened, text_lines, text_pieces
+from annotation.formats.headings import columns_of, headed
 from annotation.formats.jsontext import read_json, read_json_lines
 from annotation.formats.mapping import Mapping
 from annotation.formats.marks import MARKS, meant
@@ -52,7 +53,8 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     for inner, content in containers.members([(name, raw)], problems):
         said = layout.of(inner)
         try:
-            yield from shaped(inner, meant(_rows(inner, content, said, problems)), said, problems)
+            rows = headed(inner, meant(_rows(inner, content, said, problems)), said, problems)
+            yield from shaped(inner, rows, said, problems)
         except FormatError as error:
             problems.add(error.problem)
 
@@ -75,16 +77,6 @@ def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, row
     problems = Problems()
     head = tuple(islice(read(name, raw, layout=layout, problems=problems), rows))
     return Sample(columns_of(row.fields for row in head), head, problems)
-
-
-def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    """The columns of some rows in the order in which they appear, objects opened one level deep."""
-    columns: dict[str, None] = {}
-    for fields in rows:
-        for name, value in fields.items():
-            inner = [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
-            columns.update(dict.fromkeys(inner))
-    return tuple(columns)
 
 
 def is_tabular(name: str, layout: Mapping) -> bool:
