@@ -132,6 +132,12 @@ def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> di
     }
 
 
+def _lacks_target(intake: Intake) -> bool:
+    """Whether nobody has said yet what ratings or verdicts are about."""
+    needs = intake.kind in (Intake.Kind.RATINGS, Intake.Kind.VERDICTS)
+    return needs and targets.resolve(project=intake.project, said=intake.target) is None
+
+
 def _choices(user: User, project: Project) -> dict[str, Any]:
     """What ratings and verdicts may be about."""
     versions = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
@@ -177,7 +183,9 @@ def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
     said = ("external_id", "language", "title", "turns", "fields", "content_warning")
-    return {"row": row, "shown": sheet.show_item(Item(**{name: row[name] for name in said}), ())}
+    shown = sheet.show_item(Item(**{name: row[name] for name in said}), ())
+    texts = (each.text for each in (*shown.turns, *shown.fields))
+    return {"row": row, "shown": shown, "opening": row["title"] or next(texts, "")}
 
 
 # --- reading the form -----------------------------------------------------------------------------------------------
@@ -221,6 +229,9 @@ def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
         said: dict[str, Any] = {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
         extended = key(form.get("extends", ""))
         return {**said, "extends": extended} if extended else said
+    if kind == Intake.Kind.STUDY:
+        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
+        return {"study": text(form, "study"), "constants": {name: said for name, said in constants.items() if said}}
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
     chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
     if name := text(form, "campaign_name"):
@@ -229,9 +240,6 @@ def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
 
 
 def text(form: QueryDict, name: str) -> str:
-    if kind == Intake.Kind.STUDY:
-        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
-        return {"study": text(form, "study"), "constants": {name: said for name, said in constants.items() if said}}
     """A line of text as posted, without NUL, which PostgreSQL does not store."""
     return form.get(name, "").replace("\x00", "").strip()
 

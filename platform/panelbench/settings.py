@@ -175,6 +175,7 @@ LANGUAGES = [("en", "English"), ("et", "Eesti"), ("es", "Español"), ("ar", "ا�
 UNREVIEWED_LANGUAGES = ["et", "es", "ar", "ja"]  # no native speaker has read them through; docs/translating.md
 LOCALE_PATHS = [RESOURCE_DIR / "locale"]
 USE_I18N = True
+FORMAT_MODULE_PATH = "panelbench.dates"
 USE_TZ = True
 TIME_ZONE = "UTC"
 

@@ -1,4 +1,4 @@
-// [data-copies="id"] copies that element's text and says so; form[data-submits-on-change] submits when a filter changes.
+// [data-copies="id"] copies that element's text and says so.
 export function copyTexts(root) {
   root.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copies]");
@@ -9,8 +9,49 @@ export function copyTexts(root) {
   });
 }
 
+// form[data-submits-on-change] submits when one of its controls changes. Arrow keys run through a list's choices, each a
+// change: those wait until the list is left. The next page shows the control that has the focus where it was.
 export function submitOnChange(root) {
+  const formOf = (event) => event.target.closest("form[data-submits-on-change]");
+  let key = "";
+  let waiting = null;
+  root.addEventListener("keydown", (event) => (key = event.key));
+  root.addEventListener("pointerdown", () => (key = ""));
   root.addEventListener("change", (event) => {
-    event.target.closest("form[data-submits-on-change]")?.requestSubmit();
+    const isPassing = event.target.matches("select") && (key.startsWith("Arrow") || key.length === 1);
+    if (isPassing) waiting = formOf(event);
+    else formOf(event)?.requestSubmit();
   });
+  root.addEventListener("focusout", () => {
+    const form = waiting;
+    waiting = null;
+    if (form) setTimeout(() => form.requestSubmit()); // once the focus is where it goes
+  });
+  root.addEventListener("submit", (event) => formOf(event) && keepPlace(document.activeElement));
+  findPlace();
+}
+
+const PLACE = "panelbench.place";
+
+function keepPlace(control) {
+  if (!control.id) return;
+  const place = { id: control.id, page: location.pathname, top: control.getBoundingClientRect().top };
+  try {
+    sessionStorage.setItem(PLACE, JSON.stringify(place));
+  } catch {
+    // without storage the next page begins at its top
+  }
+}
+
+function findPlace() {
+  try {
+    const { id, page, top } = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
+    sessionStorage.removeItem(PLACE);
+    const control = page === location.pathname && document.getElementById(id);
+    if (!control) return;
+    control.focus({ preventScroll: true });
+    scrollBy({ top: control.getBoundingClientRect().top - top, behavior: "instant" });
+  } catch {
+    // see above
+  }
 }

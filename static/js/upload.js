@@ -1,12 +1,16 @@
 // .upload: names the chosen files in its <output>, and takes files dropped on it. In a form[data-uploads-to] they go to
 // that address one after the other, in chunks, with a line for each; then the form is sent with their keys instead.
+import { keepChosen, size } from "./chosen.js";
 import { Upload, Refusal } from "./resumable.js";
 
 export function showUploads(root) {
   for (const zone of root.querySelectorAll(".upload")) {
     takeDrops(zone);
     const form = zone.closest("form[data-uploads-to]");
-    if (form) sendInChunks(form, zone.querySelector("input[type=file]"));
+    if (!form) continue;
+    const input = zone.querySelector("input[type=file]");
+    keepChosen(form, input);
+    sendInChunks(form, input);
   }
 }
 
@@ -14,7 +18,7 @@ function takeDrops(zone) {
   const input = zone.querySelector("input[type=file]");
   const chosen = zone.querySelector("output");
   input.addEventListener("change", () => {
-    chosen.textContent = [...input.files].map((file) => file.name).join(", ");
+    if (chosen) chosen.textContent = [...input.files].map((file) => file.name).join(", ");
   });
   zone.addEventListener("dragover", (event) => {
     event.preventDefault();
@@ -36,6 +40,7 @@ function sendInChunks(form, input) {
   let under = [];
   const busy = (isBusy) => {
     cancel.hidden = !isBusy;
+    form.querySelector("[data-chosen]").hidden = isBusy;
     input.disabled = isBusy;
     form.querySelector("[type=submit]").disabled = isBusy;
   };
@@ -80,7 +85,6 @@ function lineFor(form, list, file) {
   const [bar, done, rest] = ["progress", "[data-done]", "[data-rest]"].map((part) => line.querySelector(part));
   const { words } = form.querySelector("template[data-upload-line]").dataset;
   const [lost, seconds, minutes] = words.split("|");
-  const number = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
   line.querySelector("[data-name]").textContent = file.name;
   bar.setAttribute("aria-label", file.name);
   list.append(line);
@@ -89,7 +93,7 @@ function lineFor(form, list, file) {
     const share = file.size ? received / file.size : 1;
     first ??= { received, at: performance.now() };
     bar.value = share;
-    done.textContent = `${Math.floor(100 * share)} % · ${number.format(received / 2 ** 20)} / ${number.format(file.size / 2 ** 20)} MB`;
+    done.textContent = `${Math.floor(100 * share)} % · ${size(received)} / ${size(file.size)}`;
     const speed = (received - first.received) / (performance.now() - first.at);
     rest.textContent = speed > 0 && share < 1 ? left((file.size - received) / speed / 1000) : "";
   };

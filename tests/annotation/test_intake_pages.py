@@ -197,7 +197,7 @@ def test_verdicts_are_uploaded_on_the_same_page(cast: Cast) -> None:
     verdict = Verdict.objects.get()
     assert (verdict.score, verdict.fractional, verdict.repeat) == (2.5, True, 1)
     assert verdict.attempt and verdict.attempt.reply == {"imported": "2.5 I think"}
-    assert "<h2>x</h2>" in page(boris, f"{address}/")
+    assert "<bdi>x</bdi>" in page(boris, f"{address}/")
     boris.post(f"{address}/undo/")
     assert (Verdict.objects.count(), JudgeRun.objects.count()) == (0, 0)
 

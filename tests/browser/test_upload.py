@@ -68,7 +68,7 @@ def test_sixty_megabytes_come_in_by_chunks_although_one_is_lost(
     with intake.files.get().content.open("rb") as kept:
         assert kept.read() == path.read_bytes()
     assert not Upload.objects.exists()
-    expect(page.get_by_text("100000", exact=True).first).to_be_visible()
+    expect(page.get_by_text("100,000", exact=True).first).to_be_visible()
     assert page.evaluate("localStorage.length") == 0
 
 
