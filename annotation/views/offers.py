@@ -1,18 +1,22 @@
-"""The mappings that an import can take over: those kept in its project under a name, and those of earlier imports."""
+"""The mappings that an import can take over: those kept in its project under a name, those of earlier imports, and the
+ready ones of studies and tools that are known.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation import reception
 from annotation.formats.mapping import Mapping
+from annotation.formats.studies import Import, studies
 from annotation.models import Intake, SavedMapping
 
-SAVED, EARLIER = "saved", "import"
+SAVED, EARLIER, READY = "saved", "import", "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ def offers(*, user: User, intake: Intake) -> list[tuple[str, list[Offer]]]:
     groups = [
         (_("Saved in this project"), [Offer(f"{SAVED}-{each.pk}", each.name) for each in saved]),
         (_("Of earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(intake)]),
+        (_("Ready mappings"), [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(intake.kind).items()]),
     ]
     return [(place, found) for place, found in groups if found]
 
@@ -41,9 +46,28 @@ def _named(intake: Intake) -> str:
     return f"{intake.pk}: {', '.join(each.name for each in intake.files.all())}"
 
 
+def _ready(kind: str) -> dict[str, tuple[str, Import]]:
+    """What is known of a kind, by study and place in it, each under a name that tells it from the others."""
+    return {
+        f"{study.name}.{place}": (f"{study.name}: {each.name or each.dataset} ({_marks(each)})", each)
+        for study in studies().values()
+        for place, each in enumerate(study.imports)
+        if each.kind == kind
+    }
+
+
+def _marks(each: Import) -> str:
+    """What its files are known by."""
+    return ", ".join([*each.files, *each.mapping.aligned, *each.columns][:3])
+
+
 def chosen(*, user: User, intake: Intake, choice: str) -> Mapping:
     """The mapping that the value of an option stands for."""
     place, _dash, key = choice.partition("-")
+    if place == READY:
+        if key not in (ready := _ready(intake.kind)):
+            raise Http404("There is no such ready mapping.")
+        return ready[key][1].mapping
     pk = int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
     if place == SAVED:
         saved = SavedMapping.objects.visible_to(user).filter(project=intake.project_id, kind=intake.kind)

@@ -189,6 +189,20 @@ def test_a_study_comes_in_by_the_api(cast: Cast) -> None:
     assert apart.status_code == 201 and apart.json()["kind"] != "study"
 
 
+def test_a_ready_mapping_is_picked_by_name_for_any_upload(cast: Cast) -> None:
+    boris = cast.client("boris")
+    text = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et,made up,1,Sajab.,Tore ilm!\n"
+    boris.post("/p/kassa/imports/new/", {"files": uploads({"odd.csv": text.encode()}), "kind": "dataset"})
+    intake = Intake.objects.get()
+    shown = boris.get(f"/p/kassa/imports/{intake.pk}/").content.decode()
+    assert "Ready mappings" in shown and 'value="ready-multipico-dev.0"' in shown and "ready-hanna.3" not in shown
+    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"mapping_of": "ready-multipico-dev.0"})
+    intake.refresh_from_db()
+    assert intake.mapping["columns"]["post"] == "context"
+    for wrong in ("ready-multipico-dev.9", "ready-hanna.3", "ready-"):
+        assert boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"mapping_of": wrong}).status_code == 404
+
+
 @pytest.mark.parametrize("by", ["page", "api"])
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str) -> None:
