@@ -1,19 +1,26 @@
-"""Damaged files, by the thousand: ``python -m bench.mutants --count 10000 [--seed N] FILES...``
+"""Damaged files, by the thousand: ``python -m bench.mutants [--store] [--count N] [--seed N] FILES...``
 
 Every file is taken in all its forms (as it is, gzip, zip, JSON Lines, Excel, Parquet), damaged, and read. It counts
 as a **crash** when anything but a problem comes of it; as a **silent loss** when no problem is said and yet there are
 fewer rows than lenient readers find in the same bytes, or than the whole file had where the damage only added bytes, or
 when read = taken + collapsed + refused does not hold.
+
+With ``--store`` each goes through the intake into a database besides, half of them on SQLite and half on PostgreSQL
+(`mutant_intakes`), and a quarter of them are files of rows that Hypothesis thought up (`imagined`). It counts as
+**half-loaded** when a refused one leaves a row behind, or one that was stored and undone.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -25,20 +32,27 @@ from annotation.formats.proposing import guess_kind, propose
 from annotation.formats.ratings import parse_ratings
 from annotation.formats.reading import read
 from annotation.formats.verdicts import parse_verdicts
+from bench import server
+from bench.imagined import thought_up
 from bench.mutations import MUTATIONS, Mutation, Original, forms, found_by_others, original
 
+DATABASES = server.DATABASES
 MOST_BYTES = 60_000
 RESULTS = Path(__file__).parent / "results" / "mutants.md"
-COLUMNS = ("mutants", "crashes", "silent losses", "refused", "clean", "slowest, s")
+STORED = Path(__file__).parent / "results" / "mutants_stored.md"
+STORE_BYTES = 8_000
+COLUMNS = ("mutants", "crashes", "silent losses", "half-loaded", "refused", "clean", "stored", "slowest, s")
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one mutant: nothing raised, nothing lost, and whether any problem was said."""
+    """What became of one mutant: whether something was raised, lost or left behind, and whether a problem was said."""
 
     crash: str = ""
     loss: str = ""
+    half: str = ""
     refused: bool = False
+    stored: bool = False
     seconds: float = 0.0
 
 
@@ -114,29 +128,42 @@ class Tally:
     """Counts outcomes by kind of file and by kind of damage."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self._slowest: dict[str, float] = defaultdict(float)
+        self.counts: dict[str, Counter[str]] = defaultdict(Counter)
+        self.slowest: dict[str, float] = defaultdict(float)
         self.faults: list[str] = []
 
-    def enter(self, mutant: Mutant, outcome: Outcome) -> None:
-        for key in (f"file: {mutant.whole.kind}", f"damage: {mutant.mutation.name}", "**all**"):
-            counts = self._counts[key]
+    def enter(self, kind: str, damage: str, outcome: Outcome) -> None:
+        fault = outcome.crash or outcome.loss or outcome.half
+        for key in (f"file: {kind}", f"damage: {damage}", "**all**"):
+            counts = self.counts[key]
             counts["mutants"] += 1
             counts["crashes"] += bool(outcome.crash)
             counts["silent losses"] += bool(outcome.loss)
+            counts["half-loaded"] += bool(outcome.half)
             counts["refused"] += outcome.refused
-            counts["clean"] += not (outcome.refused or outcome.crash or outcome.loss)
-            self._slowest[key] = max(self._slowest[key], outcome.seconds)
-        if outcome.crash or outcome.loss:
-            self.faults.append(f"{mutant.whole.name}, {mutant.mutation.name}: {outcome.loss or outcome.crash}")
+            counts["stored"] += outcome.stored
+            counts["clean"] += not (outcome.refused or fault)
+            self.slowest[key] = max(self.slowest[key], outcome.seconds)
+        if fault:
+            self.faults.append(f"{kind}, {damage}: {fault}")
+
+    def add(self, said: dict[str, Any]) -> None:
+        """Add what another process counted, as its ``as_dict`` says it."""
+        for key, counts in said["counts"].items():
+            self.counts[key].update(counts)
+            self.slowest[key] = max(self.slowest[key], said["slowest"][key])
+        self.faults += said["faults"]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"counts": self.counts, "slowest": self.slowest, "faults": self.faults}
 
     def table(self) -> str:
         head = f"| | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}"
-        return "\n".join([head, *(self._line(key) for key in sorted(self._counts, reverse=True))])
+        return "\n".join([head, *(self._line(key) for key in sorted(self.counts, reverse=True))])
 
     def _line(self, key: str) -> str:
-        counts = [f"{self._counts[key][column]:,}" for column in COLUMNS[:-1]]
-        return f"| {key} | {' | '.join(counts)} | {self._slowest[key]:.2f} |"
+        counts = [f"{self.counts[key][column]:,}" for column in COLUMNS[:-1]]
+        return f"| {key} | {' | '.join(counts)} | {self.slowest[key]:.2f} |"
 
 
 def wholes_of(paths: Iterable[Path], most: int = MOST_BYTES) -> list[Original]:
@@ -156,18 +183,80 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--bytes", type=int, default=MOST_BYTES, help="shorten each file to about so many")
-    parser.add_argument("--keep", action="store_true", help=f"write the table to {RESULTS.name}")
+    parser.add_argument("--bytes", type=int, help="shorten each file to about so many")
+    parser.add_argument("--keep", action="store_true", help="write the table to bench/results")
+    parser.add_argument("--store", action="store_true", help="store them too, on both databases")
+    parser.add_argument("--database", choices=DATABASES, help="store one half, and print what was counted as JSON")
     said = parser.parse_args(arguments)
-    wholes, tally = wholes_of(said.files, said.bytes), Tally()
-    for mutant in mutants(wholes, said.count, said.seed):
-        tally.enter(mutant, examine(mutant))
+    if said.database:
+        print(json.dumps(stored_here(said).as_dict()))
+        return 0
+    tally, place = (stored_everywhere(said), STORED) if said.store else (only_read(said), RESULTS)
     for fault in tally.faults[:20]:
         print(fault, file=sys.stderr)
     print(tally.table())
     if said.keep:
-        RESULTS.write_text(f"{said.count:,} mutants of {len(wholes)} files, seed {said.seed}\n\n{tally.table()}\n")
+        count, files = tally.counts["**all**"]["mutants"], len(said.files)
+        place.write_text(
+            f"{count:,} mutants of {files} files in all their forms, seed {said.seed}\n\n{tally.table()}\n"
+        )
     return bool(tally.faults)
+
+
+def only_read(said: argparse.Namespace) -> Tally:
+    """Damage the files and read them."""
+    tally = Tally()
+    for mutant in mutants(wholes_of(said.files, said.bytes or MOST_BYTES), said.count, said.seed):
+        tally.enter(mutant.whole.kind, mutant.mutation.name, examine(mutant))
+    return tally
+
+
+def stored_everywhere(said: argparse.Namespace) -> Tally:
+    """Half of the mutants on each database, both at once."""
+    asked = ["--count", str(said.count), "--seed", str(said.seed), "--bytes", str(said.bytes or STORE_BYTES)]
+    command = [sys.executable, "-m", "bench.mutants", *map(str, said.files), *asked]
+    halves = [subprocess.Popen([*command, "--database", kind], stdout=subprocess.PIPE, text=True) for kind in DATABASES]
+    tally = Tally()
+    for half in halves:
+        tally.add(json.loads(half.communicate()[0].splitlines()[-1]))
+    return tally
+
+
+def stored_here(said: argparse.Namespace) -> Tally:
+    """This database's half of the mutants: three quarters damaged, one quarter imagined."""
+    with server.database(said.database):
+        from accounts import people
+        from accounts.models import User
+        from bench.mutant_intakes import Rooms
+
+        founder = User.objects.create_user("lead@panelbench.test")
+        rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), Tally()
+        wholes = rooms.wholes(said.files, said.bytes)
+        place, imagined_count = DATABASES.index(said.database), said.count // 8
+        with suppress(KeyboardInterrupt):  # what was counted until then is told
+            for number, mutant in enumerate(mutants(wholes, said.count - 2 * imagined_count, said.seed)):
+                if number % len(DATABASES) == place:
+                    outcome = _stored(rooms, mutant.whole, mutant.raw, number)
+                    tally.enter(mutant.whole.kind, mutant.mutation.name, outcome)
+            for number, file in enumerate(thought_up(wholes, imagined_count, said.seed + place)):
+                outcome = _stored(rooms, file.whole, file.raw, number, file.records)
+                tally.enter(file.whole.kind, "rows thought up by Hypothesis", outcome)
+        return tally
+
+
+def _stored(rooms: Any, whole: Original, raw: bytes, turn: int, records: int | None = None) -> Outcome:
+    """Store a mutant; ``turn`` chooses among the ways in which its whole file is imported."""
+    outcome, started = Outcome(), time.perf_counter()
+    try:
+        fate = rooms.examine(whole, raw, turn // len(DATABASES), records)
+    except Exception:  # noqa: BLE001 - what is counted here
+        outcome.crash = traceback.format_exc()
+    else:
+        outcome.stored, outcome.refused = fate.stored, not fate.stored
+        outcome.half = fate.fault if fate.fault.startswith("left behind") else ""
+        outcome.loss = "" if outcome.half else fate.fault
+    outcome.seconds = time.perf_counter() - started
+    return outcome
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -18,6 +18,7 @@ from annotation.formats.reading import read
 
 ENCODINGS = ("cp1252", "utf-16", "utf-16-le", "utf-32", "cp1251", "shift_jis", "gb18030")
 LONGEST_SLICE = 2_000
+TOGETHER = 12  # records: the rows about one story, or of all raters, stay whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +203,15 @@ LAYOUTS = (
 )
 
 
-def original(name: str, raw: bytes, most: int | None = None) -> Original | None:
+def original(name: str, raw: bytes, most: int | None = None, layouts: Sequence[Mapping] = LAYOUTS) -> Original | None:
     """A file of which every row is read in one of the layouts, shortened to about ``most`` bytes; None for another."""
-    for layout in LAYOUTS:
+    for layout in layouts:
         problems = Problems()
         records = sum(1 for _ in read(name, raw, layout=layout, problems=problems))
         if records and not problems:
             if most is None or len(raw) <= most:
                 return Original(name, raw, layout, records)
-            return original(name, _shortened(name, raw, layout, most))
+            return original(name, _shortened(name, raw, layout, most), None, layouts)
     return None
 
 
@@ -223,7 +224,10 @@ def _shortened(name: str, raw: bytes, layout: Mapping, most: int) -> bytes:
         short = {key: part[: int(len(part) * share) + 1] if isinstance(part, list) else part for key, part in parts}
         return json.dumps(short.get("", short), ensure_ascii=False, indent=1).encode()
     starts = [row.line for row in read(name, raw, layout=layout, problems=Problems())]
-    keep = starts[max(1, int(len(starts) * share))] - 1
+    count = max(TOGETHER, int(len(starts) * share) // TOGETHER * TOGETHER)
+    if count >= len(starts):
+        return raw
+    keep = starts[count] - 1
     return b"".join(raw.splitlines(keepends=True)[:keep]) if b"\r" not in raw else _lines(raw, keep)
 
 
@@ -241,8 +245,8 @@ def forms(plain: Original) -> list[Original]:
         f"{name}.gz": gzip.compress(plain.raw, mtime=0),
         f"{stem}.zip": _zipped(name, plain.raw),
         f"{stem}.jsonl": lines,
-        f"{stem}.xlsx": _workbook(rows[:300]),
-        f"{stem}.parquet": _parquet(rows),
+        f"{stem}.xlsx": as_workbook(rows[:300]),
+        f"{stem}.parquet": as_parquet(rows),
     }
     wanted = {each: raw for each, raw in files.items() if raw}
     made = [original(each, raw) for each, raw in wanted.items()]
@@ -256,7 +260,8 @@ def _zipped(name: str, raw: bytes) -> bytes:
     return stream.getvalue()
 
 
-def _workbook(rows: list[dict[str, Any]]) -> bytes:
+def as_workbook(rows: list[dict[str, Any]]) -> bytes:
+    """An Excel file of these rows; none where it can't hold their characters."""
     from openpyxl import Workbook
     from openpyxl.utils.exceptions import IllegalCharacterError
 
@@ -278,7 +283,8 @@ def _cell(value: Any) -> str:
     return text[:32_000].lstrip("=")
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
+def as_parquet(rows: list[dict[str, Any]]) -> bytes:
+    """A Parquet file of these rows; none where their values are of no one type."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
