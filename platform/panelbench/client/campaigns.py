@@ -108,13 +108,13 @@ class Campaigns(Wire):
     @operation("POST", "/projects/{project}/desk/{duty}/take/")
     def take(self, duty: int) -> types.Assignment | None:
         """The item on the owner's desk, else the next one; None when nothing is left."""
-        return cast("types.Assignment | None", self.json("POST", self.at("desk/{}/take/", duty)))
+        return cast("types.Assignment | None", self.json("POST", self.at("desk/{}/take/", duty), repeatable=True))
 
     @operation("POST", "/projects/{project}/desk/at/{key}/")
     def submit(self, key: str, answers: Sequence[types.Answer], *, seconds: float = 0.0) -> types.Annotation:
         """Hand an item in. The same key again returns what was stored."""
         said = {"answers": list(answers), "seconds": seconds}
-        return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=said))
+        return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=said, repeatable=True))
 
 
 def _given(said: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Corpus(Wire):
     @operation("POST", "/projects/{project}/rubrics/", body="document")
     def draft_rubric(self, document: Mapping[str, Any]) -> types.RubricDocument:
         """Draft the next version of the rubric with the document's key; the same document again is the same version."""
-        return cast(types.RubricDocument, self.json("POST", self.at("rubrics/"), json=dict(document)))
+        return cast(types.RubricDocument, self.json("POST", self.at("rubrics/"), json=dict(document), repeatable=True))
 
     @operation("GET", "/projects/{project}/rubrics/{rubric}/versions/")
     def rubric_versions(self, rubric: str) -> Iterator[types.RubricVersion]:

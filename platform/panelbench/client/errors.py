@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+SHOWN = 5  # problems of a file in the text of an error; all are in its `problems` or `report`
+
 
 class PanelbenchError(Exception):
     """The root of everything that this client raises."""
@@ -22,7 +24,9 @@ class ImportFailed(PanelbenchError):
     """An import was refused while it was stored; ``report`` says why, row by row where it can."""
 
     def __init__(self, intake: int, report: Mapping[str, Any]) -> None:
-        super().__init__(str(report.get("sentence") or f"Import {intake} failed."))
+        problems = report.get("problems") or ()
+        sentence = str(report.get("sentence") or f"Import {intake} failed.")
+        super().__init__(_lines(sentence, problems, report.get("more") or 0))
         self.intake, self.report = intake, report
 
 
@@ -53,7 +57,7 @@ class ApiError(PanelbenchError):
     def _said(self) -> str:
         named = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in self.fields.items())
         told = f"{self.detail} ({self.status} {self.code})"
-        return f"{told} {named}" if named else told
+        return _lines(f"{told} {named}" if named else told, self.problems)
 
 
 class BadRequest(ApiError):
@@ -76,6 +80,14 @@ class Conflict(ApiError):
     """409: not as things stand."""
 
 
+class Gone(ApiError):
+    """410: it was there, and was used or given up meanwhile."""
+
+
+class TooLarge(ApiError):
+    """413: more than one request, or this server, takes."""
+
+
 class Refused(ApiError):
     """422: understood and refused; ``fields`` and, for a file, ``problems`` say why."""
 
@@ -94,6 +106,8 @@ KINDS: dict[int, type[ApiError]] = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    410: Gone,
+    413: TooLarge,
     422: Refused,
     429: TooMany,
 }
@@ -102,3 +116,10 @@ KINDS: dict[int, type[ApiError]] = {
 def error_for(status: int) -> type[ApiError]:
     """The exception that a status is raised as."""
     return KINDS.get(status, Unavailable if status >= 500 else ApiError)
+
+
+def _lines(sentence: str, problems: Sequence[Mapping[str, Any]], more: int = 0) -> str:
+    """A sentence and, below it, the first problems, each with its file, line and column."""
+    shown = [f"  {problem.get('sentence')}" for problem in problems[:SHOWN]]
+    left = len(problems) + more - len(shown)
+    return "\n".join([sentence, *shown, *([f"  and {left} more"] if left else [])])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from panelbench.client import types
-from panelbench.client.errors import Conflict, ImportFailed, Unreachable
+from panelbench.client.errors import ApiError, ImportFailed, PanelbenchError, Unreachable
 from panelbench.client.wire import TRIES, Wire, operation
 
 AT_ONCE = 16 * 2**20  # bytes; files that are larger together are sent in pieces
@@ -196,9 +196,9 @@ class Intakes(Wire):
                 before = source.seek(state["received"])
                 try:
                     self._send_piece(state["key"], before, source.read(PIECE))
-                except (Unreachable, Conflict):  # what arrived of the piece is kept: go on from there
+                except (Unreachable, ApiError) as error:
                     failures += 1
-                    if failures == TRIES:
+                    if failures == TRIES or not _passes(error):
                         raise
                 state = self.upload_state(state["key"])
                 failures = 0 if state["received"] > before else failures
@@ -209,3 +209,8 @@ class Intakes(Wire):
         said = {"Upload-Offset": str(offset), "Upload-Checksum": f"sha256 {digest}"}
         kind = {"Content-Type": "application/offset+octet-stream"}
         self.send("PATCH", self.at("uploads/{}/", key), headers=TUS | said | kind, content=piece)
+
+
+def _passes(error: PanelbenchError) -> bool:
+    """Whether to go on from where the file ends now: a piece was cut off, changed on its way, or came twice."""
+    return isinstance(error, Unreachable) or getattr(error, "code", "") in ("wrong_offset", "checksum")

@@ -28,7 +28,7 @@ class Judges(Wire):
         """Declare a judge; the same configuration again is the judge there is."""
         said = {"name": name, "provider": provider, "model": model}
         chosen = {"parameters": dict(parameters or {}), "variant": dict(variant or {})}
-        return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=said | chosen))
+        return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=said | chosen, repeatable=True))
 
     @operation("GET", "/projects/{project}/judges/{judge}/")
     def judge(self, judge: int) -> types.DeclaredJudge:
@@ -63,7 +63,7 @@ class Judges(Wire):
     ) -> types.Forecast:
         """Calls, and roughly tokens and USD, of a run that is not started."""
         said = _run(judge, dataset, rubric_version, repeats, budget)
-        return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=said))
+        return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=said, repeatable=True))
 
     @operation("GET", "/projects/{project}/runs/{run}/")
     def run(self, run: int) -> types.RunDetail:

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ import httpx
 from panelbench.client.errors import TimedOut, Unreachable, error_for
 
 TRIES = 5
+FIRST_PAUSE = 0.5  # seconds, about; each further one is twice as long
 LONGEST_PAUSE = 60.0  # seconds between two tries, whatever Retry-After says
 IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE")
 PASSING = (429, 502, 503, 504)
@@ -76,11 +78,15 @@ class Wire:
         return answer.json() if answer.content else None
 
     @contextmanager
-    def opened(self, method: str, path: str, **options: Any) -> Iterator[httpx.Response]:
-        """A good answer whose body is not read yet, after as many tries as are worth it."""
+    def opened(self, method: str, path: str, *, repeatable: bool = False, **options: Any) -> Iterator[httpx.Response]:
+        """A good answer whose body is not read yet, after as many tries as are worth it.
+
+        ``repeatable`` says of a POST that doing it twice comes to the same, so that it may be sent again.
+        """
         headers = options.pop("headers", {})
         options["params"] = _plain(options.get("params") or {})
-        answer = self._tried(lambda: self._http.build_request(method, path, headers=headers, **options))
+        build = partial(self._http.build_request, method, path, headers=headers, **options)
+        answer = self._tried(build, repeatable=repeatable or method in IDEMPOTENT)
         try:
             if not answer.is_success:
                 raise _error(answer)
@@ -88,12 +94,11 @@ class Wire:
         finally:
             answer.close()
 
-    def _tried(self, build: Callable[[], httpx.Request]) -> httpx.Response:
+    def _tried(self, build: Callable[[], httpx.Request], *, repeatable: bool) -> httpx.Response:
         """The first answer that is not about passing trouble, or else the last."""
         for tried in count(1):
-            request = build()
-            answer = self._answer(request, last=tried == TRIES)
-            pause = _pause(request.method, answer, tried)
+            answer = self._answer(build(), give_up=tried == TRIES or not repeatable)
+            pause = _pause(answer, tried, repeatable=repeatable)
             if answer is not None and (pause is None or tried == TRIES):
                 return answer
             if answer is not None:
@@ -101,13 +106,21 @@ class Wire:
             time.sleep(pause or 0.0)
         raise AssertionError("counting has no end")
 
-    def _answer(self, request: httpx.Request, *, last: bool) -> httpx.Response | None:
+    def _answer(self, request: httpx.Request, *, give_up: bool) -> httpx.Response | None:
         try:
             return self._http.send(request, stream=True)
         except httpx.TransportError as error:
-            if last or request.method not in IDEMPOTENT:
-                raise Unreachable(f"No answer from {self.address}: {error}") from None
+            if give_up:
+                raise Unreachable(self._unanswered(request, error)) from None
             return None
+
+    def _unanswered(self, request: httpx.Request, error: httpx.TransportError) -> str:
+        what = f"{request.method} {request.url.path}"
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return f"No connection to {self.address} ({error}). Is the address right, and is Panelbench running there?"
+        if isinstance(error, httpx.TimeoutException):
+            return f"No answer to {what} in time. Look whether it was done, or give the client a longer timeout."
+        return f"The connection was cut during {what} ({error}). Look whether it was done, and try again."
 
     # --- many of them -----------------------------------------------------------------------------------------------
     def pages(self, path: str, **params: Any) -> Iterator[Any]:
@@ -130,7 +143,7 @@ class Wire:
                     file.write(piece)
             partial.replace(target)
         except httpx.TransportError as error:
-            raise Unreachable(f"The download broke off: {error}") from None
+            raise Unreachable(f"The download broke off, and nothing was kept: {error}. Try again.") from None
         finally:
             partial.unlink(missing_ok=True)
         return target
@@ -140,7 +153,7 @@ class Wire:
         ends, pause = time.monotonic() + timeout, 0.2
         while not (value := found()):
             if time.monotonic() + pause > ends:
-                raise TimedOut(f"{what} took more than {timeout:g} seconds.")
+                raise TimedOut(f"{what} took more than {timeout:g} seconds. It goes on: wait for it again, or longer.")
             time.sleep(pause)
             pause = min(pause * 1.5, 10.0)
         return value
@@ -162,14 +175,14 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pause(method: str, answer: httpx.Response | None, tried: int) -> float | None:
+def _pause(answer: httpx.Response | None, tried: int, *, repeatable: bool) -> float | None:
     """Seconds until the next try; None when this answer is the one."""
-    grown: float = 0.5 * 2.0 ** (tried - 1) * (0.75 + random.random() / 2)
+    grown: float = FIRST_PAUSE * 2.0 ** (tried - 1) * (0.75 + random.random() / 2)
     if answer is None:
         return grown
     asked = answer.headers.get("Retry-After", "")
     is_told = answer.status_code in TOLD and asked.isdecimal()
-    if answer.status_code in PASSING and (is_told or method in IDEMPOTENT):
+    if answer.status_code in PASSING and (is_told or repeatable):
         return min(float(asked) if is_told else grown, LONGEST_PAUSE)
     return None
 
