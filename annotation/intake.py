@@ -18,6 +18,7 @@ from accounts.refusals import Refused
 from annotation import bulk, custody, rating_rows
 from annotation.formats.items import ItemRow, content_digest
 from annotation.formats.problems import Problem, Problems
+from annotation.formats.progress import Told, between
 from annotation.formats.ratings import RatingRow
 from annotation.models import Campaign, Dataset, Intake, Item
 from annotation.rating_fitting import RatingsReport, fit_ratings
@@ -25,6 +26,7 @@ from annotation.rating_fitting import RatingsReport, fit_ratings
 STAGE = 20_000  # rows of one transaction at most,
 STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields
 PATIENCE = timedelta(minutes=5)  # the longest that a living process stages nothing
+HELD = 0.4  # the part of storing ratings that is holding them against what there is; the rest is writing them
 LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200}
 ITEM_FIELDS = (
     "dataset_id",
@@ -107,14 +109,14 @@ def store(
     return dataset
 
 
-def sweep(*, older_than: timedelta = PATIENCE) -> int:
-    """Clear datasets into which nothing has been staged for so long; returns how many."""
 def unstage(intake: Intake) -> None:
     """Clear what an import that did not end left half-stored."""
     for abandoned in Dataset.objects.filter(intake=intake, state=Dataset.State.LOADING):
         _clear(abandoned)
 
 
+def sweep(*, older_than: timedelta = PATIENCE) -> int:
+    """Clear datasets into which nothing has been staged for so long; returns how many."""
     silent = Dataset.objects.filter(state=Dataset.State.LOADING, staged_at__lt=timezone.now() - older_than)
     return sum(_clear(dataset, untouched_since=dataset.staged_at) for dataset in silent)
 
@@ -231,22 +233,33 @@ def store_ratings(
     intake: Intake,
     identified: bool = True,
     actor: User | None = None,
+    told: Told | None = None,
 ) -> RatingsReport:
     """Store other people's ratings in a campaign, all or none; raises `FileRefused` naming every bad row.
 
     A rater becomes the annotator of that pseudonym. A rating that is already there collapses when it says the same and
     is refused when it says something else. A row without a score is missing: counted, and nothing is stored for it.
+    ``told`` hears how far it is.
     """
     with transaction.atomic():
         # Two imports at once would not see each other's ratings; annotators, who only point at it, may go on.
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         fit = fit_ratings(
-            dataset=campaign.dataset, rubric_version=campaign.rubric_version, campaign=campaign, rows=rows
+            dataset=campaign.dataset,
+            rubric_version=campaign.rubric_version,
+            campaign=campaign,
+            rows=rows,
+            told=between(told, 0, HELD),
         )
         if fit.problems:
             raise FileRefused(fit.problems)
         rating_rows.write(
-            campaign=campaign, intake=intake, rows=fit.rows, raters=fit.report.raters, identified=identified
+            campaign=campaign,
+            intake=intake,
+            rows=fit.rows,
+            raters=fit.report.raters,
+            identified=identified,
+            told=between(told, HELD, 1),
         )
         settle(intake)
         audit.record(actor=actor, project=campaign.project, verb="import ratings", subject=intake)

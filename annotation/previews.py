@@ -16,7 +16,7 @@ from annotation.formats.containers import members
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems
-from annotation.formats.progress import Progress
+from annotation.formats.progress import Halves, Progress
 from annotation.formats.ratings import ParsedRatings, parse_ratings
 from annotation.formats.reading import File
 from annotation.formats.report import Report, found, named
@@ -139,11 +139,16 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
 
 # --- ratings --------------------------------------------------------------------------------------------------------
 def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None) -> Preview:
-    parsed, mapping, report = read_ratings(files, mapping, target, progress)
+    way = Halves(progress)
+    parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress)
     problems = parsed.problems
     if target is not None:
         fit = fit_ratings(
-            dataset=target.dataset, rubric_version=target.rubric_version, campaign=target.campaign, rows=parsed.rows
+            dataset=target.dataset,
+            rubric_version=target.rubric_version,
+            campaign=target.campaign,
+            rows=parsed.rows,
+            told=way.holding,
         )
         append(problems, fit.problems)
         add_stored(report, fit.report)

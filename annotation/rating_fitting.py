@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from annotation.formats.problems import Problem, Problems
+from annotation.formats.progress import Told, between
 from annotation.formats.ratings import RatingRow
 from annotation.formats.shelves import Shelves
 from annotation.formats.spool import Plain, Spool
@@ -50,16 +51,20 @@ class Fit:
 
 
 def fit_ratings(
-    *, dataset: Dataset, rubric_version: RubricVersion, campaign: Campaign | None, rows: Collection[RatingRow]
+    *,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    campaign: Campaign | None,
+    rows: Collection[RatingRow],
+    told: Told | None = None,
 ) -> Fit:
     """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
-    weight = rows.weight if isinstance(rows, Spool) else 0
-    fit = Fit(Shelves(itemgetter(0, 1), len(rows), weight), RatingsReport(given=len(rows)))
+    fit = Fit(shelves(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
-    for some in chunks(rows, TOGETHER):
+    for some in chunks(rows, TOGETHER, told):
         found = items.named({row.item for row in some})
-        before = stored.on({found[row.item] for row in some if row.item in found})
+        before = stored.on({found[row.item].pk for row in some if row.item in found})
         fitting = [plain for row in some if (plain := _fitted(row, fit, found.get(row.item), scales, before))]
         raters.update(row[1] for row in fitting)
         if len(raters) > MOST_RATERS:
@@ -71,26 +76,39 @@ def fit_ratings(
     return fit
 
 
-def chunks(rows: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The rows, so many at a time."""
-    source = iter(rows)
+def shelves(rows: Collection[Any]) -> Shelves:
+    """Shelves for what becomes of these rows, put together by their first two columns."""
+    return Shelves(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
+
+
+def chunks(rows: Collection[T], size: int, told: Told | None = None) -> Iterator[list[T]]:
+    """The rows, so many at a time; ``told`` hears which share of them has been seen to."""
+    tell, source, done = between(told, 0, 1), iter(rows), 0
     while chunk := list(islice(source, size)):
         yield chunk
+        done += len(chunk)
+        tell(done / len(rows))
+
+
+class ItemKey(NamedTuple):
+    pk: int
+    generator: str
 
 
 class Items:
-    """Primary keys of a dataset's items by external id; a bounded number of them is remembered."""
+    """A dataset's items by external id; a bounded number of them is remembered."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._items = Item.objects.of(dataset).order_by()
-        self._known: dict[str, int] = {}
+        self._known: dict[str, ItemKey] = {}
 
-    def named(self, names: set[str]) -> Mapping[str, int]:
+    def named(self, names: set[str]) -> Mapping[str, ItemKey]:
         """At least those of these names that there are."""
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
         if asked := names.difference(self._known):
-            self._known.update(self._items.filter(external_id__in=asked).values_list("external_id", "pk"))
+            found = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
+            self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in found)
         return self._known
 
 
@@ -153,7 +171,7 @@ def scale_words(criterion: Criterion) -> str:
 def _fitted(
     row: RatingRow,
     fit: Fit,
-    item: int | None,
+    item: ItemKey | None,
     scales: Scales,
     before: Mapping[tuple[str, int, int], float | None],
 ) -> Plain | None:
@@ -167,16 +185,16 @@ def _fitted(
         fit.report.missing += 1
         return None
     criterion = scales.criteria[row.criterion].pk
-    if before and (key := (row.rater, item, criterion)) in before:
+    if before and (key := (row.rater, item.pk, criterion)) in before:
         _meet(row, fit, before[key])
         return None
     fit.report.stored += row.applicable
     fit.report.not_applicable += not row.applicable
     status = Scored if row.applicable else NotApplicable
-    return item, row.rater, criterion, status, row.score, row.rationale, row.seconds
+    return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds
 
 
-def _fault(row: RatingRow, item: int | None, scales: Scales) -> tuple[str, str, str, str] | None:
+def _fault(row: RatingRow, item: ItemKey | None, scales: Scales) -> tuple[str, str, str, str] | None:
     if item is None:
         return "item", f"“{row.item}”", "the id of an item in the campaign's dataset", "unknown_item"
     if len(row.rater) > LONGEST_RATER:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.utils import timezone
 
 from annotation import bulk
+from annotation.formats.progress import Told
 from annotation.formats.shelves import Shelves
 from annotation.formats.spool import Plain
 from annotation.models import Annotation, Annotator, Campaign, Intake, Rating
@@ -15,11 +16,19 @@ ANNOTATION = ("id", "campaign_id", "item_id", "annotator_id", "intake_id", "revi
 RATING = ("annotation_id", "criterion_id", "status", "score", "rationale")
 
 
-def write(*, campaign: Campaign, intake: Intake, rows: Shelves, raters: Collection[str], identified: bool) -> None:
+def write(
+    *,
+    campaign: Campaign,
+    intake: Intake,
+    rows: Shelves,
+    raters: Collection[str],
+    identified: bool,
+    told: Told | None = None,
+) -> None:
     """Insert fitted ratings in the caller's transaction, shelf by shelf."""
     people = _annotators(campaign, raters, identified)
     with bulk.Load() as load:
-        for shelf in rows:
+        for shelf in rows.told(told):
             _write_shelf(load, campaign.pk, intake.pk, shelf, people)
 
 

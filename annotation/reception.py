@@ -351,7 +351,12 @@ def _store_ratings(intake: Intake, files: list[File], actor: User | None, held: 
     with transaction.atomic():
         campaign = targets.campaign_of(target=target, actor=actor)
         stored = storing.store_ratings(
-            campaign=campaign, rows=parsed.rows, intake=intake, identified=not mapping.positional, actor=actor
+            campaign=campaign,
+            rows=parsed.rows,
+            intake=intake,
+            identified=not mapping.positional,
+            actor=actor,
+            told=held.writing,
         )
         previews.add_stored(report, stored)
         opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}

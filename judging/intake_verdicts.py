@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from annotation import intake as storing
 from annotation import previews, reception, retraction, targets
 from annotation.formats.columns import column_facts
 from annotation.formats.mapping import Mapping
-from annotation.formats.progress import Progress
+from annotation.formats.progress import Halves, Progress, Told, between
 from annotation.formats.reading import File
 from annotation.formats.report import Report, found
 from annotation.formats.verdicts import ParsedVerdicts, VerdictRow, parse_verdicts
@@ -28,7 +28,9 @@ from annotation.targets import Target
 from judging import judges, verdict_rows
 from judging.continuing import continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
-from judging.verdict_fitting import Fitting, VerdictsReport, fit_verdicts
+from judging.verdict_fitting import VerdictsReport, fit_verdicts
+
+HELD = 0.4  # the part of storing that is holding rows against what there is; the rest is writing them
 
 
 def store_verdicts(
@@ -36,40 +38,45 @@ def store_verdicts(
     project: Project,
     dataset: Dataset,
     rubric_version: RubricVersion,
-    rows: Sequence[VerdictRow],
+    rows: Collection[VerdictRow],
     intake: Intake,
     actor: User | None = None,
+    told: Told | None = None,
 ) -> VerdictsReport:
-    """Store verdicts, all or none; raises `FileRefused` naming every bad row.
+    """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
 
-    Each judge becomes an imported one with one run on this dataset and rubric, which continues the one on an earlier
-    version. Verdicts that such runs have already collapse when they say the same. A second run on the same version is
-    refused, because numbers look at one run of each judge.
+    Each judge, and each prompt variant that it was put, becomes an imported one with one run on this dataset and
+    rubric, which continues the one on an earlier version. Verdicts that such runs have already collapse when they say
+    the same. A second run on the same version is refused, because numbers look at one run of each judge.
     """
-    fit = fit_verdicts(project=project, dataset=dataset, rubric_version=rubric_version, rows=rows)
+    fit = fit_verdicts(
+        project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=between(told, 0, HELD)
+    )
     if fit.problems:
         raise FileRefused(fit.problems)
     try:
         with transaction.atomic():
+            runs = {
+                judge: _run(_imported(project, *judge), dataset, rubric_version, repeats, intake, actor).pk
+                for judge, repeats in sorted(fit.repeats.items())
+            }
+            verdict_rows.write(runs=runs, rows=fit.rows, told=between(told, HELD, 1))
             storing.settle(intake)
-            for name in fit.report.judges:
-                judge = _imported(project, name)
-                own = [each for each in fit.rows if each.row.judge == name]
-                verdict_rows.write(_run(judge, dataset, rubric_version, own, intake, actor), own)
             audit.record(actor=actor, project=project, verb="import verdicts", subject=intake)
     except IntegrityError:
         raise Refused(_("Another import of these judges was faster. Reload the page."), code="in_use") from None
     return fit.report
 
 
-def _imported(project: Project, name: str) -> Judge:
+def _imported(project: Project, name: str, variant: str) -> Judge:
     """The imported judge of that name, locked until the end of the transaction, so that it gets one run."""
-    if Judge.objects.filter(project=project, name=name).exclude(provider="").exists():
+    called = judges.imported_name(name, variant)
+    if Judge.objects.filter(project=project, name=called).exclude(provider="").exists():
         sentence = _(
             "A judge that is run here is called “%(name)s”. Give the imported one another name in the mapping."
         )
-        raise Refused(sentence % {"name": name}, code="name_taken")
-    judge = judges.imported(project=project, name=name)
+        raise Refused(sentence % {"name": called}, code="name_taken")
+    judge = judges.imported(project=project, name=name, variant=variant)
     return Judge.objects.select_for_update().get(pk=judge.pk)
 
 
@@ -77,7 +84,7 @@ def _run(
     judge: Judge,
     dataset: Dataset,
     rubric_version: RubricVersion,
-    rows: Sequence[Fitting],
+    repeats: int,
     intake: Intake,
     actor: User | None,
 ) -> JudgeRun:
@@ -93,7 +100,7 @@ def _run(
         judge=judge,
         dataset=dataset,
         rubric_version=rubric_version,
-        repeats=max(each.row.repeat for each in rows) + 1,
+        repeats=repeats,
         continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
         intake=intake,
         created_by=actor,
@@ -110,12 +117,16 @@ def preview(
     progress: Progress | None = None,
 ) -> Preview:
     """What storing these files would come to, ``said`` being the intake's target; stores nothing."""
-    target = targets.resolve(project=project, said=said)
-    parsed, mapping, report = _read(files, mapping, target, progress)
+    target, way = targets.resolve(project=project, said=said), Halves(progress)
+    parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress)
     problems = parsed.problems
     if target is not None:
         fit = fit_verdicts(
-            project=project, dataset=target.dataset, rubric_version=target.rubric_version, rows=parsed.rows
+            project=project,
+            dataset=target.dataset,
+            rubric_version=target.rubric_version,
+            rows=parsed.rows,
+            told=way.holding,
         )
         previews.append(problems, fit.problems)
         _complete(report, fit.report)
@@ -155,6 +166,7 @@ def finish(*, intake: Intake, actor: User | None = None) -> Intake:
                 rows=parsed.rows,
                 intake=intake,
                 actor=actor,
+                told=held.writing,
             )
             _complete(report, stored)
             reception.tell(intake, report)

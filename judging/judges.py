@@ -65,11 +65,23 @@ def declare(
     return judge
 
 
-def imported(*, project: Project, name: str) -> Judge:
-    """The judge that made verdicts elsewhere: known by name only."""
-    digest = digests.digest({"imported": name})
-    judge, _made = Judge.objects.get_or_create(project=project, digest=digest, defaults={"name": name, "model": name})
+def imported(*, project: Project, name: str, variant: str = "") -> Judge:
+    """The judge that made verdicts elsewhere: known only by its name, and the prompt's where it was put several."""
+    factors = {"name": variant} if variant else {}
+    made = {"name": imported_name(name, variant), "model": name, "variant": factors}
+    digest = digests.digest({"imported": name, **({"variant": variant} if variant else {})})
+    judge, _made = Judge.objects.get_or_create(project=project, digest=digest, defaults=made)
     return judge
+
+
+def imported_name(name: str, variant: str) -> str:
+    """What an imported judge is called here."""
+    return f"{name} ({variant})" if variant else name
+
+
+def known_as(judge: Judge) -> tuple[str, str]:
+    """The name and the prompt variant that an imported judge has in its files."""
+    return judge.model, judge.variant.get("name", "")
 
 
 def variant_of(factors: Mapping[str, Any]) -> PromptVariant:

@@ -6,19 +6,25 @@ flagged, as for judges run here (replies).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from accounts.models import Project
 from annotation.formats.problems import Problem, Problems
+from annotation.formats.progress import Told
+from annotation.formats.shelves import Shelves
+from annotation.formats.spool import Plain
 from annotation.formats.verdicts import VerdictRow
-from annotation.models import Criterion, Dataset, Item, RubricVersion
+from annotation.models import Criterion, Dataset, RubricVersion
+from annotation.rating_fitting import TOGETHER, ItemKey, Items, chunks, shelves
+from judging import judges
 from judging.models import JudgeRun, Verdict
 
 LONGEST_JUDGE = 120
+MOST_JUDGES = 1_000
 MOST_REPEATS = 1000
 Status = Verdict.Status
+JudgeKey = tuple[str, str]  # name and prompt variant, as the file calls them
 
 
 @dataclass(slots=True)
@@ -37,95 +43,108 @@ class VerdictsReport:
     unparsed: int = 0
     collapsed: int = 0
     missing: int = 0
-    judges: list[str] = field(default_factory=list)
-    items: int = 0
-
-
-class Fitting(NamedTuple):
-    """A row to store, held against its scale."""
-
-    row: VerdictRow
-    item: int
-    criterion: Criterion
-    status: str
-    fractional: bool
-
-    @property
-    def score(self) -> float | None:
-        return self.row.score if self.status != Status.UNPARSED else None
-
-    @property
-    def applicable(self) -> bool:
-        return self.row.applicable or self.status == Status.UNPARSED
 
 
 @dataclass(slots=True)
 class Fit:
-    rows: list[Fitting] = field(default_factory=list)
-    report: VerdictsReport = field(default_factory=VerdictsReport)
+    """What becomes of each row, and the ``repeats`` of each judge that has one to be stored.
+
+    Those to be stored are on shelves by judge and item: ``(judge, item, criterion, repeat, status, score, applicable,
+    fractional, rationale, reply)``, item and criterion by primary key, repeats from 1.
+    """
+
+    rows: Shelves
+    report: VerdictsReport
     problems: Problems = field(default_factory=Problems)
+    repeats: dict[JudgeKey, int] = field(default_factory=dict)
 
 
 def fit_verdicts(
-    *, project: Project, dataset: Dataset, rubric_version: RubricVersion, rows: Sequence[VerdictRow]
+    *,
+    project: Project,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    rows: Collection[VerdictRow],
+    told: Told | None = None,
 ) -> Fit:
     """Hold verdicts against the items, the scales and what was imported of the same judges before."""
-    fit = Fit(report=VerdictsReport(given=len(rows)))
-    items = {
-        external: (pk, generator)
-        for external, pk, generator in Item.objects.of(dataset).order_by().values_list("external_id", "pk", "generator")
-    }
+    fit = Fit(shelves(rows), VerdictsReport(given=len(rows)))
+    items, known = Items(dataset), _Known(project, dataset, rubric_version)
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
-    known = _known(project, dataset, rubric_version)
-    for row in rows:
-        _fit(fit, row, items.get(row.item), criteria, known)
-    fit.report.judges = sorted({each.row.judge for each in fit.rows})
-    fit.report.items = len({each.item for each in fit.rows})
+    for some in chunks(rows, TOGETHER, told):
+        found = items.named({row.item for row in some})
+        before = known.on({found[row.item].pk for row in some if row.item in found})
+        fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, found.get(row.item), criteria, before))])
+        if len(fit.repeats) > MOST_JUDGES:
+            expected = f"at most {MOST_JUDGES:,}: is this the column that says who judged?"
+            fit.problems.add(_problem(some[0], "judge", "too many judges", expected, "judges"))
+            break
     return fit
 
 
-Known = Mapping[tuple[str, int, int, int], tuple[float | None, bool]]
+Before = Mapping[tuple[JudgeKey, int, int, int], tuple[float | None, bool]]
+"""Answers by judge, item, criterion and repeat."""
 
 
-def _known(project: Project, dataset: Dataset, rubric_version: RubricVersion) -> Known:
-    """Answers imported for this version or one that it extends, by (judge, item, criterion, repeat)."""
-    parts = Dataset.objects.parts_of(dataset)
-    runs = JudgeRun.objects.filter(project=project, dataset__in=parts, rubric_version=rubric_version)
-    stored = Verdict.objects.filter(run__in=runs.exclude(intake=None))
-    names = ("run__judge__name", "item_id", "criterion_id", "repeat", "score", "applicable", "status")
-    return {
-        (judge, item, criterion, repeat): (score, applicable and status != Status.UNPARSED)
-        for judge, item, criterion, repeat, score, applicable, status in stored.values_list(*names).iterator(20_000)
-    }
+class _Known:
+    """The answers imported for this version or one that it extends."""
+
+    def __init__(self, project: Project, dataset: Dataset, rubric_version: RubricVersion) -> None:
+        parts = Dataset.objects.parts_of(dataset)
+        runs = JudgeRun.objects.filter(project=project, dataset__in=parts, rubric_version=rubric_version)
+        imported = runs.exclude(intake=None).select_related("judge")
+        self._judges: dict[int, JudgeKey] = {run.pk: judges.known_as(run.judge) for run in imported}
+
+    def on(self, items: set[int]) -> Before:
+        """Those on some items."""
+        if not self._judges:
+            return {}
+        stored = Verdict.objects.filter(run__in=self._judges, item__in=items)
+        columns = ("run_id", "item_id", "criterion_id", "repeat", "score", "applicable", "status")
+        return {
+            (self._judges[run], item, criterion, repeat): (score, applicable and status != Status.UNPARSED)
+            for run, item, criterion, repeat, score, applicable, status in stored.values_list(*columns)
+        }
 
 
-def _fit(
-    fit: Fit, row: VerdictRow, item: tuple[int, str] | None, criteria: Mapping[str, Criterion], known: Known
-) -> None:
+def _fitted(
+    row: VerdictRow, fit: Fit, item: ItemKey | None, criteria: Mapping[str, Criterion], before: Before
+) -> Plain | None:
+    """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     criterion = criteria.get(row.criterion)
     if (problem := _unfit(row, item, criterion, criteria)) is not None:
         fit.problems.refuse(problem)
-    elif row.missing:
+        return None
+    if row.missing or item is None or criterion is None:
         fit.report.missing += 1
-    elif item is not None and criterion is not None:
-        before = known.get((row.judge, item[0], criterion.pk, row.repeat + 1))
-        if before is None:
-            _take(fit, row, item[0], criterion)
-        elif before == (row.score, row.applicable):
-            fit.report.collapsed += 1
-        else:
-            expected = f"{_said(*before)}, which was imported before"
-            fit.problems.refuse(_problem(row, "score", _said(row.score, row.applicable), expected, "conflict"))
+        return None
+    judge, repeat = (row.judge, row.variant), row.repeat + 1  # files count from 0
+    if before and (key := (judge, item.pk, criterion.pk, repeat)) in before:
+        _meet(row, fit, *before[key])
+        return None
+    fit.repeats[judge] = max(repeat, fit.repeats.get(judge, 0))
+    return judge, item.pk, criterion.pk, repeat, *_taken(row, fit.report, criterion), row.rationale, row.reply
 
 
-def _take(fit: Fit, row: VerdictRow, item: int, criterion: Criterion) -> None:
+def _meet(row: VerdictRow, fit: Fit, score: float | None, applicable: bool) -> None:
+    """Hold a verdict against the one that was imported before."""
+    if (score, applicable) == (row.score, row.applicable):
+        fit.report.collapsed += 1
+        return
+    expected = f"{_said(score, applicable)}, which was imported before"
+    fit.problems.refuse(_problem(row, "score", _said(row.score, row.applicable), expected, "conflict"))
+
+
+def _taken(row: VerdictRow, report: VerdictsReport, criterion: Criterion) -> tuple[str, float | None, bool, bool]:
+    """Status, score, whether it applies and whether it lies between two points; counted."""
     status, fractional = _held(row, criterion)
-    fit.rows.append(Fitting(row, item, criterion, status, fractional))
-    fit.report.stored += 1
-    fit.report.not_applicable += not row.applicable and status == Status.OK
-    fit.report.out_of_range += status == Status.OUT_OF_RANGE
-    fit.report.unparsed += status == Status.UNPARSED
-    fit.report.fractional += fractional
+    report.stored += 1
+    report.not_applicable += not row.applicable and status == Status.OK
+    report.out_of_range += status == Status.OUT_OF_RANGE
+    report.unparsed += status == Status.UNPARSED
+    report.fractional += fractional
+    is_read = status != Status.UNPARSED
+    return str(status), row.score if is_read else None, row.applicable or not is_read, fractional
 
 
 def _held(row: VerdictRow, criterion: Criterion) -> tuple[str, bool]:
@@ -140,18 +159,18 @@ def _held(row: VerdictRow, criterion: Criterion) -> tuple[str, bool]:
 
 
 def _unfit(
-    row: VerdictRow, item: tuple[int, str] | None, criterion: Criterion | None, criteria: Mapping[str, Criterion]
+    row: VerdictRow, item: ItemKey | None, criterion: Criterion | None, criteria: Mapping[str, Criterion]
 ) -> Problem | None:
     if item is None:
         return _problem(row, "item", f"“{row.item}”", "the id of an item in the dataset", "unknown_item")
-    if row.generator and row.generator != item[1]:
-        expected = f"“{item[1]}”, which wrote the item {row.item}"
+    if row.generator and row.generator != item.generator:
+        expected = f"“{item.generator}”, which wrote the item {row.item}"
         return _problem(row, "generator", f"“{row.generator}”", expected, "other_generator")
     if criterion is None:
         expected = f"one of the rubric's criteria: {', '.join(criteria)}"
         return _problem(row, "criterion", f"“{row.criterion}”", expected, "unknown_criterion")
-    if len(row.judge) > LONGEST_JUDGE:
-        return _problem(row, "judge", f"{len(row.judge)} characters", f"at most {LONGEST_JUDGE}", "too_long")
+    if (length := len(judges.imported_name(row.judge, row.variant))) > LONGEST_JUDGE:
+        return _problem(row, "judge", f"{length} characters", f"at most {LONGEST_JUDGE}", "too_long")
     if row.repeat >= MOST_REPEATS:
         return _problem(row, "repeat", str(row.repeat), f"a number below {MOST_REPEATS}", "repeat")
     return None

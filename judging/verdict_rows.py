@@ -3,90 +3,75 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from django.utils import timezone
 
 from annotation import bulk
-from judging.models import Attempt, Call, JudgeRun, Verdict
-from judging.verdict_fitting import Fitting
+from annotation.formats.progress import Told
+from annotation.formats.shelves import Shelves
+from annotation.formats.spool import Plain
+from judging.models import Attempt, Call, Verdict
+from judging.verdict_fitting import JudgeKey
 
-CallKey = tuple[int, int | None, int]  # item, criterion (None: one reply for all of them), repeat
-CHUNK = 20_000
+CallKey = tuple[int, int, int | None, int]  # run, item, criterion (None: one reply for all of them), repeat
+CALL = ("id", "run_id", "item_id", "criterion_id", "repeat", "state", "tries")
+ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "at")
 VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "applicable", "fractional", "coerced")
 
 
-def write(run: JudgeRun, rows: Sequence[Fitting]) -> None:
-    """Insert the verdicts of one run, in the caller's transaction."""
-    keys = _call_keys(rows)
-    attempts = _attempts(run, {keys[place]: each.row.reply for place, each in enumerate(rows) if each.row.reply})
-    bulk.insert(
+def write(*, runs: Mapping[JudgeKey, int], rows: Shelves, told: Told | None = None) -> None:
+    """Insert fitted verdicts in the caller's transaction, shelf by shelf; ``runs`` are the keys of the judges' runs."""
+    with bulk.Load() as load:
+        for shelf in rows.told(told):
+            _write_shelf(load, runs, shelf)
+
+
+def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[Plain]) -> None:
+    keys = _call_keys(runs, shelf)
+    replies = {key: row[-1] for key, row in zip(keys, shelf, strict=True) if row[-1]}
+    attempts = _write_replies(load, replies)
+    load.insert(
         Verdict,
         (*VERDICT, "rationale", "attempt_id"),
-        (_verdict(run, each, attempts.get(keys[place])) for place, each in enumerate(rows)),
+        [
+            (runs[judge], *answer, "", rationale, attempts.get(key))
+            for key, (judge, *answer, rationale, _reply) in zip(keys, shelf, strict=True)
+        ],
     )
 
 
-def _verdict(run: JudgeRun, each: Fitting, attempt: int | None) -> tuple[Any, ...]:
-    return (
-        run.pk,
-        each.item,
-        each.criterion.pk,
-        each.row.repeat + 1,  # files count from 0
-        str(each.status),
-        each.score,
-        each.applicable,
-        each.fractional,
-        "",
-        each.row.rationale,
-        attempt,
-    )
-
-
-def _call_keys(rows: Sequence[Fitting]) -> list[CallKey]:
+def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[Plain]) -> list[CallKey]:
     """The call behind each row: one for all criteria of an item where they share one reply, else one each."""
-    replies: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for each in rows:
-        replies[each.item, each.row.repeat].append(each.row.reply)
+    replies: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for judge, item, _criterion, repeat, *_answer, reply in shelf:
+        replies[judge, item, repeat].append(reply)
     shared = {place for place, given in replies.items() if len(given) > 1 and len(set(given)) == 1}
     return [
-        (each.item, None if (each.item, each.row.repeat) in shared else each.criterion.pk, each.row.repeat + 1)
-        for each in rows
+        (runs[judge], item, None if (judge, item, repeat) in shared else criterion, repeat)
+        for judge, item, criterion, repeat, *_answer in shelf
     ]
 
 
-def _attempts(run: JudgeRun, replies: dict[CallKey, str]) -> dict[CallKey, int]:
+def _write_replies(load: bulk.Load, replies: Mapping[CallKey, str]) -> dict[CallKey, int]:
     """Store the replies; returns the attempt that holds each."""
-    bulk.insert(
-        Call,
-        ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"),
-        ((run.pk, *key, Call.State.SETTLED.value, 1) for key in replies),
-    )
-    made = Call.objects.filter(run=run).values_list("item_id", "criterion_id", "repeat", "pk")
-    calls: dict[CallKey, int] = {(item, criterion, repeat): pk for item, criterion, repeat, pk in made.iterator(CHUNK)}
-    bulk.insert(
-        Attempt,
-        ("call_id", "number", "outcome", "request", "reply", "reason", "served_model", "at"),
-        _attempt_rows(calls, replies),
-    )
-    stored = Attempt.objects.filter(call__run=run).values_list(
-        "call__item_id", "call__criterion_id", "call__repeat", "pk"
-    )
-    return {(item, criterion, repeat): pk for item, criterion, repeat, pk in stored.iterator(CHUNK)}
-
-
-def _attempt_rows(calls: dict[CallKey, int], replies: dict[CallKey, str]) -> Iterator[tuple[Any, ...]]:
     now = timezone.now()
-    for key, reply in replies.items():
-        yield (
-            calls[key],
-            1,
-            Attempt.Outcome.REPLIED.value,
-            "{}",
-            orjson.dumps({"imported": reply}).decode(),
-            "",
-            "",
-            now,
-        )
+    calls = bulk.reserve(Call, len(replies))
+    settled = (Call.State.SETTLED.value, 1)
+    load.insert(Call, CALL, [(number, *key, *settled) for number, key in zip(calls, replies, strict=True)])
+    attempts = bulk.reserve(Attempt, len(replies))
+    load.insert(
+        Attempt,
+        ATTEMPT,
+        [
+            (number, call, 1, Attempt.Outcome.REPLIED.value, "{}", _kept(reply), "", "", now)
+            for number, call, reply in zip(attempts, calls, replies.values(), strict=True)
+        ],
+    )
+    return dict(zip(replies, attempts, strict=True))
+
+
+def _kept(reply: str) -> str:
+    return orjson.dumps({"imported": reply}).decode()

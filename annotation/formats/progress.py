@@ -11,6 +11,8 @@ from annotation.formats.problems import Problems
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and those there are."""
+Told = Callable[[float], None]
+"""Called with the share that is done, from 0 to 1."""
 
 EVERY = 2_000  # rows
 T = TypeVar("T")
@@ -53,3 +55,32 @@ class Meter:
             if not number % EVERY:
                 self.tell()
             yield row
+
+
+class Halves:
+    """Progress of what is read, and then held against the database: a half each."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._total = 0
+
+    def reading(self, done: int, total: int) -> None:
+        """So many bytes are read."""
+        self._total = total
+        if self._progress is not None:
+            self._progress(done, 2 * total)
+
+    def holding(self, share: float) -> None:
+        """This share of what was read is looked up."""
+        if self._progress is not None:
+            self._progress(int(self._total * (1 + share)), 2 * self._total)
+
+
+def between(told: Told | None, start: float, end: float) -> Told:
+    """For a step on somebody's way: its own share is told as the part of the whole from ``start`` to ``end``."""
+
+    def tell(share: float) -> None:
+        if told is not None:
+            told(start + share * (end - start))
+
+    return tell

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 
+from annotation.formats.progress import Told, between
 from annotation.formats.spool import Plain, Spool
 
 ROWS = 100_000  # of one shelf
@@ -39,6 +40,14 @@ class Shelves:
     def __iter__(self) -> Iterator[list[Plain]]:
         """The rows, shelf by shelf."""
         return (list(shelf.plain()) for shelf in self._shelves if shelf)
+
+    def told(self, told: Told | None) -> Iterator[list[Plain]]:
+        """The rows, shelf by shelf; ``told`` hears which share of them has been seen to."""
+        tell, done = between(told, 0, 1), 0
+        for shelf in self:
+            yield shelf
+            done += len(shelf)
+            tell(done / len(self))
 
 
 def _weight(rows: list[Plain]) -> int:

@@ -8,10 +8,11 @@ import pytest
 
 from accounts.refusals import Refused
 from annotation import reception
+from annotation.formats import shelves
 from annotation.formats.verdicts import VerdictRow
 from annotation.intake import FileRefused
 from annotation.models import Dataset, Intake, RubricVersion
-from judging import intake_verdicts, judges, tasks
+from judging import intake_verdicts, judges, tasks, verdict_fitting
 from judging.models import Attempt, Judge, JudgeRun, Verdict
 from judging.verdict_fitting import VerdictsReport
 from tests import make
@@ -54,11 +55,11 @@ def row(item: str, score: float | None, criterion: str = "fluency", **parts: Any
     return VerdictRow(**{**given, **parts})
 
 
-def stored(cast: Cast, rated: tuple[Dataset, RubricVersion], *rows: VerdictRow) -> VerdictsReport:
+def stored(cast: Cast, rated: tuple[Dataset, RubricVersion], *rows: VerdictRow, **more: Any) -> VerdictsReport:
     intake = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.VERDICTS)
     dataset, version = rated
     return intake_verdicts.store_verdicts(
-        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake
+        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake, **more
     )
 
 
@@ -126,6 +127,49 @@ def test_raw_replies_are_kept_once_however_many_criteria_they_answer(
         ("d2", "coherence"): "other",
         ("d3", "fluency"): None,
     }
+
+
+def test_a_judge_that_was_put_several_prompts_is_a_judge_for_each(
+    cast: Cast, rated: tuple[Dataset, RubricVersion]
+) -> None:
+    stored(cast, rated, row("d1", 1, variant="terse"), row("d1", 3, variant="verbose"), row("d1", 2))
+    found = Verdict.objects.order_by("score").values_list("run__judge__name", "run__judge__variant", "score")
+    assert list(found) == [
+        ("judge-x (terse)", {"name": "terse"}, 1),
+        ("judge-x", {}, 2),
+        ("judge-x (verbose)", {"name": "verbose"}, 3),
+    ]
+    again = stored(cast, rated, row("d1", 3, variant="verbose"))
+    assert (again.collapsed, again.stored, Judge.objects.count()) == (1, 0, 3)
+
+
+def test_more_rows_than_a_shelf_holds_are_stored_alike(
+    cast: Cast, rated: tuple[Dataset, RubricVersion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelves, "ROWS", 3)
+    items, both = ("d1", "d2", "d3", "d4"), ("fluency", "coherence")
+    rows = [
+        row(item, 1, criterion, judge=judge, reply=f"{judge} on {item}")
+        for criterion in both
+        for judge in ("judge-x", "judge-y")
+        for item in items
+    ]
+    shares: list[float] = []
+    stored(cast, rated, *rows, told=shares.append)
+    said = Verdict.objects.values_list("run__judge__name", "item__external_id", "attempt__reply__imported")
+    assert sorted(said) == sorted((each.judge, each.item, each.reply) for each in rows)
+    assert Attempt.objects.count() == 8, "a reply on both criteria is one"
+    assert shares == sorted(shares) and shares[-1] == 1 and len(shares) > 3
+
+
+def test_a_column_that_names_no_judges_is_refused(
+    cast: Cast, rated: tuple[Dataset, RubricVersion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict_fitting, "MOST_JUDGES", 2)
+    with pytest.raises(FileRefused) as refused:
+        stored(cast, rated, *(row("d1", 1, judge=f"because {number}") for number in range(3)))
+    assert dict(refused.value.problems.codes) == {"judges": 1}
+    assert not Judge.objects.exists()
 
 
 @pytest.mark.parametrize(
