@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -24,7 +18,7 @@ from judging.models import Verdict
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.conftest import database_url
+from tests.workers import kill, until, working
 
 DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,m{n % 2}\n" for n in range(1, 81))
 
@@ -32,34 +26,6 @@ DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "AT_ONCE", 10)
-
-
-@contextmanager
-def working() -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker in a process group of its own, as on a machine of its own."""
-    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging,default"]
-    started = subprocess.Popen(
-        [*command, "--concurrency", "1", "-l", "ERROR"],
-        env={**os.environ, "DATABASE_URL": database_url()},
-        start_new_session=True,
-    )
-    try:
-        yield started
-    finally:
-        kill(started)
-
-
-def kill(started: subprocess.Popen[bytes]) -> None:
-    if started.poll() is None:
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-
-
-def until(condition: Callable[[], Any], *, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def uploaded(client: Client, text: str = DIALOGUES, name: str = "dialogues.csv", **form: str) -> Intake:

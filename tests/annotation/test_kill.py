@@ -1,0 +1,84 @@
+"""A worker killed while it stores an import: nothing of it shows, and the next worker stores all of it, once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from annotation import reception, tasks
+from annotation.models import Campaign, Dataset, Intake, Item, Rating
+from panelbench.celery import app
+from tests import make
+from tests.cast import Cast
+from tests.workers import kill, until, working
+
+ITEMS = 50_000  # more than one transaction stages
+DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8}\n" for n in range(ITEMS))
+RATINGS = "item,rater,criterion,score\n" + "".join(f"d{n},A,fluency,{n % 4}\n" for n in range(ITEMS))
+
+
+def started(cast: Cast, kind: str, text: str, target: dict[str, object]) -> Intake:
+    intake = reception.open_intake(
+        project=cast.kassa, kind=kind, files=[(f"{kind}.csv", text.encode())], target=target, actor=cast.boris
+    )
+    assert not tasks.store(intake, cast.boris), "it was stored at once"
+    return intake
+
+
+def staged() -> int:
+    return Item.objects.filter(dataset__state=Dataset.State.LOADING).count()
+
+
+def shown(boris: Client) -> tuple[object, ...]:
+    """What a researcher can see of datasets: by API, on the pages, and by the number of one that is not ready."""
+    api = boris.get("/api/v1/projects/kassa/datasets/").json()["results"]
+    pages = [boris.get(f"/p/kassa/{page}").content.decode() for page in ("datasets/", "campaigns/new/", "export/")]
+    hidden = Dataset.objects.filter(state=Dataset.State.LOADING).values_list("pk", flat=True)
+    reached = [pk for pk in hidden if boris.get(f"/p/kassa/datasets/{pk}/").status_code != 404]
+    return [each["name"] for each in api], ["Parcels" in page for page in pages], reached
+
+
+def left_to_the_sweep(intake: Intake) -> None:
+    """The patience with the dead holder runs out, and the clock asks for the sweep."""
+    assert Intake.objects.get(pk=intake.pk).state == "storing"
+    Intake.objects.filter(pk=intake.pk).update(beat_at=timezone.now() - timedelta(hours=1))
+    tasks.sweep()
+
+
+@pytest.mark.walk
+@pytest.mark.django_db(transaction=True)
+def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+    app.control.purge()
+    boris = cast.client("boris")
+    nothing = shown(boris)
+    intake = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
+    with working() as doomed:
+        until(lambda: Intake.objects.get(pk=intake.pk).lease)
+        kill(doomed)
+    assert shown(boris) == nothing
+    left_to_the_sweep(intake)
+    with working() as doomed:
+        until(lambda: staged() > 0)
+        kill(doomed)
+    assert 0 < staged() < ITEMS and shown(boris) == nothing
+    left_to_the_sweep(intake)
+    with working() as doomed:
+        until(lambda: Intake.objects.get(pk=intake.pk).state == "stored")
+        dataset = Dataset.objects.get(intake=intake)
+        assert (dataset.items.count(), Item.objects.filter(dataset__intake=intake).count()) == (ITEMS, ITEMS)
+        assert shown(boris) != nothing
+
+        target = {"dataset": dataset.pk, "rubric_version": make.rubric(cast.kassa).pk}
+        ratings = started(cast, "ratings", RATINGS, target)
+        until(lambda: Intake.objects.get(pk=ratings.pk).lease)
+        kill(doomed)
+    assert not Rating.objects.exists() and not Campaign.objects.filter(dataset=dataset).exists()
+    left_to_the_sweep(ratings)
+    with working():
+        until(lambda: Intake.objects.get(pk=ratings.pk).state == "stored")
+    assert (Rating.objects.count(), Campaign.objects.filter(dataset=dataset).count()) == (ITEMS, 1)
+    assert Intake.objects.get(pk=ratings.pk).report["tries"] == 2

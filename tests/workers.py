@@ -1,0 +1,44 @@
+"""Celery workers that a test starts, and kills as a machine dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.conftest import database_url
+
+
+@contextmanager
+def working() -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker in a process group of its own, as on a machine of its own."""
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging,default"]
+    started = subprocess.Popen(
+        [*command, "--concurrency", "1", "-l", "ERROR"],
+        env={**os.environ, "DATABASE_URL": database_url()},
+        start_new_session=True,
+    )
+    try:
+        yield started
+    finally:
+        kill(started)
+
+
+def kill(started: subprocess.Popen[bytes]) -> None:
+    """SIGKILL to the worker and all of its pool."""
+    if started.poll() is None:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+
+
+def until(condition: Callable[[], Any], *, seconds: float = 60) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
