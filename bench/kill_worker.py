@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,27 +17,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.server import database
+from bench.server import database, redis_server
 from tests.provider_server import running_provider
 
 WORKER = ["-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging", "-l", "ERROR", "--concurrency", "1"]
 PATIENCE = 180.0
-
-
-@contextlib.contextmanager
-def redis_server() -> Iterator[None]:
-    """A Redis of our own on a free port, named in the environment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
-    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
-    try:
-        yield
-    finally:
-        server.terminate()
-        server.wait()
 
 
 @contextlib.contextmanager

@@ -105,10 +105,15 @@ def _rubric(project: Project) -> Any:
 def _person(project: Project, number: int) -> tuple[User, Annotator, str]:
     user = User.objects.create_user(f"annotator{number}@panelbench.test", ui_language="en")
     Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
+    return user, panels.annotator_for(project=project, user=user), signed_in(user)
+
+
+def signed_in(user: User) -> str:
+    """The key of a new session of this person."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "allauth.account.auth_backends.AuthenticationBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     assert session.session_key
-    return user, panels.annotator_for(project=project, user=user), session.session_key
+    return session.session_key

@@ -57,11 +57,30 @@ def _set_up() -> None:
 
 
 @contextlib.contextmanager
-def serving(kind: str) -> Iterator[int]:
-    """granian with the product's processes and threads on a free port."""
+def redis_server() -> Iterator[None]:
+    """A Redis of our own on a free port, named in the environment."""
+    port = free_port()
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+    os.environ["REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(kind: str) -> Iterator[int]:
+    """granian with the product's processes and threads on a free port."""
+    port = free_port()
     command = ["granian", "--interface", "wsgi", "--no-ws", "--workers", "2", "--log-level", "warning"]
     command += ["--blocking-threads", str(THREADS[kind]), "--port", str(port), "bench.wsgi:application"]
     program = Path(sys.executable).with_name(command[0])

@@ -1,0 +1,287 @@
+"""A file on its way in, past ten deaths: what is killed when, what can be seen then, and how it goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from annotation.models import Dataset, Intake, Item, Upload
+from bench import large_files, stack
+from bench.outside import Outside, Seen
+from bench.standstill import held_up
+from panelbench.celery import app
+from panelbench.client import Client, Unreachable
+
+NAME = "Never half seen"
+LONGEST = 1800.0  # seconds that any one step may take
+
+
+@dataclass(slots=True)
+class Point:
+    """One kill: what was under way, who died, what lay about unseen, what anybody could see, and how it went on."""
+
+    during: str
+    far: str
+    killed: str
+    staged: int
+    seen: str
+    then: str = ""
+
+    def row(self, number: int) -> str:
+        return (
+            f"| {number} | {self.during} | {self.far} | {self.killed} | {self.staged:,} | {self.seen} | {self.then} |"
+        )
+
+
+@dataclass(slots=True)
+class Walk:
+    """A file on its way in: a dataset, then ratings of its items."""
+
+    kind: str
+    programs: stack.Stack
+    client: Client
+    outside: Outside
+    folder: Path
+    rubric_version: int
+    points: list[Point] = field(default_factory=list)
+    before: Seen = field(default_factory=dict)
+
+    # --- the dataset ------------------------------------------------------------------------------------------------
+    def dataset(self, size: int) -> int:
+        """Bring a dataset in past eight deaths; how many items there are."""
+        path = self.folder / "dialogues.jsonl"
+        count = large_files.dialogues(path, size)
+        say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
+        self.before = self.outside.seen()
+        key = self._upload_and_die(path)
+        intake = self._open_and_die(key)
+        everything = (self.programs.web, self.programs.worker)
+        self._die(intake, "the worker checks the file", lambda: self._share(intake) >= 0.25, self.programs.worker)
+        self._resume(intake)
+        self._die(intake, "the worker checks the file, again", lambda: self._share(intake) >= 0.8, *everything)
+        self._resume(intake)
+        self._until(lambda: state(intake) != "checking", "the check to end")
+        stored = self.client.preview_import(intake)["report"]["stored"]
+        assert stored == count, f"the check promises {stored} of {count}"
+
+        self.client.store_import(intake)
+        self._die(intake, "the worker reads the file to store it", lambda: self._share(intake) >= 0.2, everything[1])
+        self._resume(intake)
+        self._die(intake, "the first rows are staged", lambda: self.outside.staged > 0, everything[1])
+        self._resume_by_the_clock(intake)
+        self._die(intake, "most rows are staged", lambda: self.outside.staged >= 0.8 * count, *everything)
+        self._give_up(intake)
+        self.client.store_import(intake)
+        self._die_publishing(intake, "the dataset is being made ready", lambda: self.outside.staged > 0)
+        self._resume(intake)
+        self._until(lambda: state(intake) != "storing", "the import to end")
+        self._compare(path, count)
+        return count
+
+    def _upload_and_die(self, path: Path) -> str:
+        begun = self.client.begin_upload(path)
+        with self._meanwhile(lambda: self.client.upload(path, key=begun["key"])):
+            self._until(lambda: self._received() >= 0.35 * begun["size"], "a third of the upload")
+            self._kill(self.programs.web)
+            far = f"{self._received() / begun['size']:.0%} received"
+            self._note("the file is being uploaded", far, self.programs.web)
+        self._until(self._is_whole, "the upload", lambda: self.client.upload(path, key=begun["key"]))
+        sha256 = self.client.upload_state(begun["key"])["sha256"]
+        with path.open("rb") as file:
+            assert sha256 == hashlib.file_digest(file, "sha256").hexdigest(), "the upload is not the file"
+        self.points[-1].then = "went on where it ended; SHA-256 as sent"
+        return begun["key"]
+
+    def _open_and_die(self, key: str) -> int:
+        def opening() -> Any:
+            said = {"uploads": [key], "kind": "dataset", "target": {"name": NAME}}
+            return self.client.json("POST", self.client.at("intakes/"), json=said)
+
+        with held_up(self.kind, self.folder) as waits, self._meanwhile(opening):
+            self._until(waits, "the request to wait")
+            self._kill(self.programs.web)
+        self._note("the upload is made an import", "before its commit", self.programs.web)
+        assert not Intake.objects.exists(), "half an import is there"
+        assert self.client.upload_state(key)["sha256"], "the upload is gone"
+        intake = int(opening()["id"])
+        self.points[-1].then = "the upload was there, and was asked for again"
+        return intake
+
+    def _compare(self, path: Path, count: int) -> None:
+        """Take the dataset out again, and hold it against the file line by line."""
+        (found,) = self.client.datasets()
+        assert (found["name"], found["items"]) == (NAME, count), found
+        there = self.client.export("items", self.folder / "items.jsonl", dataset=found["id"], format="jsonl")
+        same = 0
+        with path.open("rb") as sent, there.open("rb") as back:
+            for one, other in zip(map(orjson.loads, sent), map(orjson.loads, back), strict=True):
+                same += (one["id"], one["turns"]) == (other["id"], other["turns"])
+        assert same == count, f"{count - same} items are not what they were"
+        self.points[-1].then += f"; {same:,} items exported, equal to the file's"
+
+    # --- ratings ----------------------------------------------------------------------------------------------------
+    def ratings(self, size: int, items: int) -> None:
+        """Bring ratings in past two deaths."""
+        path = self.folder / "ratings.csv"
+        count, scores = large_files.ratings(path, size, items)
+        say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} ratings, {scores:,} with a score")
+        (dataset,) = self.client.datasets()
+        campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
+        key = self.client.upload(path)["key"]
+        said = {"uploads": [key], "kind": "ratings", "target": {"campaign": campaign}}
+        intake = int(self.client.json("POST", self.client.at("intakes/"), json=said)["id"])
+        self._until(lambda: state(intake) != "checking", "the check to end")
+        assert self.client.preview_import(intake)["report"]["stored"] == scores
+        self.before = self.outside.seen()
+        self.client.store_import(intake)
+        everything = (self.programs.web, self.programs.worker)
+        self._die(intake, "ratings are written", lambda: self._share(intake) >= 0.7, *everything)
+        self._resume(intake)
+        self._die_publishing(intake, "ratings are written, all but the commit", lambda: self._share(intake) > 0)
+        self._resume(intake)
+        self._until(lambda: state(intake) != "storing", "the import to end")
+        after = self.outside.seen()
+        there = (after["Rating rows"], after[f"ratings of campaign {campaign}"])
+        assert there == (scores, scores), f"{there} ratings instead of {scores}"
+        self.points[-1].then += f"; {scores:,} ratings exported, as many as the file has"
+
+    # --- dying ------------------------------------------------------------------------------------------------------
+    def _die(self, intake: int, during: str, now: Callable[[], bool], *doomed: stack.Child) -> None:
+        """Kill when it is time, and look around."""
+        self._until(now, during)
+        self._kill(*doomed)
+        self._note(during, f"{self._share(intake):.0%}", *doomed)
+
+    def _die_publishing(self, intake: int, during: str, almost: Callable[[], bool]) -> None:
+        """Kill the worker inside the transaction that makes all of it visible, before its commit."""
+        if self.kind == "sqlite":  # its one writer can't be held up from outside without keeping all others out
+            self._die(intake, during, almost, self.programs.worker)
+            return
+        self._until(almost, during)
+        with held_up(self.kind, self.folder) as waits:
+            self._until(waits, "the last transaction to wait")
+            self._kill(self.programs.worker)
+        self._note(during, "before the commit", self.programs.worker)
+
+    def _kill(self, *doomed: stack.Child) -> None:
+        for child in doomed:
+            child.kill()
+
+    def _note(self, during: str, far: str, *doomed: stack.Child) -> None:
+        """Look from outside, with the web server back and nobody else: is there anything that was not there before?"""
+        if self.programs.web in doomed:
+            self.programs.web.start()
+            self.programs.wait_for_web()
+        staged, now = self.outside.staged, self.outside.seen()
+        changed = [what for what, was in self.before.items() if now[what] != was]
+        assert not changed, f"visible after the kill: {changed}: {[now[what] for what in changed]}"
+        killed = " and ".join(child.name for child in doomed)
+        self.points.append(Point(during, far, killed, staged, "nothing new"))
+        say(f"{len(self.points)}. {during}, {far}: {killed} killed; {staged:,} rows staged, nothing to be seen")
+
+    # --- going on ---------------------------------------------------------------------------------------------------
+    def _resume(self, intake: int) -> None:
+        """Start what is dead, let the dead holder's time run out, sweep; the import is held again."""
+        tried = tries(intake)
+        Intake.objects.filter(pk=intake).update(beat_at=long_ago())
+        self._back_to_work()
+        started = time.monotonic()
+        self._until(lambda: tries(intake) > tried, "somebody to take the import up", sweep)
+        self.points[-1].then = f"taken up by the next sweep, try {tried + 1}"
+        say(f"   taken up again {time.monotonic() - started:.1f} s after the worker's start")
+
+    def _resume_by_the_clock(self, intake: int) -> None:
+        """The same in real time: the clock runs, and nobody dates anything back."""
+        tried = tries(intake)
+        started = time.monotonic()
+        self._back_to_work()
+        self.programs.beat.start()
+        self._until(lambda: tries(intake) > tried, "the clock to have the import taken up")
+        self.programs.beat.kill()
+        waited = time.monotonic() - started
+        self.points[-1].then = f"left to the clock: taken up {waited:.0f} s later, try {tried + 1}"
+        say(f"   {self.points[-1].then}")
+
+    def _give_up(self, intake: int) -> None:
+        """The third death: the sweep gives the import up, and clears what it had staged."""
+        Intake.objects.filter(pk=intake).update(beat_at=long_ago())
+        Dataset.objects.filter(state=Dataset.State.LOADING).update(staged_at=long_ago())
+        self._back_to_work()
+        self._until(lambda: not Item.objects.exists() and state(intake) == "failed", "the sweep to clear", sweep)
+        assert not Dataset.objects.exists(), "an empty dataset is left"
+        told = self.client.get_import(intake)["report"]["sentence"]
+        assert "interrupted" in str(told), told
+        self.points[-1].then = "third try: given up and said so; swept, 0 rows left; stored again on request"
+
+    def _back_to_work(self) -> None:
+        if not self.programs.worker.is_running:
+            self.programs.worker.start()
+
+    # --- how far it is ----------------------------------------------------------------------------------------------
+    def _until(self, condition: Callable[[], bool], what: str, meanwhile: Callable[[], object] | None = None) -> None:
+        """Wait for a condition, noting memory; ``meanwhile`` is done every few seconds."""
+        started = last = time.monotonic()
+        while not condition():
+            now = time.monotonic()
+            if now - started > LONGEST:
+                raise TimeoutError(f"waited in vain for {what}")
+            if meanwhile is not None and (last == started or now - last > 5):
+                last = now
+                meanwhile()
+            self.programs.weigh()
+            time.sleep(0.02)
+
+    def _share(self, intake: int) -> float:
+        lease, done, total = Intake.objects.values_list("lease", "done", "total").get(pk=intake)
+        return done / total if lease and total else 0.0
+
+    def _received(self) -> int:
+        return int(Upload.objects.values_list("received", flat=True).get())
+
+    def _is_whole(self) -> bool:
+        return all(each.received == each.size for each in Upload.objects.all())
+
+    @contextlib.contextmanager
+    def _meanwhile(self, call: Callable[[], Any]) -> Iterator[None]:
+        """A request that may lose its server."""
+
+        def request() -> None:
+            with contextlib.suppress(Unreachable):
+                call()
+
+        thread = threading.Thread(target=request)
+        thread.start()
+        yield
+        thread.join()
+
+
+def state(intake: int) -> str:
+    return str(Intake.objects.values_list("state", flat=True).get(pk=intake))
+
+
+def tries(intake: int) -> int:
+    return int(Intake.objects.values_list("report", flat=True).get(pk=intake).get("tries", 0))
+
+
+def long_ago() -> datetime:
+    return timezone.now() - timedelta(hours=1)
+
+
+def sweep() -> None:
+    """What the clock asks for twice a minute."""
+    app.send_task("annotation.tasks.sweep", expires=30)
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
