@@ -27,6 +27,7 @@ from annotation.tasks import is_large
 from annotation.views import offers
 
 IGNORE = "ignore"
+_WRITTEN = "written_mapping"  # in the session
 _PAGES: dict[str, str] = {Intake.Kind.VERDICTS: "verdict_import", Intake.Kind.STUDY: "study_import"}
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
 UNDER_WAY = (Intake.State.CHECKING, Intake.State.STORING)
@@ -106,7 +107,19 @@ def context(request: HttpRequest, project: Project, intake: Intake, seen: Outloo
         "has_ratings_sibling": any(each.kind == Intake.Kind.RATINGS for each in together),
         "report": Report.from_dict(intake.report),
     }
-    return shown if seen is None else shown | _unstored(request.user, project, intake, seen)
+    if seen is None:
+        return shown
+    return shown | _unstored(request.user, project, intake, seen) | {"written": _written(request, intake)}
+
+
+def keep_written(request: HttpRequest, intake: Intake, problem: str) -> None:
+    """Keep a mapping that can't be read, so that the page shows it with its problem instead of losing it."""
+    request.session[_WRITTEN] = {"intake": intake.pk, "yaml": text(request.POST, "yaml"), "problem": problem}
+
+
+def _written(request: HttpRequest, intake: Intake) -> dict[str, Any] | None:
+    kept = request.session.get(_WRITTEN)
+    return request.session.pop(_WRITTEN) if kept and kept["intake"] == intake.pk else None
 
 
 def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
         _revise(request, found)
         tasks.look(found)
     except FormatError as error:
-        messages.error(request, str(error.problem))
+        intake_page.keep_written(request, found, str(error.problem))
     except Refused as refused:
         messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))

@@ -24,6 +24,7 @@ export function keepChosen(form, input) {
     return line;
   };
   input.addEventListener("change", () => {
+    if (!input.multiple) held.clear();
     for (const file of input.files) held.set(`${file.name} ${file.size} ${file.lastModified}`, file);
     show();
   });

@@ -87,7 +87,9 @@ def test_the_table_of_columns_is_taken_over_and_used_again(cast: Cast) -> None:
     again.refresh_from_db()
     assert again.mapping["columns"]["tekst"] == "question"
     refused = boris.post(f"/p/kassa/imports/{again.pk}/map/", {"yaml": "colums: {}"}, follow=True)
-    assert "did you mean columns?" in refused.content.decode()
+    told = refused.content.decode()
+    assert "did you mean columns?" in told and "colums: {}</textarea>" in told
+    assert "colums" not in page(boris, f"/p/kassa/imports/{again.pk}/")
 
 
 def test_the_sheet_of_a_workbook_is_chosen_and_its_rows_are_turns(cast: Cast) -> None:

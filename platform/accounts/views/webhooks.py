@@ -28,6 +28,7 @@ class EventsForm(forms.Form):
         label=gettext_lazy("Events"),
         choices=[(event.value, event.label) for event in webhooks.OFFERED],
         widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one event.")},
     )
 
 
