@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -13,7 +13,7 @@ from django.db.models import Count
 from django.utils import translation
 
 from accounts import languages
-from analytics import dashboards
+from analytics import dashboards, panels
 from analytics.data_cards import Card, Described, File, Language, limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
@@ -133,31 +133,7 @@ def _languages(campaign: Campaign) -> list[Language]:
 
 
 def _panels(campaign: Campaign) -> list[Described]:
-    """Every panel with ratings; of its people's profiles only those with consent, and only as counts."""
-    found: dict[tuple[str, str], Described] = {}
-    people: dict[tuple[str, str], set[int]] = {}
-    panel, profile = "assignment__duty__panel", "annotator__user__profile"
-    said = ("consented_at", "grew_up_with", "education", "experience")
-    read = (f"{panel}__name", f"{panel}__language", "annotator", *(f"{profile}__{each}" for each in said))
-    current = Annotation.objects.filter(campaign=campaign, superseded_at=None).order_by(f"{panel}__name", "annotator")
-    for name, language, annotator, *told in current.values_list(*read).iterator():
-        key = (name or IMPORTED, language or "")
-        described = found.setdefault(key, Described(*key))
-        described.annotations += 1
-        if annotator not in people.setdefault(key, set()):
-            people[key].add(annotator)
-            _describe(described, *told)
-    return list(found.values())
-
-
-def _describe(panel: Described, consented_at: Any, grew_up_with: Any, education: str, experience: str) -> None:
-    panel.annotators += 1
-    if consented_at is None:
-        return
-    panel.consenting += 1
-    panel.grew_up_with += Counter(grew_up_with)
-    panel.education += Counter(filter(None, [education]))
-    panel.experience += Counter(filter(None, [experience]))
+    return [replace(panel, panel=panel.panel or IMPORTED) for panel in panels.described(campaign)]
 
 
 def _judge(run: JudgeRun) -> dict[str, Any]:

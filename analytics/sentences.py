@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from analytics.data_cards import Described
 from analytics.figures import SMALL, Figure, spread
 from analytics.heatmaps import Heatmap
 
@@ -97,3 +98,21 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
         "farthest": criterion_name(farthest.criterion),
         "least": farthest.number,
     }
+
+
+def on_panel(panel: Described, language_name: Names) -> str:
+    """What those who consented let the study say of a panel; of the others nothing but their number."""
+    if not panel.consenting:
+        return _("Nobody on it has agreed to be described.")
+    facts = (
+        (_("Grew up with"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
+        (_("Education"), panel.education),
+        (_("Experience with language work"), panel.experience),
+    )
+    of = _("%(consenting)d of %(annotators)d agreed to be described.")
+    counted = of % {"consenting": panel.consenting, "annotators": panel.annotators}
+    return " ".join([counted, *(f"{name}: {_counted(counts)}." for name, counts in facts if counts)])
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))

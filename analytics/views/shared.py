@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from django.db.models import Count, F
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -17,15 +16,17 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from rest_framework.throttling import SimpleRateThrottle
 
+from accounts import languages
 from accounts.models import Membership, Role
-from analytics import dashboards, exports, shares
+from analytics import dashboards, exports, panels, shares
+from analytics.data_cards import Described
 from analytics.models import Share, Snapshot
+from analytics.sentences import on_panel
 from analytics.views.choices import Raters
 from analytics.views.numbers import drawn
 from analytics.views.page import NumbersPage
 from analytics.views.sending import streamed
 from annotation.formats.rubric import rubric_from_dict
-from annotation.models import Annotation
 from annotation.views.rubrics import wording
 
 P = ParamSpec("P")
@@ -131,8 +132,12 @@ def _shown(request: HttpRequest, share: Share, name: str, parts: dict[str, Any],
 
 
 def _panels(share: Share) -> list[dict[str, Any]]:
-    """Each panel with its language, how many rated on it and how much; nobody is named."""
-    panel = "assignment__duty__panel"
-    here = Annotation.objects.filter(campaign=share.campaign, superseded_at=None)
-    counted = here.values(name=F(f"{panel}__name"), language=F(f"{panel}__language")).order_by("name", "language")
-    return list(counted.annotate(annotators=Count("annotator", distinct=True), annotations=Count("pk")))
+    """Each panel with its language, how many rated on it and how much, and what they let the study say; no name."""
+    return [
+        {"panel": panel, "language": _language(panel), "said": on_panel(panel, languages.english_name)}
+        for panel in panels.described(share.campaign)
+    ]
+
+
+def _language(panel: Described) -> str:
+    return languages.english_name(panel.language) if panel.language else ""

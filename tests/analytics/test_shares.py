@@ -12,11 +12,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from accounts import people
 from accounts.models import AuditEntry
 from analytics import dashboards, shares
 from analytics.models import Share
+from annotation import desk
 from annotation.models import Annotation, Campaign
 from tests import access, make
+from tests.annotation import scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -61,6 +64,25 @@ def test_it_shows_the_numbers_the_rubric_and_no_name(link: str, campaign: Campai
     assert "fluency at 3" in rubric
     for seen in (page, rubric, text(Client().get(f"{link}scores.csv")), text(Client().get(f"{link}items.csv"))):
         assert not re.search("Mari|Maasikas|Jaan|Tamm|aino|@panelbench.test", seen)
+
+
+def test_panels_are_described_by_those_who_consented_alone(cast: Cast) -> None:
+    other = scene.member(cast, "Liis")
+    duty = scene.duty(cast, items=2, seated=[other])
+    for user in (cast.maarika, other, other):
+        taken = scene.taken(cast, duty, user)
+        desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    told = {"education": "MA <b>", "experience": "", "grew_up_with": ["et", "ru"]}
+    people.describe_self(user=cast.maarika, **told, consent=True)
+    people.describe_self(user=other, education="secret school", experience="", grew_up_with=["fi"], consent=False)
+    dashboards.snapshot(campaign=duty.campaign)
+    _share, secret = shares.make(campaign=duty.campaign, label="x", actor=cast.aino)
+    said = "1 of 2 agreed to be described. Grew up with: Estonian (1), Russian (1). Education: MA &lt;b&gt; (1)."
+    page = Client().get(f"/shared/{secret}/").content.decode()
+    assert said in page
+    assert not re.search(r"secret school|Finnish|Maarika|Liis", page)
+    people.describe_self(user=cast.maarika, **told, consent=False)
+    assert "Nobody on it has agreed to be described." in Client().get(f"/shared/{secret}/").content.decode()
 
 
 def test_its_tables_hold_the_ratings_under_other_pseudonyms(link: str) -> None:
