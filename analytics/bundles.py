@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
@@ -27,6 +29,7 @@ from annotation.exports import consistent, other_names
 from annotation.formats.problems import FormatError, Problem
 from annotation.formats.writing.archives import dateless
 from annotation.formats.writing.files import PIECE, spooled
+from annotation.formats.writing.tables import told
 from annotation.members import MEMBERS as OF_ANNOTATION
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from judging.members import MEMBERS as OF_JUDGING
@@ -74,6 +77,13 @@ def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, 
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
+Progress = Callable[[int, int], None]
+
+
+def _untold(done: int, total: int) -> None:
+    """Nobody asks how far it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """What a bundle brought: rows by member."""
@@ -86,14 +96,36 @@ class Carried:
         return ", ".join(f"{self.rows[name]:,} {name}" for name in named)
 
 
-def load(*, project: Project, name: str, content: BinaryIO, actor: User | None = None) -> Carried:
-    """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong."""
+def look(*, project: Project, name: str, content: BinaryIO) -> Carried:
+    """What a bundle says it holds, when it is one and the project is empty; its rows are not read yet.
+
+    Raises `Refused` naming what is wrong.
+    """
+    with _explained(name), ZipFile(content) as archive:
+        members = _manifest(name, archive)
+        _require_empty(project)
+        return _carried(members)
+
+
+def load(
+    *, project: Project, name: str, content: BinaryIO, actor: User | None = None, progress: Progress = _untold
+) -> Carried:
+    """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong.
+
+    ``progress`` is told how many rows are stored, and of how many.
+    """
+    with _explained(name), ZipFile(content) as archive:
+        members = _manifest(name, archive)
+        for member in MEMBERS:
+            _verify(name, archive, member, members[member.name])
+        return _stored(project, archive, members, actor, progress)
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what is wrong with a file into a refusal that says so."""
     try:
-        with ZipFile(content) as archive:
-            members = _manifest(name, archive)
-            for member in MEMBERS:
-                _verify(name, archive, member, members[member.name])
-            return _stored(project, archive, members, actor)
+        yield
     except (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
         raise _unreadable(
             Problem(name, None, None, "no zip, or a damaged one", "a bundle of Panelbench", "zip")
@@ -111,15 +143,29 @@ def _unreadable(problem: Problem) -> Refused:
     return Refused(_("Nothing was stored. %s") % problem, code="bundle_refused", fields={"file": str(problem)})
 
 
-def _stored(project: Project, archive: ZipFile, members: dict[str, Any], actor: User | None) -> Carried:
+def _stored(
+    project: Project, archive: ZipFile, members: dict[str, Any], actor: User | None, progress: Progress
+) -> Carried:
+    carried, done = _carried(members), 0
+    total = sum(carried.rows.values())
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         _require_empty(project)
         incoming = Incoming(project, actor)
         for member in MEMBERS:
             with archive.open(member.file) as file:
-                carrying.store(member, _lines(member, file), members[member.name]["rows"], incoming)
+                lines = told(_lines(member, file), partial(_tell, progress, done, total))
+                carrying.store(member, lines, carried.rows[member.name], incoming)
+            done += carried.rows[member.name]
         audit.record(actor=actor, project=project, verb="import bundle", subject=project)
+    return carried
+
+
+def _tell(progress: Progress, before: int, total: int, rows: int) -> None:
+    progress(before + rows, total)
+
+
+def _carried(members: dict[str, Any]) -> Carried:
     return Carried({name: said["rows"] for name, said in members.items()})
 
 

@@ -23,11 +23,11 @@ from annotation.formats.problems import FormatError
 from annotation.formats.rubric import rubric_from_dict
 from annotation.formats.writing import files
 from annotation.formats.writing import label_studio as studio
-from annotation.formats.writing.tables import Column, Table
-from annotation.models import Dataset, Item, Rating
+from annotation.formats.writing.tables import Column, Table, told
+from annotation.models import Dataset
 from judging import exports as judged
 from judging.continuing import whole
-from judging.models import JudgeRun, Verdict
+from judging.models import JudgeRun
 
 TABLES = tuple(files.FORMATS)
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -101,17 +101,22 @@ class Export:
     options: Options = Options()
 
     @property
+    def is_table(self) -> bool:
+        """Whether it has rows and columns."""
+        return self.kind in files.FORMATS
+
+    @property
     def is_whole(self) -> bool:
         """Whether the file must be there before the first of it can be sent."""
-        return self.kind == "zip" or (self.kind in files.FORMATS and files.FORMATS[self.kind].whole is not None)
+        return self.kind == "zip" or (self.is_table and files.FORMATS[self.kind].whole is not None)
 
     @property
     def ending(self) -> str:
-        return files.FORMATS[self.kind].ending if self.kind in files.FORMATS else _DOCUMENTS[self.kind][0]
+        return files.FORMATS[self.kind].ending if self.is_table else _DOCUMENTS[self.kind][0]
 
     @property
     def media_type(self) -> str:
-        return files.FORMATS[self.kind].media_type if self.kind in files.FORMATS else _DOCUMENTS[self.kind][1]
+        return files.FORMATS[self.kind].media_type if self.is_table else _DOCUMENTS[self.kind][1]
 
     @property
     def file_name(self) -> str:
@@ -161,32 +166,24 @@ def record(export: Export, actor: User | None) -> None:
         )
 
 
-def pieces(export: Export) -> Generator[bytes]:
-    """The file, piece by piece, all of it as things stand at one moment. Raises `Refused` for what can't be written."""
+def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generator[bytes]:
+    """The file, piece by piece, all of it as things stand at one moment. Raises `Refused` for what can't be written.
+
+    Of a table, ``tell`` hears every so often how many rows are read.
+    """
     try:
         if export.what in MADE_APART:
             yield from _DOCUMENT_MAKERS[export.what](export)
             return
         with consistent():
-            if export.kind in files.FORMATS:
-                yield from files.pieces(table(export), export.kind)
+            if export.is_table:
+                wanted = table(export)
+                rows = told(wanted.rows, tell) if tell else wanted.rows
+                yield from files.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
             else:
                 yield from _DOCUMENT_MAKERS[export.what](export)
     except FormatError as error:
         raise Refused(str(error), code="unwritable") from None
-
-
-def size(export: Export) -> int:
-    """How many rows it will have; one for a document."""
-    if export.what == "items":
-        return Item.objects.of(export.subject).count()
-    count = 0
-    if export.what in {"ratings", "scores"}:
-        found = Rating.objects.filter(annotation__campaign=export.subject)
-        count += (found if export.options.revisions else found.filter(annotation__superseded_at=None)).count()
-    if export.what in {"verdicts", "scores"}:
-        count += Verdict.objects.filter(run__in=runs(export)).count()
-    return count if export.kind in files.FORMATS else 1
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

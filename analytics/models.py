@@ -1,14 +1,16 @@
-"""What was computed, from what, by which code, and who outside may read it."""
+"""What was computed, from what, by which code, who outside may read it, and what goes out and in by itself."""
 
 from __future__ import annotations
 
 from typing import ClassVar
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
-from accounts.models import Role, User
+from accounts.models import SIGHTED, Project, Role, User
 from annotation.models import Campaign
 
 
@@ -63,3 +65,72 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return self.label
+
+
+class TransferQuerySet(models.QuerySet["Transfer"]):
+    def visible_to(self, user: User) -> TransferQuerySet:
+        """One's own, as long as one may take things out of the project."""
+        return self.filter(created_by=user, project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class Transfer(models.Model):
+    """A file that a worker writes for somebody, or a bundle that it loads. Only who asked for it sees it.
+
+    ``asked`` says what an export is of. A worker has the ``lease`` and tells at ``beat_at`` that it lives, and how many
+    of the ``total`` rows are ``done``. The file of an export is kept until ``expires_at``, that of a bundle until it is
+    loaded or refused; ``sentence`` says what came of it.
+    """
+
+    class Kind(models.TextChoices):
+        EXPORT = "export", _("Export")
+        BUNDLE = "bundle", _("Bundle, coming in")
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("Waiting")
+        WORKING = "working", _("Under way")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField(default=uuid4, unique=True, editable=False)
+    kind = models.CharField(max_length=6, choices=Kind)
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    asked = models.JSONField(default=dict)
+    name = models.CharField(max_length=255)
+    content = models.FileField(upload_to="transfers/%Y/%m/", max_length=300, blank=True)
+    size = models.BigIntegerField(null=True)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    lease = models.UUIDField(null=True)
+    beat_at = models.DateTimeField(default=timezone.now)
+    tries = models.PositiveSmallIntegerField(default=0)
+    sentence = models.TextField(blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    expires_at = models.DateTimeField()
+
+    objects = TransferQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=models.Q(kind__in=["export", "bundle"]), name="transfer_kind_known"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["waiting", "working", "done", "failed"]), name="transfer_state_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state="working", lease__isnull=False)
+                | (~models.Q(state="working") & models.Q(lease=None)),
+                name="transfer_leased_while_working",
+            ),
+        ]
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether something may still come of it."""
+        return self.state in (Transfer.State.WAITING, Transfer.State.WORKING)
+
+    @property
+    def percent(self) -> int:
+        """How far it is; 0 where nobody knows."""
+        return min(100, 100 * self.done // self.total) if self.total else 0

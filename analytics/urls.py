@@ -5,7 +5,8 @@ from django.urls import path
 from analytics.api import exports as export_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
-from analytics.views import numbers, projects, shared, sharing, taking_out
+from analytics.api import transfers as transfer_routes
+from analytics.views import carrying, numbers, projects, shared, sharing, taking_out
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -16,6 +17,10 @@ pages = [
     ),
     path("p/<slug:project>/export/", taking_out.export_page, name="export"),
     path("p/<slug:project>/export/file/", taking_out.export_file, name="export_file"),
+    path("p/<slug:project>/export/transfers/", carrying.transfers_part, name="transfers"),
+    path("p/<slug:project>/export/transfers/<uuid:transfer>/", carrying.transfer_file, name="transfer_file"),
+    path("p/<slug:project>/export/transfers/<uuid:transfer>/remove/", carrying.remove_transfer, name="transfer_remove"),
+    path("p/<slug:project>/import-bundle/", carrying.import_bundle, name="import_bundle"),
     path("p/<slug:project>/settings/sharing/", sharing.shares_page, name="shares"),
     path("p/<slug:project>/settings/sharing/<int:link>/revoke/", sharing.revoke_share, name="share_revoke"),
     path("shared/<str:share>/", shared.shared_numbers, name="shared"),
@@ -34,4 +39,19 @@ api = [
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
     path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),
     path("projects/<slug:project>/exports/<slug:what>/", export_routes.Exports.as_view(), name="api_export"),
+    path(
+        "projects/<slug:project>/exports/<slug:what>/size/", export_routes.ExportSize.as_view(), name="api_export_size"
+    ),
+    path("projects/<slug:project>/transfers/", transfer_routes.Transfers.as_view(), name="api_transfers"),
+    path(
+        "projects/<slug:project>/transfers/<uuid:transfer>/",
+        transfer_routes.TransferDetail.as_view(),
+        name="api_transfer",
+    ),
+    path(
+        "projects/<slug:project>/transfers/<uuid:transfer>/content/",
+        transfer_routes.TransferContent.as_view(),
+        name="api_transfer_content",
+    ),
+    path("projects/<slug:project>/bundles/", transfer_routes.Bundles.as_view(), name="api_bundles"),
 ]

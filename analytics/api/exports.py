@@ -10,12 +10,13 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import asking, exports
+from analytics import asking, exports, extents
 from analytics.api.numbers import WhateverIsAccepted
 from analytics.exports import Export, Options
 from analytics.views import sending
@@ -46,11 +47,23 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
+class ExtentSerializer(serializers.Serializer[extents.Extent]):
+    """`size` in bytes is an estimate, null where only writing would tell. `large`: better not waited for."""
+
+    rows = serializers.IntegerField()
+    size = serializers.IntegerField(allow_null=True)
+    large = serializers.BooleanField()
+
+
 def asked_for(room: Project, what: str, request: Request) -> Export:
-    """The export that the query says, if this person may have it; 404 where there is none such."""
+    """The export that the query says, if this person may have it."""
     query = ExportQuerySerializer(data=request.query_params)
     query.is_valid(raise_exception=True)
-    said = query.validated_data
+    return wanted(room, what, query.validated_data, request)
+
+
+def wanted(room: Project, what: str, said: dict[str, Any], request: Request) -> Export:
+    """The export of these words, if this person may have it; 404 where there is none such."""
     options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
     try:
         export = asking.asked(project=room, what=what, said=said, options=options)
@@ -75,3 +88,14 @@ class Exports(APIView):
         export = asked_for(room, what, request)
         exports.record(export, request.user)
         return sending.streamed(export)
+
+
+class ExportSize(APIView):
+    content_negotiation_class = WhateverIsAccepted  # the query's `format` is the export's
+
+    @extend_schema(parameters=[WHAT, ExportQuerySerializer], responses=ExtentSerializer)
+    def get(self, request: Request, project: str, what: str) -> Response:
+        """How large an export will be."""
+        export = asked_for(access.require(user=request.user, slug=project), what, request)
+        rows, size = extents.extent(export)
+        return Response({"rows": rows, "size": size, "large": extents.is_large(export)})

@@ -9,15 +9,17 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import access
 from accounts.models import Project, Role
 from accounts.refusals import Refused
-from analytics import asking, exports
-from analytics.exports import FORMATS, SUBJECTS, Options
-from analytics.views import sending
+from analytics import asking, exports, extents, tasks, transfers
+from analytics.exports import FORMATS, SUBJECTS, Export, Options
+from analytics.views import carrying, sending
 
 SWITCHES = ("replies", "revisions", "every_run", "names")
 MOST_SEED = 2**31
@@ -81,24 +83,44 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     chosen = [each for card, subjects in offered for each in subjects if str(each.pk) == request.GET.get(card.subject)]
     is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
     context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
-    return render(request, "analytics/export.html", context)
+    return render(request, "analytics/export.html", {**context, **carrying.listed(room, request.user)})
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
-    """The file that was asked for, or the page with why there is none."""
+    """The file that was asked for, or the page with why there is none: how large it would be, or that a worker writes
+    it. A mere address gives the file, however large.
+    """
     room = access.require(user=request.user, slug=project)
-    said = request.GET
+    said = request.POST if request.method == "POST" else request.GET
     try:
         export = asking.asked(project=room, what=said.get("what", ""), said=said.dict(), options=_options(said))
         exports.permit(export, user=request.user)
-        response = sending.streamed(export)
+        response = _answer(request, export, said)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("export", room.slug)
+    return response
+
+
+def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpResponseBase:
+    if "look" in said:
+        messages.info(request, _told(export))
+        return redirect("export", export.project.slug)
+    if request.method == "POST" and ("later" in said or extents.is_large(export)):
+        tasks.begin(transfers.prepare(export=export, actor=request.user))
+        return redirect("export", export.project.slug)
+    response = sending.streamed(export)
     exports.record(export, request.user)
     return response
+
+
+def _told(export: Export) -> str:
+    rows, size = extents.extent(export)
+    sentence = ngettext("%(name)s: %(rows)s row", "%(name)s: %(rows)s rows", rows)
+    told = sentence % {"name": export.file_name, "rows": f"{rows:,}"}
+    return told if size is None else gettext("%(told)s, about %(size)s") % {"told": told, "size": filesizeformat(size)}
 
 
 def _subjects(room: Project, subject: str) -> list[Any]:

@@ -13,7 +13,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 
 QUEUES = ("judging", "analytics", "default")
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
-SWEEPERS = ("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.refresh_stale")
+SWEEPERS = (
+    *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),
+    "analytics.tasks.refresh_stale",
+)
 
 
 def _transport_options() -> dict[str, object]:

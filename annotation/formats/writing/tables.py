@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import orjson
 
@@ -15,6 +15,7 @@ Kind = Literal["text", "word", "number", "integer", "switch", "moment", "turns",
 
 NESTED = frozenset({"turns", "texts", "object"})
 BATCH = 2_000
+R = TypeVar("R")
 
 
 class Column(NamedTuple):
@@ -42,6 +43,14 @@ class Table:
         source = iter(self.rows)
         while batch := list(islice(source, BATCH)):
             yield batch
+
+
+def told(rows: Iterable[R], tell: Callable[[int], None]) -> Iterator[R]:
+    """The rows as they are, telling every so often how many have gone by."""
+    for count, row in enumerate(rows, start=1):
+        yield row
+        if count % BATCH == 0:
+            tell(count)
 
 
 def number(value: float | None) -> str:

@@ -31,9 +31,11 @@ from panelbench.client.errors import (
     TimedOut,
     TooLarge,
     TooMany,
+    TransferFailed,
     Unavailable,
     Unreachable,
 )
+from panelbench.client.exports import Exports
 from panelbench.client.intakes import Intakes
 from panelbench.client.judges import Judges
 from panelbench.client.notices import Notices
@@ -58,6 +60,7 @@ __all__ = [
     "TimedOut",
     "TooLarge",
     "TooMany",
+    "TransferFailed",
     "Unavailable",
     "Unreachable",
     "received",
@@ -65,7 +68,7 @@ __all__ = [
 ]
 
 
-class Client(Projects, Corpus, Campaigns, Intakes, Judges, Numbers, Notices):
+class Client(Projects, Corpus, Campaigns, Exports, Intakes, Judges, Numbers, Notices):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""
 
     def __enter__(self) -> Self:

@@ -30,6 +30,10 @@ class ImportFailed(PanelbenchError):
         self.intake, self.report = intake, report
 
 
+class TransferFailed(PanelbenchError):
+    """An export could not be written, or a bundle not be loaded."""
+
+
 class Forged(PanelbenchError):
     """A request to your own program that Panelbench did not sign, or not just now."""
 

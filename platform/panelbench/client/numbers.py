@@ -1,11 +1,11 @@
-"""What the numbers say, and everything as files."""
+"""What the numbers say."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from panelbench.client import types
 from panelbench.client.wire import Wire, operation
@@ -32,22 +32,3 @@ class Numbers(Wire):
         """Write the table that the figures are computed from, byte for byte, to a CSV file."""
         there = self.at("campaigns/{}/ratings.csv", campaign)
         return self.save(there, to, params={"raters": tuple(raters)})
-
-    @operation("GET", "/projects/{project}/exports/{what}/")
-    def export(
-        self,
-        what: str,
-        to: str | os.PathLike[str],
-        *,
-        format: str | None = None,  # noqa: A002  # as the API calls it
-        campaign: str | int | None = None,
-        dataset: str | int | None = None,
-        rubric: str | int | None = None,
-        **options: Any,
-    ) -> Path:
-        """Write ``what`` (items, ratings, verdicts, scores, rubric, campaign) to a file; docs/exporting.md names all.
-
-        Raters bear pseudonyms. Where the project has only one campaign, dataset or rubric it need not be named.
-        """
-        params = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
-        return self.save(self.at("exports/{}/", what), to, params=params)

@@ -17,6 +17,7 @@ CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
 EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.finished"]
+FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml", "yaml", "zip"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
 IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
@@ -27,7 +28,20 @@ OutcomeEnum: TypeAlias = Literal["replied", "unavailable", "refused"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
+TransferKindEnum: TypeAlias = Literal["export", "bundle"]
+TransferStateEnum: TypeAlias = Literal["waiting", "working", "done", "failed"]
 VerdictStatusEnum: TypeAlias = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
+WhatEnum: TypeAlias = Literal[
+    "items",
+    "ratings",
+    "verdicts",
+    "scores",
+    "rubric",
+    "campaign",
+    "label-studio",
+    "hugging-face",
+    "bundle",
+]
 
 
 class Also(TypedDict):
@@ -86,6 +100,12 @@ class Attempt(TypedDict):
 
 class Budget(TypedDict):
     budget: Decimal | None
+
+
+class Bundle(TypedDict):
+    """A bundle that came in as an upload."""
+
+    upload: str
 
 
 class Call(TypedDict):
@@ -285,6 +305,14 @@ class Extension(TypedDict):
     dataset: int
 
 
+class Extent(TypedDict):
+    """`size` in bytes is an estimate, null where only writing would tell. `large`: better not waited for."""
+
+    rows: int
+    size: int | None
+    large: bool
+
+
 class Field(TypedDict):
     name: str
     text: str
@@ -399,6 +427,22 @@ class Point(TypedDict):
     label: str
     text: str
     reason: str
+
+
+class Prepare(TypedDict):
+    """An export that a worker is to write."""
+
+    format: NotRequired[FormatEnum]
+    campaign: NotRequired[str]
+    dataset: NotRequired[str]
+    rubric: NotRequired[str]
+    renumbered: NotRequired[int]
+    rationales: NotRequired[bool]
+    replies: NotRequired[bool]
+    revisions: NotRequired[bool]
+    every_run: NotRequired[bool]
+    names: NotRequired[bool]
+    what: WhatEnum
 
 
 class Problem(TypedDict):
@@ -629,6 +673,21 @@ class Target(TypedDict):
     rubric_version: NotRequired[int]
     study: NotRequired[str]
     constants: NotRequired[dict[str, str]]
+
+
+class Transfer(TypedDict):
+    """`done` of `total` rows; `sentence` says what came of it. A file that was written is kept until `expires_at`."""
+
+    key: str
+    kind: TransferKindEnum
+    state: TransferStateEnum
+    name: str
+    size: int | None
+    done: int
+    total: int
+    sentence: str
+    created_at: Moment
+    expires_at: Moment
 
 
 class Turn(TypedDict):

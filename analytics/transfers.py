@@ -1,0 +1,241 @@
+"""What is too large to wait for: exports that a worker writes to a file, and bundles that it loads.
+
+A transfer goes waiting -> working -> done | failed, each step by compare-and-set. A worker that falls silent is noticed
+by the sweep, and somebody else begins again; files are deleted when their time is over.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
+from uuid import uuid4
+
+from django.core.files.base import ContentFile
+from django.core.files.base import File as StoredFile
+from django.db import OperationalError, connection, transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from analytics import asking, bundles, exports, extents
+from analytics.exports import Export, Options
+from analytics.models import Transfer
+from annotation import uploads
+from annotation.models import Upload
+
+State = Transfer.State
+KEPT = timedelta(days=3)
+PACE = 2.0  # seconds between two signs of life
+PATIENCE = timedelta(minutes=2)  # the longest that a living worker says nothing
+MOST_TRIES = 3
+MOST_AT_ONCE = 5  # of one person in one project
+
+
+# --- asking for one -------------------------------------------------------------------------------------------------
+def prepare(*, export: Export, actor: User) -> Transfer:
+    """Have a worker write this export to a file, which is kept for a while."""
+    asked = {
+        "what": export.what,
+        "format": export.kind,
+        "subject": export.subject.pk,
+        "options": asdict(export.options),
+    }
+    with transaction.atomic():
+        _require_room(export.project, actor)
+        exports.record(export, actor)
+        return _begun(export.project, Transfer.Kind.EXPORT, export.file_name, actor, asked=asked)
+
+
+def receive(*, project: Project, name: str, content: BinaryIO, actor: User) -> Transfer:
+    """Keep a bundle for a worker to load, once it is seen to be one and to fit an empty project. Raises `Refused`."""
+    carried = bundles.look(project=project, name=name, content=content)
+    content.seek(0)
+    with transaction.atomic():
+        begun = _arriving(project, name, carried, actor)
+        begun.content.save(begun.name, StoredFile(content))
+    return begun
+
+
+def take_over(*, upload: Upload, actor: User) -> Transfer:
+    """The same of a file that came in by chunks; its bytes stay where they are."""
+    with upload.content.open("rb") as content:
+        carried = bundles.look(project=upload.project, name=upload.name, content=cast(BinaryIO, content))
+    with transaction.atomic():
+        gone, _each = Upload.objects.filter(pk=upload.pk).delete()
+        if not gone:
+            raise Refused(_("This upload was taken over or given up. Begin it again."), code="gone")
+        begun = _arriving(upload.project, upload.name, carried, actor)
+        begun.content = upload.content.name
+        begun.save(update_fields=["content"])
+    return begun
+
+
+def _arriving(project: Project, name: str, carried: bundles.Carried, actor: User) -> Transfer:
+    _require_room(project, actor)
+    total = sum(carried.rows.values())
+    return _begun(project, Transfer.Kind.BUNDLE, uploads.short_name(name), actor, total=total)
+
+
+def _begun(project: Project, kind: str, name: str, actor: User, **parts: Any) -> Transfer:
+    expires = timezone.now() + KEPT
+    return Transfer.objects.create(project=project, kind=kind, name=name, created_by=actor, expires_at=expires, **parts)
+
+
+def _require_room(project: Project, actor: User) -> None:
+    moving = Transfer.objects.filter(project=project, created_by=actor, state__in=[State.WAITING, State.WORKING])
+    if moving.count() >= MOST_AT_ONCE:
+        sentence = _("%d of your files are being made already. Wait for one of them, or remove one.")
+        raise Refused(sentence % MOST_AT_ONCE, code="too_many")
+
+
+def export_of(transfer: Transfer) -> Export:
+    """What an export transfer is of. Raises `Refused` when that is gone by now."""
+    said = transfer.asked
+    subject: Any = transfer.project
+    if (kind := exports.SUBJECTS[said["what"]]) != "project":
+        subject = asking.choices(project=transfer.project, subject=kind).filter(pk=said["subject"]).first()
+    options = Options(**said["options"])
+    return exports.asked(
+        project=transfer.project, what=said["what"], kind=said["format"], subject=subject, options=options
+    )
+
+
+def has_file(transfer: Transfer) -> bool:
+    """Whether its owner can fetch what was written."""
+    return transfer.kind == Transfer.Kind.EXPORT and transfer.state == State.DONE and bool(transfer.content)
+
+
+# --- carrying it out ------------------------------------------------------------------------------------------------
+class Alive:
+    """Tells, from a thread of its own, that the worker with the lease lives and how far it is: also while it reads in
+    one long transaction.
+    """
+
+    def __init__(self, transfer: Transfer) -> None:
+        self._mine = Transfer.objects.filter(pk=transfer.pk, lease=transfer.lease)
+        self._done, self._total = 0, transfer.total
+        self._over = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name=f"transfer {transfer.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._beating.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._beating.join(PACE)
+
+    def tell(self, done: int, total: int) -> None:
+        """So many of so many rows are done."""
+        self._done, self._total = done, total
+
+    def _beat(self) -> None:
+        try:
+            while not self._over.wait(PACE):
+                with suppress(OperationalError):  # SQLite has one writer: while we load, nobody can sweep us either
+                    self._mine.update(beat_at=timezone.now(), done=self._done, total=self._total)
+        finally:
+            connection.close()
+
+
+def carry_out(*, transfer_pk: int) -> None:
+    """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
+    lease = uuid4()
+    waiting = Transfer.objects.filter(pk=transfer_pk, state=State.WAITING)
+    if not waiting.update(state=State.WORKING, lease=lease, beat_at=timezone.now(), tries=F("tries") + 1, done=0):
+        return
+    transfer = Transfer.objects.select_related("project", "created_by").get(pk=transfer_pk)
+    try:
+        with Alive(transfer) as alive:
+            _WORK[Transfer.Kind(transfer.kind)](transfer, alive)
+    except Refused as refused:
+        _settle(transfer, State.FAILED, sentence=refused.sentence)
+    except OSError as error:
+        if error.errno not in uploads.FULL:
+            raise
+        _settle(transfer, State.FAILED, sentence=uploads.no_room().sentence)
+
+
+def _write(transfer: Transfer, alive: Alive) -> None:
+    export = export_of(transfer)
+    rows = extents.rows(export)
+    if not transfer.content:
+        transfer.content.save(transfer.name, ContentFile(b""), save=False)
+        Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)
+    with Path(transfer.content.path).open("wb") as file:
+        file.writelines(exports.pieces(export, tell=lambda done: alive.tell(done, rows)))
+        file.flush()
+        os.fsync(file.fileno())
+        size = file.tell()
+    _settle(transfer, State.DONE, size=size, done=rows, total=rows, expires_at=timezone.now() + KEPT)
+
+
+def _load(transfer: Transfer, alive: Alive) -> None:
+    """What a bundle holds, and that it is loaded, are one transaction: it is never loaded twice, nor by two."""
+    with transfer.content.open("rb") as file, transaction.atomic():
+        carried = bundles.load(
+            project=transfer.project,
+            name=transfer.name,
+            content=cast(BinaryIO, file),
+            actor=transfer.created_by,
+            progress=alive.tell,
+        )
+        if not _settle(transfer, State.DONE, sentence=carried.sentence, done=transfer.total):
+            raise Refused(_("This was removed or taken over while it ran. Nothing was stored."), code="lost")
+
+
+_WORK: dict[Transfer.Kind, Callable[[Transfer, Alive], None]] = {
+    Transfer.Kind.EXPORT: _write,
+    Transfer.Kind.BUNDLE: _load,
+}
+
+
+def _settle(transfer: Transfer, state: Transfer.State, **told: Any) -> bool:
+    """Say what it came to, if it is still this worker's to say. The file of a bundle, and what was written of an
+    export that failed, are deleted.
+    """
+    mine = Transfer.objects.filter(pk=transfer.pk, lease=transfer.lease, state=State.WORKING)
+    if not mine.update(state=state, lease=None, **told):
+        return False
+    if transfer.kind == Transfer.Kind.BUNDLE or state == State.FAILED:
+        transaction.on_commit(lambda: _delete_file(transfer))
+    return True
+
+
+def _delete_file(transfer: Transfer) -> None:
+    kept = Transfer.objects.filter(pk=transfer.pk).values_list("content", flat=True).first() or transfer.content.name
+    if kept:
+        Transfer.objects.filter(pk=transfer.pk).update(content="")
+        Transfer.content.field.storage.delete(kept)
+
+
+# --- the end of it --------------------------------------------------------------------------------------------------
+def remove(*, transfer: Transfer) -> None:
+    """Forget it, with its file. A worker that is at it finds nothing to settle."""
+    _delete_file(transfer)
+    Transfer.objects.filter(pk=transfer.pk).delete()
+
+
+def sweep(*, silent_for: timedelta = PATIENCE) -> list[int]:
+    """Delete what has had its time and give up on what fails again and again; returns what waits for a worker."""
+    now = timezone.now()
+    for over in Transfer.objects.filter(expires_at__lt=now).exclude(state=State.WORKING):
+        remove(transfer=over)
+    silent = Transfer.objects.filter(beat_at__lt=now - silent_for)
+    working = silent.filter(state=State.WORKING)
+    for lost in working.filter(tries__gte=MOST_TRIES):
+        sentence = _("It was interrupted %d times and is given up. Ask for it again, or for less of it.") % MOST_TRIES
+        _settle(lost, State.FAILED, sentence=sentence)
+    working.update(state=State.WAITING, lease=None)
+    return list(silent.filter(state=State.WAITING).values_list("pk", flat=True))
