@@ -86,6 +86,7 @@ class Headings:
         self.wanted |= mapping.columns
         self.given.update(mapping.constants, (source.field for source in plan.sources))
         self.taken.update(source.column for source in plan.sources)
+        self.taken.update(name for name in plan.spread if name in plan.kept)
         used = {*plan.opened, *plan.spread, *(source.outer for source in plan.sources)}
         self.kept |= dict.fromkeys(name for name in plan.kept if name not in used)
         self.ignored |= dict.fromkeys(name for name in names if name not in used and name not in plan.kept)
@@ -101,9 +102,9 @@ class Headings:
         return [f"{words}: {named(columns)}." for words, columns in parts if columns]
 
     def _is_missed(self, column: str, target: str) -> bool:
-        # The columns of turns have gone into their dialogue.
+        # The columns of turns have gone into their dialogue; of several that may give a field, none need be there.
         is_there = column in self.taken or column in self.ignored or column in self.kept or target.startswith("turn.")
-        return not is_there and target not in self.given
+        return not is_there and target not in self.given and list(self.wanted.values()).count(target) == 1
 
     def _wanted(self, column: str) -> str:
         near = nearest(column, self.kept)

@@ -14,6 +14,7 @@ from annotation.formats.problems import FormatError, Problem, Problems, Unfit, e
 from annotation.formats.rows import Row
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+WHOLE = "."  # said for ``records``: the document is the one record
 _DEEP = "records nested less deeply"
 _CLOSED = '"]}'
 LARGEST_RECORD = 64 * 2**20
@@ -79,10 +80,13 @@ def read_json(
     """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of objects or of such
     lists, by key.
 
-    ``records`` names the one list to read when the object holds other things too. Raises ``FormatError``.
+    ``records`` names the one list to read when the object holds other things too, or is `WHOLE`. Raises
+    ``FormatError``.
     """
     document = _Document(name, pieces, problems)
-    if document.peek() == "[":
+    if document.peek() == "{" and records == WHOLE:
+        yield from ((line, "", record) for line, record in document.one_object())
+    elif document.peek() == "[":
         yield from ((line, "", record) for line, record in document.objects())
     elif document.peek() == "{":
         yield from document.by_key(records)

@@ -8,13 +8,14 @@ from difflib import get_close_matches
 
 from annotation.formats.problems import excerpt
 
+_NEAR = 0.7
 _APART = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that is most like this one, capitals and small letters alike; "" where none is."""
     by_folded = {each.casefold(): each for each in known}
-    return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1)), "")
+    return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1, _NEAR)), "")
 
 
 def hint(near: str) -> str:

@@ -75,9 +75,11 @@ def _default(kind: type[Step], name: str) -> Any:
 
 @dataclass(frozen=True)
 class Keep(Step):
-    """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted."""
+    """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted.
+    ``without`` names the key of objects that are not wanted, nor lists of them, whatever their column is called."""
 
     keep: tuple[str, ...] = field(metadata=NAMES)
+    without: str = field(default="", metadata=WORD)
 
     def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
         kept: dict[tuple[str, ...], list[str]] = {}
@@ -87,7 +89,14 @@ class Keep(Step):
                 kept[names] = [each for each in names if fits(each, self.keep)]
                 if left := [each for each in names if each not in kept[names]]:
                     problems.note(name, f"columns that the mapping leaves out: {named(left)}.")
-            yield Row(row.line, {each: row.fields[each] for each in kept[names]})
+            wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
+            yield Row(row.line, {each: row.fields[each] for each in wanted})
+
+
+def _holds(value: Any, key: str) -> bool:
+    """Whether a value is an object with that key, or a list of such objects."""
+    entries = value if isinstance(value, list) and value else [value]
+    return bool(key) and all(isinstance(each, dict) and key in each for each in entries)
 
 
 @dataclass(frozen=True)
@@ -119,16 +128,39 @@ class Split(Step):
 
 @dataclass(frozen=True)
 class Single(Step):
-    """``single: [column]``: a list of one value becomes that value, an empty one a blank; more than one is refused."""
+    """``single: [column]``: a list of one value becomes that value, an empty one a blank. More than one is refused, or,
+    where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet."""
 
     single: tuple[str, ...] = field(metadata=NAMES)
+    join: str = field(default="", metadata=WORD)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column in self.single:
             if isinstance(values := found(record, column), list):
-                if len(values) > 1:
-                    raise Unfit(excerpt(values), f"one value in {column}", "several_values", column)
-                record = with_value(record, column, values[0] if values else None)
+                record = with_value(record, column, self._one(values, column))
+        yield record
+
+    def _one(self, values: list[Any], column: str) -> Any:
+        if len(values) < 2:
+            return values[0] if values else None
+        if self.join and all(isinstance(value, str) for value in values):
+            return f" {self.join} ".join(sorted(values))
+        raise Unfit(excerpt(values), f"one value in {column}", "several_values", column)
+
+
+@dataclass(frozen=True)
+class Transpose(Step):
+    """``transpose: [column]``: an object of lists, equally long, becomes a list of objects; anything else stays."""
+
+    transpose: tuple[str, ...] = field(metadata=NAMES)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column in self.transpose:
+            if isinstance(value := found(record, column), dict):
+                lists = {key: as_list(part, f"{column}.{key}") for key, part in value.items()}
+                _require_equal(lists)
+                entries = zip(*lists.values(), strict=True)
+                record = with_value(record, column, [dict(zip(lists, entry, strict=True)) for entry in entries])
         yield record
 
 
@@ -144,7 +176,7 @@ class Explode(Step):
         lists = {column: as_list(found(record, column), column) for column in self._columns(tuple(record))}
         if not lists:
             raise Unfit("no such column", f"a list in {self.subject}", "not_a_list")
-        self._require_equal(lists)
+        _require_equal(lists)
         for place, values in enumerate(zip(*lists.values(), strict=True), start=1):
             made = record
             for column, value in zip(lists, values, strict=True):
@@ -156,12 +188,13 @@ class Explode(Step):
         said = [column for column in self.explode if "*" not in column]
         return [*said, *(name for name in names if name not in said and fits(name, self.explode))]
 
-    def _require_equal(self, lists: dict[str, list[Any]]) -> None:
-        (first, values), *others = lists.items()
-        for column, other in others:
-            if len(other) != len(values):
-                counts = f"{len(values)} values in {first} and {len(other)} in {column}"
-                raise Unfit(counts, "lists of one length, taken apart side by side", "lengths", column)
+
+def _require_equal(lists: dict[str, list[Any]]) -> None:
+    for column, other in lists.items():
+        first, values = next(iter(lists.items()))
+        if len(other) != len(values):
+            counts = f"{len(values)} values in {first} and {len(other)} in {column}"
+            raise Unfit(counts, "lists of one length, taken apart side by side", "lengths", column)
 
 
 @dataclass(frozen=True)
@@ -198,15 +231,18 @@ class Flatten(Step):
 class Melt(Step):
     """``melt: {"Human {rater} {criterion}": score}``: columns of such a name become rows, with what stands in the holes
     in columns of those names and the cell in the column ``score``. Columns whose holes say the same, by several
-    patterns, give one row. The other columns stand in each of the rows."""
+    patterns, give one row. The other columns stand in each of the rows. ``having``: only columns that hold an object
+    with that key, or a list of such."""
 
     melt: dict[str, str] = field(metadata=WORDS)
+    having: str = field(default="", metadata=WORD)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        molten, kept = _molten(tuple(self.melt.items()), tuple(record))
-        if not molten:
+        others = {each: value for each, value in record.items() if self.having and not _holds(value, self.having)}
+        molten, kept = _molten(tuple(self.melt.items()), tuple(each for each in record if each not in others))
+        if not molten and not self.having:
             raise Unfit(f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column")
-        rest = {name: record[name] for name in kept}
+        rest = others | {name: record[name] for name in kept}
         for said, cells in molten:
             yield {**rest, **dict(said), **{value: record[name] for name, value in cells}}
 
@@ -334,7 +370,7 @@ class Where(Step):
 
 
 KINDS: tuple[type[Step], ...] = (
-    *(Keep, Parse, Split, Single, Flatten, Explode, Entries, Melt),
+    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Melt),
     *(Extract, Compose, Number, Every, Where),
 )
 BY_NAME: dict[str, type[Step]] = {fields(kind)[0].name: kind for kind in KINDS}

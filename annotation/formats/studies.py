@@ -34,7 +34,8 @@ class Import:
 
     ``name`` is a dataset's own; ratings and verdicts say on which ``dataset`` and ``rubric`` they are. A rubric is
     given whole, or is ``inferred`` from the import that names it. A file belongs to an import when its name fits one
-    of ``files``, where there are any, when it has all ``columns``, and when every cell fits its pattern in ``cells``.
+    of ``files``, where there are any, when it has all ``columns``, when every cell fits its pattern in ``cells``, and
+    when some cell of each row fits ``some``, whatever its column.
     """
 
     kind: Kind
@@ -47,6 +48,7 @@ class Import:
     files: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     cells: dict[str, str] = field(default_factory=dict)
+    some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
 
     def takes(self, name: str, head: File) -> bool:
@@ -73,7 +75,7 @@ class Import:
             names = [name for name in fields if fits(name, [column])] if "*" in column else [column]
             if not all(re.fullmatch(pattern, _written(found(fields, name)), re.DOTALL) for name in names):
                 return False
-        return True
+        return not self.some or any(re.fullmatch(self.some, _written(value), re.DOTALL) for value in fields.values())
 
 
 Part = tuple[Import, list[File]]
@@ -228,6 +230,7 @@ _READERS: dict[str, Any] = {
     "files": names_of,
     "columns": names_of,
     "cells": words_of,
+    "some": word_of,
     "mapping": Mapping.from_document,
 }
 

@@ -1,0 +1,176 @@
+"""The examples on the pages of tools' formats are recognised, and read as the pages say."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from annotation.formats.items import parse_items
+from annotation.formats.mapping import Mapping
+from annotation.formats.ratings import parse_ratings
+from annotation.formats.reading import File
+from annotation.formats.scales import coded, observed
+from annotation.formats.studies import Import, recognise, with_constants
+from annotation.formats.verdicts import parse_verdicts
+
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "formats"
+EXAMPLE = re.compile(r"```json[l]? (\S+\.jsonl?)\n(.*?)```", re.DOTALL)
+MAPPING = re.compile(r"```yaml mapping\n(.*?)```", re.DOTALL)
+
+Answers = list[tuple[Any, ...]]
+Taken = dict[str, list[Any]]
+
+
+def examples(page: str) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in EXAMPLE.findall((PAGES / f"{page}.md").read_text(encoding="utf-8"))}
+
+
+def meanings(mapping: Mapping) -> dict[float, str]:
+    return {float(code): word for word, code in mapping.values.get("score", {}).items()}
+
+
+def taken(page: str, files: list[File], **constants: str) -> Taken:
+    """What the files of a page come to: items as id and fields, answers with their words."""
+    study = recognise(files)
+    assert study is not None
+    assert study.name == page
+    found: Taken = {"dataset": [], "ratings": [], "verdicts": []}
+    for each, own in with_constants(study, constants).parts(files):
+        if each.kind == "dataset":
+            parsed = parse_items(own, each.mapping)
+            assert parsed.problems.sentences() == []
+            found["dataset"] += [
+                (item.external_id, item.language, item.fields, item.attributes) for item in parsed.items
+            ]
+        elif each.kind != "rubric":
+            found[each.kind] += answers(each, own)
+    return found
+
+
+def answers(each: Import, files: list[File]) -> Answers:
+    mapping = coded(each.mapping, observed(files, each.mapping))
+    words = meanings(mapping)
+    if each.kind == "ratings":
+        ratings = parse_ratings(files, mapping)
+        assert ratings.problems.sentences() == []
+        return [(row.item, row.rater, row.criterion, words.get(row.score, row.score)) for row in ratings.rows]
+    verdicts = parse_verdicts(files, mapping)
+    assert verdicts.problems.sentences() == []
+    return [(row.item, row.judge, row.criterion, words.get(row.score, row.score)) for row in verdicts.rows]
+
+
+def only(page: str, *names: str) -> list[File]:
+    found = examples(page)
+    assert set(names) <= found.keys()
+    return [(name, found[name]) for name in names]
+
+
+def test_label_studio() -> None:
+    found = taken("label-studio", only("label-studio", "export.json"))
+    assert found["dataset"] == [("1", "et", {"answer": "Tere!"}, {}), ("2", "et", {"answer": "Nägemist!"}, {})]
+    assert found["ratings"] == [("1", "5", "fluency", 2), ("1", "5", "faults", "case + spelling")]
+
+
+def test_label_studio_in_brief_is_mapped_by_hand() -> None:
+    page = (PAGES / "label-studio.md").read_text(encoding="utf-8")
+    mapping = Mapping.from_yaml("page.yaml", MAPPING.findall(page)[0])
+    parsed = parse_ratings(only("label-studio", "min.json"), mapping)
+    assert parsed.problems.sentences() == []
+    assert [(row.item, row.rater, row.criterion, row.score, row.seconds) for row in parsed.rows] == [
+        ("1", "5", "tone", 1, 3.5)
+    ]
+
+
+FIRST = [("a", "u1", "fluency", 3), ("a", "u1", "faults", "case + spelling")]
+
+
+def as_parquet(lines: bytes) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([json.loads(line) for line in lines.splitlines()]), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "old.jsonl"])
+def test_argilla(name: str) -> None:
+    ((_name, content),) = only("argilla", name)
+    for file in ((name, content), (name.replace("jsonl", "parquet"), as_parquet(content))):
+        found = taken("argilla", [file])
+        assert found["dataset"][0] == ("a", "et", {"answer": "Tere!"}, {})
+        assert found["ratings"] == FIRST
+
+
+def test_argilla_without_ids_numbers_the_records_and_says_unknown_for_nobody() -> None:
+    record = {"text": "Tere!", "fluency": [{"user_id": None, "value": 2, "status": "submitted"}], "external_id": None}
+    found = taken("argilla", [("old.jsonl", json.dumps(record).encode())], language="et")
+    assert found["dataset"] == [("record-1", "et", {"answer": "Tere!"}, {})]
+    assert found["ratings"] == [("record-1", "unknown", "fluency", 2)]
+
+
+def test_doccano() -> None:
+    found = taken("doccano", only("doccano", "maria.jsonl", "ann-2.jsonl"), language="et")
+    assert [item[0] for item in found["dataset"]] == ["1", "2"]
+    assert found["ratings"] == [
+        ("1", "maria", "label", "polite"),
+        ("2", "maria", "label", "rude + short"),
+        ("1", "ann-2", "label", None),
+        ("2", "ann-2", "label", "rude"),
+    ]
+
+
+def test_alt_test() -> None:
+    found = taken("alt-test", only("alt-test", "human_annotations.json", "llm_annotations.json"), language="en")
+    assert [item[0] for item in found["dataset"]] == ["x1", "x2", "x3"]
+    people = [("x1", "rater-1"), ("x2", "rater-1"), ("x1", "rater-2"), ("x3", "rater-2")]
+    assert [row[:2] for row in found["ratings"]] == people
+    assert found["verdicts"][0] == ("x1", "judge-x", "label", "A")
+
+
+def test_alt_test_with_one_judge_by_itself() -> None:
+    ((_name, people),) = only("alt-test", "human_annotations.json")
+    files = [("humans_annotations.json", people), ("llm_annotations.json", b'{"x1": "A", "x2": "C"}')]
+    found = taken("alt-test", files, language="en")
+    assert found["verdicts"] == [("x1", "llm", "label", "A"), ("x2", "llm", "label", "C")]
+
+
+def test_lewidi() -> None:
+    found = taken("lewidi", only("lewidi", "MP_dev.json"))
+    fields = {"context": "What a day", "answer": "Oh sure"}
+    assert found["dataset"][0][:3] == ("1000", "en", fields)
+    assert found["ratings"] == [("1000", "Ann1", "irony detection", 1), ("1000", "Ann2", "irony detection", 0)]
+
+
+def test_lewidi_of_2023() -> None:
+    found = taken("lewidi", only("lewidi", "HS_dev.json"))
+    assert found["dataset"][0][:3] == ("1", "en", {"answer": "Oh sure"})
+    task = "hate speech detection"
+    assert found["ratings"] == [("1", "Ann1", task, 0), ("1", "Ann2", task, 1)]
+
+
+def test_judge_bench() -> None:
+    found = taken("judge-bench", only("judge-bench", "recipes.json"))
+    assert found["dataset"] == [
+        ("1", "en", {"answer": "Salt the water."}, {}),
+        ("2", "en", {"question": "Hi", "answer": "Hello"}, {"instance.lesson": "3"}),
+    ]
+    assert [row[3] for row in found["ratings"] if row[0] == "1"] == [2, 6, None, "yes", "no", "yes"]
+
+
+def test_medal() -> None:
+    found = taken("medal", only("medal", "dialogues.jsonl", "people.jsonl", "batch.jsonl"))
+    assert [item[:2] for item in found["dataset"]] == [("d-1", "et")]
+    assert found["ratings"] == [
+        ("d-1", "ann-1", "uninterpretable", 0),
+        ("d-1", "ann-1", "lacks_commonsense", 1),
+        ("d-1", "ann-1", "overall_quality_rating", 4),
+    ]
+    assert found["verdicts"] == [
+        ("d-1", "judge-x", "uninterpretable", 0),
+        ("d-1", "judge-x", "overall_quality_rating", 5),
+    ]
