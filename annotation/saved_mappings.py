@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
@@ -17,17 +19,36 @@ KINDS = (Intake.Kind.DATASET, Intake.Kind.RATINGS, Intake.Kind.VERDICTS)
 
 def save(*, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None) -> SavedMapping:
     """Keep a mapping under a name that no other of its kind has in the project."""
+    saved = SavedMapping(project=project, created_by=actor)
+    return _kept(saved, "save mapping", name=name, kind=kind, mapping=kept_mapping(mapping), actor=actor)
+
+
+def revise(
+    *,
+    saved: SavedMapping,
+    name: str,
+    kind: str | None = None,
+    mapping: Mapping | None = None,
+    actor: User | None = None,
+) -> SavedMapping:
+    """Give a mapping another name, or say anew what it is for and says; imports that used it stay as they are."""
+    said = saved.mapping if mapping is None else kept_mapping(mapping)
+    return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=said, actor=actor)
+
+
+def _kept(
+    saved: SavedMapping, verb: str, *, name: str, kind: str, mapping: dict[str, Any], actor: User | None
+) -> SavedMapping:
     name = name.replace("\x00", "").strip()[:120]
     if not name:
         raise Refused(_("Give it a name."), code="no_name", fields={"name": _("Give it a name.")})
     if kind not in KINDS:
         raise Refused(_("Only datasets, ratings and verdicts have mappings."), code="wrong_kind")
+    saved.name, saved.kind, saved.mapping = name, kind, mapping
     try:
         with transaction.atomic():
-            saved = SavedMapping.objects.create(
-                project=project, kind=kind, name=name, mapping=kept_mapping(mapping), created_by=actor
-            )
-            audit.record(actor=actor, project=project, verb="save mapping", subject=saved, fields=["name", "mapping"])
+            saved.save()
+            audit.record(actor=actor, project=saved.project, verb=verb, subject=saved, fields=["name", "mapping"])
     except IntegrityError:
         sentence = _("There is a mapping “%s” already. Choose another name, or delete that one first.") % name
         raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None

@@ -42,6 +42,7 @@ pages = [
     path("p/<slug:project>/imports/<int:intake>/files/<int:file>/", intakes.intake_file, name="intake_file"),
     path("p/<slug:project>/mappings/", mappings.mappings_page, name="mappings"),
     path("p/<slug:project>/mappings/<int:mapping>.yaml", mappings.mapping_yaml, name="mapping_yaml"),
+    path("p/<slug:project>/mappings/<int:mapping>/rename/", mappings.rename_mapping, name="mapping_rename"),
     path("p/<slug:project>/mappings/<int:mapping>/delete/", mappings.delete_mapping, name="mapping_delete"),
     path("p/<slug:project>/rubrics/", rubrics.rubrics_page, name="rubrics"),
     path("p/<slug:project>/rubrics/<slug:rubric>/v<int:number>/", rubrics.version_page, name="rubric_version"),

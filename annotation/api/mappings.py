@@ -26,6 +26,12 @@ class SavedMappingSerializer(serializers.Serializer[SavedMapping]):
     created_at = serializers.DateTimeField(read_only=True)
 
 
+def _said(request: Request) -> dict[str, Any]:
+    asked = SavedMappingSerializer(data=request.data)
+    asked.is_valid(raise_exception=True)
+    return {**asked.validated_data, "mapping": read_mapping(asked.validated_data["mapping"])}
+
+
 class Mappings(generics.ListAPIView[SavedMapping]):
     """The project's mappings."""
 
@@ -40,10 +46,7 @@ class Mappings(generics.ListAPIView[SavedMapping]):
     def post(self, request: Request, project: str) -> Response:
         """Keep a mapping under a name."""
         room = access.require(user=request.user, slug=project)
-        asked = SavedMappingSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        said: dict[str, Any] = {**asked.validated_data, "mapping": read_mapping(asked.validated_data["mapping"])}
-        saved = saved_mappings.save(project=room, actor=request.user, **said)
+        saved = saved_mappings.save(project=room, actor=request.user, **_said(request))
         return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
 
 
@@ -58,6 +61,13 @@ class MappingDetail(APIView):
     def get(self, request: Request, project: str, mapping: int) -> Response:
         """The mapping itself, as an import takes it."""
         return Response(SavedMappingSerializer(self.find(request)).data)
+
+    @extend_schema(request=SavedMappingSerializer, responses=SavedMappingSerializer)
+    def put(self, request: Request, project: str, mapping: int) -> Response:
+        """Say it anew: its name, what it is for, and the mapping; imports that used it keep their own copy."""
+        found = self.find(request)
+        saved = saved_mappings.revise(saved=found, actor=request.user, **_said(request))
+        return Response(SavedMappingSerializer(saved).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, mapping: int) -> Response:

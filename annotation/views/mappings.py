@@ -92,6 +92,19 @@ def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpRespon
 
 @require_POST
 @login_required
+def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
+    """Give a mapping another name."""
+    found = _find(request, project, mapping)
+    try:
+        saved_mappings.revise(saved=found, name=request.POST.get("name", ""), actor=request.user)
+        messages.success(request, _("It is called “%s” now.") % found)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("mappings", project)
+
+
+@require_POST
+@login_required
 def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Forget a mapping."""
     found = _find(request, project, mapping)

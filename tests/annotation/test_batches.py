@@ -131,6 +131,10 @@ def test_a_mapping_is_kept_under_a_name_and_used_again(cast: Cast) -> None:
     assert SavedMapping.objects.get(name="From elsewhere").mapping == saved.mapping
     wrong = aino.post("/p/kassa/mappings/", {**upload, "name": "Wrong", "file": file("m.yaml", "colums: {}")})
     assert "did you mean columns?" in wrong.content.decode()
+    again = aino.post(f"/p/kassa/mappings/{saved.pk}/rename/", {"name": "From elsewhere"}, follow=True)
+    assert "Choose another name" in again.content.decode()
+    aino.post(f"/p/kassa/mappings/{saved.pk}/rename/", {"name": " Odd, but known "})
+    assert SavedMapping.objects.get(pk=saved.pk).name == "Odd, but known"
     aino.post(f"/p/kassa/mappings/{saved.pk}/delete/")
     assert [each.name for each in SavedMapping.objects.all()] == ["From elsewhere"]
 
@@ -146,6 +150,9 @@ def test_mappings_are_kept_by_api_too(cast: Cast) -> None:
     assert wrong.status_code == 400
     address = f"{API}/mappings/{made.json()['id']}/"
     assert boris.get(address).json()["name"] == "Mine"
+    anew = {"name": "Yours", "kind": "verdicts", "mapping": {"columns": {"who": "judge"}}}
+    assert boris.put(address, anew, content_type="application/json").json()["name"] == "Yours"
+    assert boris.get(address).json()["mapping"] == {"columns": {"who": "judge"}}
     assert (boris.delete(address).status_code, boris.get(address).status_code) == (204, 404)
 
 

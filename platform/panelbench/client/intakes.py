@@ -162,6 +162,14 @@ class Intakes(Wire):
         """One of them."""
         return cast(types.SavedMapping, self.json("GET", self.at("mappings/{}/", mapping)))
 
+    @operation("PUT", "/projects/{project}/mappings/{mapping}/")
+    def change_mapping(
+        self, mapping: int, name: str, kind: types.SavedMappingKindEnum, said: Mapping[str, Any]
+    ) -> types.SavedMapping:
+        """Say one anew: its name, what it is for, and the mapping."""
+        body = {"name": name, "kind": kind, "mapping": dict(said)}
+        return cast(types.SavedMapping, self.json("PUT", self.at("mappings/{}/", mapping), json=body))
+
     @operation("DELETE", "/projects/{project}/mappings/{mapping}/")
     def delete_mapping(self, mapping: int) -> None:
         """Forget one."""
