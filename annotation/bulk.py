@@ -5,9 +5,10 @@ Nothing of Django's model layer runs (no defaults, no `save`), so every column t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection, models
 
 Model = type[models.Model]
+TOGETHER = 2_000  # rows that are written at once
 
 
 def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -151,10 +153,53 @@ def _column(model: Model, field: str) -> str:
     return connection.ops.quote_name(str(model._meta.get_field(field).column))  # type: ignore[union-attr]
 
 
-def _copy(statement: str, rows: Iterable[Sequence[Any]]) -> None:
+def _copy(statement: str, rows: list[Sequence[Any]]) -> None:
     with connection.cursor() as cursor, connection.wrap_database_errors, cursor.cursor.copy(statement) as copy:
-        for row in rows:
-            copy.write_row(row)
+        for start in range(0, len(rows), TOGETHER):
+            copy.write(_written(rows[start : start + TOGETHER]))
+
+
+def _written(rows: Sequence[Sequence[Any]]) -> str:
+    """Rows as COPY reads them, made a column at a time: psycopg makes them cell by cell, which takes twice as long."""
+    columns = map(_texts, zip(*rows, strict=True))
+    return "\n".join(map("\t".join, zip(*columns, strict=True))) + "\n"
+
+
+def _texts(column: tuple[Any, ...]) -> Iterable[str]:
+    kinds = set(map(type, column))
+    if kinds == {str}:
+        return column if _SPECIAL.search("".join(column)) is None else map(_escaped, column)
+    if len(kinds) == 1:
+        return map(_TEXTS[kinds.pop()], column)
+    return [_TEXTS[type(value)](value) for value in column]
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+class _Texts(dict[type, Callable[[Any], str]]):
+    """How values of a type are written; those of a kind of it, such as the choices of a field, as it is."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], str]:
+        self[kind] = found = next(self[base] for base in kind.__mro__ if base in self)
+        return found
+
+
+_SPECIAL = re.compile(r"[\\\t\n\r]")
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
+_TEXTS = _Texts(
+    {
+        type(None): lambda _nothing: r"\N",
+        str: _escaped,
+        int: str,
+        float: repr,
+        bool: lambda value: "t" if value else "f",
+        Decimal: str,
+        UUID: str,
+        date: lambda value: value.isoformat(),
+    }
+)
 
 
 def _executemany(statement: str, rows: Iterable[Sequence[Any]]) -> None:

@@ -75,6 +75,17 @@ def test_faults_name_the_column_of_the_file_and_scores_off_the_scale_are_counted
     assert Annotation.objects.count() == 0
 
 
+def test_text_and_numbers_are_stored_as_they_are(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    odd = ["\\", r"\N", r"\.", "a\tb\r\nc\\", "\u2028\x1b\u200f", "", "õ'\"", r"\\n"]
+    rows = [row(f"d{number % 4 + 1}", f"A{number}", 1.0, rationale=text) for number, text in enumerate(odd)]
+    store(campaign, [*rows, row("d1", "B", 0.0, seconds=0.1 + 0.2), row("d2", "B", 3.0, seconds=1e-7)])
+    stored = Rating.objects.filter(annotation__annotator__pseudonym__startswith="A").order_by("pk")
+    assert sorted(stored.values_list("rationale", flat=True)) == sorted(odd)
+    seconds = Annotation.objects.exclude(seconds=None).values_list("seconds", flat=True)
+    assert set(seconds) == {0.1 + 0.2, 1e-7}
+
+
 def test_primary_keys_are_nobody_elses(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa)
     store(campaign, [row("d1", "A", 1.0)])
