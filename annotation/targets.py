@@ -49,6 +49,11 @@ def extended(*, project: Project, said: Mapping[str, Any]) -> Dataset | None:
     return Dataset.objects.holding(chosen).select_related("project").first() if chosen else None
 
 
+def dataset_of(*, project: Project, name: str) -> Dataset:
+    """The newest version of the dataset of that name, or one version (``Dialogues v2``), or a refusal naming all."""
+    return _by_name(_datasets(project), name, _("dataset"))
+
+
 def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
     """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
     existing = list(_campaigns(project))
@@ -63,7 +68,7 @@ def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str
 
 def only(*, project: Project, dataset: str = "", rubric: str = "", name: str = "") -> Target:
     """The dataset and the published rubric of these names, or the only ones there are; the newest version of each."""
-    items = _by_name(_datasets(project), dataset, _("dataset"))
+    items = dataset_of(project=project, name=dataset)
     version = _by_name(_versions(project), rubric, _("published rubric"))
     return _on(project, items, version, name)
 

@@ -51,6 +51,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_items_are_added_to_a_dataset(cast: Cast, folder: Path) -> None:
+    run("import_dataset", folder / "dialogues.csv", "--name", "Dialogues")
+    more = folder / "more.csv"
+    more.write_text(DIALOGUES + "d4,et,Veel?,Jah.\n", encoding="utf-8")
+    looked = run("import_dataset", more, "--extends", "Dialogues", "--dry-run")
+    assert "Nothing was stored." in looked.lines
+    told = run("import_dataset", more, "--extends", "Dialogues", "--json")
+    said = json.loads(told.out.getvalue())
+    assert (said["dataset"], said["report"]["stored"], said["report"]["collapsed"]) == ("Dialogues v2", 1, 3)
+    latest = Dataset.objects.get(version=2)
+    assert (Item.objects.of(latest).count(), Item.objects.count()) == (4, 4)
+    with pytest.raises(CommandError, match=r"There is no dataset “Other”.*: Dialogues v2"):
+        run("import_dataset", more, "--extends", "Other")
+    with pytest.raises(CommandError, match="leave out --name"):
+        run("import_dataset", more, "--extends", "Dialogues", "--name", "Other")
+
+
 def test_a_dataset_a_rubric_and_ratings_come_in_one_after_the_other(cast: Cast, folder: Path) -> None:
     assert "dataset: dialogues v1" in run("import_dataset", folder / "dialogues.csv").lines
     rubric = folder / "rubric.yaml"

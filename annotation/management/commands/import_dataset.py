@@ -4,6 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from accounts.models import Project
+from accounts.refusals import Refused
+from annotation import targets
 from annotation.management.importing import ImportCommand
 from annotation.models import Dataset, Intake
 
@@ -16,9 +18,17 @@ class Command(ImportCommand):
         super().add_arguments(parser)
         parser.add_argument("--name", default="", help="the dataset's name; by default that of the first file")
         parser.add_argument("--licence", default="", help="what the data may be used for")
+        parser.add_argument("--extends", metavar="DATASET", help="add the items that it has not got to this dataset")
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
-        return {"name": options["name"], "licence": options["licence"]}
+        if not options["extends"]:
+            return {"name": options["name"], "licence": options["licence"]}
+        if options["name"]:
+            raise Refused("A version that adds items keeps the dataset's name: leave out --name, or --extends.")
+        return {
+            "extends": targets.dataset_of(project=project, name=options["extends"]).pk,
+            "licence": options["licence"],
+        }
 
     def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
         return {"dataset": str(Dataset.objects.get(intake=intake))}
