@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     import httpx2
     from openai import APIStatusError, AsyncOpenAI
 
+RESERVED: Final = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
+"""Parameters that are set here, and none of a judge."""
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_RESERVED: Final = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
 _FORMATS: Final = ("json_schema", "json_object", "none")
 _MANY_BRACKETS: Final = 300
 # The same number under the name that a newer model wants: a limit on spending is renamed, not dropped.
@@ -149,7 +150,7 @@ async def ask(
     json_object, then no format): such refusals cost nothing. Raises ``Unavailable`` or ``Refused``; nothing else.
     ``ValueError`` is for a caller's mistake: a reserved parameter.
     """
-    if reserved := _RESERVED & parameters.keys():
+    if reserved := RESERVED & parameters.keys():
         raise ValueError(f"not a parameter of a judge: {', '.join(sorted(reserved))}")
     refused = connection.refused.setdefault(model, [])
     while True:
@@ -261,7 +262,7 @@ def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | Non
         )
         if named:
             return str(wanted["type"])
-    names = [name for name in body if name not in _RESERVED]
+    names = [name for name in body if name not in RESERVED]
     if words.get("param") in names:
         return str(words["param"])
     return next((name for name in names if re.search(rf"['\"`]{re.escape(name)}['\"`]", message)), None)

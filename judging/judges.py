@@ -15,11 +15,10 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging import digests, replies
-from judging.client import Endpoint
+from judging.client import RESERVED, Endpoint
 from judging.models import Judge
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
 
-RESERVED = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
 FACTORS = {
     "grouping": ("single", "compound"),
     "anchor_detail": ("name", "anchors", "reasons"),
@@ -67,6 +66,7 @@ def declare(
 
 def imported(*, project: Project, name: str, variant: str = "") -> Judge:
     """The judge that made verdicts elsewhere: known only by its name, and the prompt's where it was put several."""
+    name, variant = key_of(name, variant)
     factors = {"name": variant} if variant else {}
     made = {"name": imported_name(name, variant), "model": name, "variant": factors}
     digest = digests.digest({"imported": name, **({"variant": variant} if variant else {})})
@@ -76,7 +76,12 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
 
 def imported_name(name: str, variant: str) -> str:
     """What an imported judge is called here."""
-    return f"{name} ({variant})" if variant else name
+    return "{} ({})".format(*key_of(name, variant)) if variant else name
+
+
+def key_of(name: str, variant: str) -> tuple[str, str]:
+    """Name and prompt variant in a file; our own exports call a judge by both, and name the variant again."""
+    return name.removesuffix(f" ({variant})") if variant else name, variant
 
 
 def known_as(judge: Judge) -> tuple[str, str]:
