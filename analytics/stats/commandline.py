@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from analytics.stats import options
 
@@ -37,11 +37,12 @@ COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; the exit status."""
-    arguments = _parser(argv := list(sys.argv[1:] if argv is None else argv)).parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = _parser(given).parse_args(_with_negative_points(given))
     from analytics.stats.reading import BrokenRowsError
 
     try:
-        return _run(arguments, argv)
+        return _run(arguments, given)
     except BrokenRowsError as error:
         _complain(f"{arguments.file}:{line}: {message}" for line, message in error.broken)
     except OSError as error:
@@ -49,9 +50,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the options, as ``_run`` does of a file."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (--help shows the options)\n")
+
+
+def _with_negative_points(argv: Sequence[str]) -> list[str]:
+    """``--scale -1,0,1`` as ``--scale=-1,0,1``: else the points pass for an option."""
+    words = list(argv)
+    for place in range(len(words) - 1, 0, -1):
+        if words[place - 1] == "--scale" and words[place][:1] == "-" and words[place][1:2] != "-":
+            words[place - 1 : place + 1] = [f"--scale={words[place]}"]
+    return words
+
+
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """All subcommands by name; only the one that is called is imported."""
-    parser = argparse.ArgumentParser(prog="panelbench stats", description="Statistics of a plain file of ratings.")
+    parser = _Parser(prog="panelbench stats", description="Statistics of a plain file of ratings.")
     subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, line in SUBCOMMANDS.items():

@@ -52,6 +52,11 @@ class Figure:
     complete: int | None = None
     paper: bool = False
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether chance is taken out, so that values below 0 have a meaning."""
+        return self.statistic in CHANCE_CORRECTED or self.variant == "corrected"
+
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
@@ -255,7 +260,8 @@ def _with_intervals(
         else [_closed(patterns, figures[index], with_se[index], how) for index in defined]
     )
     for index, interval in zip(defined, intervals, strict=True):
-        with_se[index] = with_se[index].with_(**interval.as_changes())
+        lowest = -np.inf if figures[index].is_corrected else 0.0
+        with_se[index] = with_se[index].with_(**interval.within(lowest, 1.0).as_changes())
     return with_se
 
 

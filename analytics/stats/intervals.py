@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 
 MAX_UNDEFINED_SHARE = 0.05
 """Above this share of undefined resamples no interval is given (METHODS 0)."""
+NO_WIDTH = 1e-12
+"""Units that are all alike leave no width: that says little about units not seen, and is marked approximate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,12 @@ class Interval:
     se: float | None = None
     undefined_share: float | None = None
     interval_reason: str | None = None
+
+    def within(self, lowest: float, highest: float) -> Interval:
+        """The same, cut where the statistic itself can't go."""
+        if self.low is None or self.high is None:
+            return self
+        return replace(self, low=max(self.low, lowest), high=min(self.high, highest))
 
     def as_changes(self) -> dict[str, Any]:
         """The fields to set on an Estimate: ``estimate.with_(**interval.as_changes())``."""
@@ -74,7 +82,7 @@ def t_interval(value: float, se: float, df: float, *, method: str, confidence: f
     if not (math.isfinite(se) and df >= 1):
         return Interval(interval_reason="the standard error needs two independent units")
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
-    return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
+    return _around(value, half, se, method, confidence)
 
 
 def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95) -> Interval:
@@ -84,7 +92,7 @@ def normal_interval(value: float, se: float, *, method: str, confidence: float =
     if not math.isfinite(se):
         return Interval(interval_reason="the standard error is undefined")
     half = float(ndtri((1 + confidence) / 2)) * se
-    return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
+    return _around(value, half, se, method, confidence)
 
 
 def _acceleration(left_out: Floats, multiplicity: Floats) -> float:
@@ -97,10 +105,14 @@ def _from_resamples(resampled: Floats, tails: tuple[float, float], confidence: f
     undefined = float(np.isnan(resampled).mean()) if resampled.size else 1.0
     if undefined > MAX_UNDEFINED_SHARE:
         return _none(f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)", resampled)
-    low, high = np.quantile(resampled[~np.isnan(resampled)], tails)
-    return Interval(
-        low=float(low), high=float(high), confidence=confidence, method=method, undefined_share=undefined
-    )  # fmt: skip
+    low, high = (float(bound) for bound in np.quantile(resampled[~np.isnan(resampled)], tails))
+    method += " (approximate: no resample differs)" if high - low <= NO_WIDTH else ""
+    return Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=undefined)
+
+
+def _around(value: float, half: float, se: float, method: str, confidence: float) -> Interval:
+    method += " (approximate: no unit differs)" if half <= NO_WIDTH else ""
+    return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
 
 
 def _none(reason: str, resampled: Floats) -> Interval:

@@ -125,7 +125,7 @@ def _cohen_rows(
             interval = (
                 resamples.interval(float(value), [index], how) if resamples else _closed(patterns, found, pair, w, how)
             )
-            found = _marked(found.with_(**interval.as_changes()), found.n_items)
+            found = _marked(found.with_(**interval.within(-1, 1).as_changes()), found.n_items)
         yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
     yield _marked(mean, min(shared, default=0)), None
@@ -134,7 +134,7 @@ def _cohen_rows(
 def _marked(estimate: Estimate, shared: int) -> Estimate:
     """An interval on few common items says that it is approximate."""
     method = estimate.method
-    if method is None or shared >= FEW_COMMON_ITEMS or method.endswith("(approximate)"):
+    if method is None or shared >= FEW_COMMON_ITEMS or "approximate" in method:
         return estimate
     return estimate.with_(method=f"{method} (approximate)")
 
@@ -241,7 +241,7 @@ def _mean_estimate(
     def mean(weights: Floats) -> Floats:
         return np.asarray(several(weights)[defined].mean(axis=0))
 
-    return found.with_(**jackknife(mean, patterns.units, confidence=how.confidence).as_changes())
+    return found.with_(**jackknife(mean, patterns.units, confidence=how.confidence).within(-1, 1).as_changes())
 
 
 def _conger_estimate(
@@ -261,7 +261,7 @@ def _conger_estimate(
         interval = _conger_resampled(patterns, w, value, rng, how)
     else:
         interval = t_interval(value, se, patterns.units.n - 1, method="linearised t", confidence=how.confidence)
-    return found.with_(**interval.as_changes())
+    return found.with_(**interval.within(-np.inf, 1).as_changes())
 
 
 def _conger_resampled(

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,9 @@ Quoting = Literal[0, 3]
 """csv.QUOTE_MINIMAL or csv.QUOTE_NONE."""
 Lines = Callable[[int], int]
 """From a record's 0-based place in the frame to the 1-based line of the file it starts on."""
+
+
+csv.field_size_limit(sys.maxsize)  # a dialogue in a cell is longer than the module's 131,072 characters
 
 
 class Source:
@@ -38,15 +42,23 @@ class Source:
         """The records with the file's own column names, and the line of each."""
         readers = {".csv": self._csv, ".tsv": self._tsv, ".jsonl": self._jsonl, ".parquet": self._parquet}
         if reader := readers.get(self.path.suffix.lower()):
-            return reader()
+            frame, lines = reader()
+            if frame.empty:
+                raise TableError([Problem(None, "the file holds no rows")])
+            return frame, lines
         raise TableError([Problem(None, "the file name should end in .csv, .tsv, .jsonl or .parquet")])
 
     def _text(self) -> str:
+        """The file's text; carriage returns alone end lines, too, where nothing else does."""
         try:
-            return self.content.decode("utf-8-sig")
+            text = self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = self.content[: error.start].count(b"\n") + 1
             raise BrokenRowsError([(line, "is not UTF-8 text")]) from error
+        if "\0" in text:
+            broken = [number for number, line in enumerate(text.split("\n"), start=1) if "\0" in line]
+            raise BrokenRowsError([(number, "holds a NUL byte: is it text?") for number in broken])
+        return text if "\n" in text else text.replace("\r", "\n")
 
     def _csv(self) -> tuple[pd.DataFrame, Lines]:
         return _delimited(self._text(), ",", csv.QUOTE_MINIMAL)
@@ -187,6 +199,6 @@ def _json_text(value: Any) -> Any:
     """JSON values as the text a CSV would hold; null and an absent key are nothing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, bool)):
         return json.dumps(value, ensure_ascii=False)
     return value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -17,6 +19,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--truth",
         choices=("labels", "mode", "reference"),
         help="what is a hit: the higher of two labels, the other annotators' mode, or the file's reference",
+    )
+    parser.add_argument(
+        "--judge",
+        type=options.names,
+        metavar="RATER,...",
+        help="which raters are judges, where no rater_kind says so: fractions are rounded half up",
     )
 
 

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     from analytics.stats.tables import Problem, TableError
 
     if not table.frame["language"].notna().any():
-        raise TableError([Problem(None, "the column 'language' is missing: languages are the raters here")])
+        raise TableError([Problem(None, "the column 'language' is missing or empty: languages are the raters here")])
     if arguments.pivot and arguments.pivot not in set(table.frame["language"]):
         raise TableError([Problem(None, f"no score is in the language {arguments.pivot!r} (given by --pivot)")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)

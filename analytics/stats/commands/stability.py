@@ -30,8 +30,10 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
 
     absent = [name for name in ("language", "generator") if not table.frame[name].notna().any()]
     if absent:
-        raise TableError([Problem(None, f"the column {name!r} is missing: rankings need it") for name in absent])
-    chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
+        raise TableError(
+            [Problem(None, f"the column {name!r} is missing or empty: rankings need it") for name in absent]
+        )
+    chosen = table if arguments.raters is None else table.only(rater=[*arguments.raters, arguments.judge])
     return report(
         chosen,
         judge=arguments.judge,
