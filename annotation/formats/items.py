@@ -111,6 +111,7 @@ class _ItemReader:
         self.mapping = mapping
         self.problems = Problems()
         self.report = ItemReport()
+        self._headings = Headings()
         self._ledger: Ledger[ItemRow] = Ledger(_restored, _family)
         self._duplicates = 0
 
@@ -132,6 +133,7 @@ class _ItemReader:
     def result(self) -> ParsedItems:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
+        self.problems.notes += self._headings.notes("Columns kept as attributes of the items")
         items = self._ledger.settle(self._decide, _numbered)
         report.taken, report.refused = len(items), self.problems.refused
         report.read = entered + report.refused - self._duplicates
@@ -228,11 +230,12 @@ def _numbered(row: Plain, copy: int) -> Plain:
     return (f"{row[0]}-{copy}", *row[1:]) if copy else row
 
 
-def _lacking(name: str, plan: Plan, mapping: Mapping) -> Problem | None:
+def _lacking(name: str, plan: Plan, mapping: Mapping, first: Row) -> Problem | None:
     given = {source.field for source in plan.sources} | {*mapping.constants}
     if not is_tabular(name, mapping):
         given |= {*mapping.columns.values()}
-    return lacking(name, [field for field in ("language",) if field not in given])
+    missing = [field for field in ("language",) if field not in given]
+    return lacking(name, missing, mapping, first.fields)
 
 
 def _place(item: ItemRow) -> str:
