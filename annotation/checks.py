@@ -8,7 +8,6 @@ stops, so a mapping may be corrected, or the import discarded, while its check r
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
@@ -21,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from annotation import targets
+from annotation.custody import Pulse
 from annotation.models import DryRun, Intake
 from annotation.outlooks import Outlook, outlook
 from annotation.previews import Preview
@@ -31,11 +31,6 @@ Look = Callable[[Intake, Progress], Preview | Outlook]
 EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 PATIENCE = timedelta(minutes=5)  # the longest a living worker says nothing
 MOST_TRIES = 3
-PACE = 1.0  # seconds between two signs of life
-
-
-class Superseded(Exception):
-    """Somebody corrected or discarded the import: nobody waits for this check any more."""
 
 
 def start(*, intake: Intake) -> None:
@@ -60,14 +55,16 @@ def asked(intake: Intake) -> str:
 
 
 def carry_out(*, intake_pk: int, look: Look) -> None:
-    """Check an intake and keep what was seen. Delivered twice, or late, it finds nothing to do."""
+    """Check an intake and keep what was seen. Delivered twice, or late, it finds nothing to do.
+
+    A check that lost its intake ends where it next tells how far it is; what it saw is not kept.
+    """
     held = _take(intake_pk)
     if held is None:
         return
     try:
-        seen = look(held, Beat(held))
-    except Superseded:
-        return
+        with Pulse(held) as pulse:
+            seen = look(held, pulse.tell)
     except Refused as refused:
         _end(held, State.FAILED, {"sentence": refused.sentence})
     except BaseException:
@@ -90,22 +87,6 @@ def _take(intake_pk: int) -> Intake | None:
     if not mine.update(lease=due.lease, beat_at=timezone.now(), report={"tries": tries}):
         return None
     return due
-
-
-class Beat:
-    """Tells how far a worker is, at most once a second; raises `Superseded` when it has lost its intake."""
-
-    def __init__(self, intake: Intake) -> None:
-        self._held = Intake.objects.filter(pk=intake.pk, state=intake.state, lease=intake.lease)
-        self._told = 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now - self._told < PACE:
-            return
-        self._told = now
-        if not self._held.update(done=done, total=total, beat_at=timezone.now()):
-            raise Superseded
 
 
 def _end(held: Intake, state: str, report: dict[str, Any]) -> bool:

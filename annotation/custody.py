@@ -59,14 +59,14 @@ class Pulse:
         self._done, self._total = done, total
 
     def _beat(self) -> None:
-        held = Intake.objects.filter(pk=self._intake.pk, state=self._intake.state)
+        held = Intake.objects.filter(pk=self._intake.pk)
+        mine = held.filter(state=self._intake.state, lease=self._intake.lease)
         try:
             while not self._over.wait(PACE):
                 # SQLite has one writer: while we write, nobody can sweep us either.
                 with suppress(OperationalError):
                     alive = {"beat_at": timezone.now(), "done": self._done, "total": self._total}
-                    mine = held.filter(lease=self._intake.lease).update(**alive)
-                    self._lost = not mine and held.exists()
+                    self._lost = not mine.update(**alive) and held.exists()
         finally:
             connection.close()
 

@@ -18,7 +18,6 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import intake as storing
 from annotation import reception, retraction, rubrics, targets
-from annotation.custody import Pulse
 from annotation.formats.problems import Problems
 from annotation.formats.report import Report
 from annotation.formats.rubric import RubricDocument
@@ -110,16 +109,16 @@ def _take_back(intake: Intake, actor: User | None) -> None:
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
-def look(intake: Intake, _progress: Tell | None = None) -> Outlook:
+def look(intake: Intake, tell: Tell) -> Outlook:
     """What `carry_out` would come to: all of it is stored, looked at and rolled back.
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
     """
     told: list[Outcome] = []
     study, sentence, problems = study_of(intake), "", Problems()
-    with sorted_files(intake, study) as (parts, left_alone), Pulse(intake) as pulse, transaction.atomic():
+    with sorted_files(intake, study) as (parts, left_alone), transaction.atomic():
         try:
-            told.extend(_carried_out(intake, parts, intake.created_by, pulse.tell))
+            told.extend(_carried_out(intake, parts, intake.created_by, tell))
         except FileRefused as refused:
             sentence, problems = refused.sentence, refused.problems
         except Refused as refused:

@@ -67,11 +67,19 @@ class ConstantShown:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How far a worker is: ``done`` of ``total`` bytes, and in per cent; nothing is known before it has begun."""
+    """How far a worker is, ``done`` of ``total``; nothing is known before it has begun.
+
+    The first ``size`` of it is the bytes of the files being read; what follows is for what becomes of them.
+    """
 
     done: int
     total: int
+    size: int
     is_begun: bool
+
+    @property
+    def read(self) -> int:
+        return min(self.done, self.size)
 
     @property
     def percent(self) -> int:
@@ -80,7 +88,8 @@ class Way:
 
 def way(intake: Intake) -> Way:
     """How far the worker of an intake is."""
-    return Way(intake.done, intake.total, bool(intake.lease or intake.total))
+    size = sum(each.size for each in intake.files.all())
+    return Way(intake.done, intake.total, size, bool(intake.lease or intake.total))
 
 
 def seen(intake: Intake, preview: Callable[[], Preview]) -> Outlook | None:

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
-from annotation import checks, reception, tasks
+from accounts.refusals import Refused
+from annotation import checks, custody, reception, tasks
 from annotation.formats.mapping import Mapping
 from annotation.models import Dataset, DryRun, Intake, Item
 from judging.models import Verdict
@@ -109,7 +111,9 @@ def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
     assert "What would be stored" in page(boris, intake)
 
 
-def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(custody, "PACE", 0.05)
     boris = cast.client("boris")
     intake = uploaded(boris)
 
@@ -118,8 +122,8 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast) -
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
         reception.revise(intake=Intake.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
         checks.start(intake=Intake.objects.get(pk=held.pk))
-        with pytest.raises(checks.Superseded):
-            progress(1, 2)
+        with pytest.raises(Refused, match="cleared away"):
+            until(lambda: progress(1, 2))
         return seen
 
     checks.carry_out(intake_pk=intake.pk, look=look)
@@ -141,14 +145,17 @@ def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
     carried_out(intake)  # the message arrives after all
 
 
-def test_progress_is_shown_in_per_cent(cast: Cast) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(custody, "PACE", 0.05)
     boris = cast.client("boris")
     intake = uploaded(boris)
 
     def look(held: Intake, progress: checks.Progress) -> Any:
         progress(30 * 2**20, 120 * 2**20)
+        until(lambda: Intake.objects.get(pk=intake.pk).done)
         shown = boris.get(f"/p/kassa/imports/{intake.pk}/progress/").content.decode()
-        assert "25 %" in shown and 'value="25"' in shown and "of 120.0" in shown
+        assert "25 %" in shown and 'value="25"' in shown and shown.count(filesizeformat(len(DIALOGUES))) == 2
         return reception.preview(held)
 
     checks.carry_out(intake_pk=intake.pk, look=look)
