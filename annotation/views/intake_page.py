@@ -206,8 +206,8 @@ def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
 def _item(row: dict[str, Any]) -> dict[str, Any]:
     said = ("external_id", "language", "title", "turns", "fields", "content_warning")
     shown = sheet.show_item(Item(**{name: row[name] for name in said}), ())
-    texts = (each.text for each in (*shown.turns, *shown.fields))
-    return {"row": row, "shown": shown, "opening": row["title"] or next(texts, "")}
+    texts = [*(turn.text for turn in shown.turns), *(field.text for field in shown.fields)]
+    return {"row": row, "shown": shown, "opening": row["title"] or next(iter(texts), "")}
 
 
 # --- reading the form -----------------------------------------------------------------------------------------------
