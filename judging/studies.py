@@ -109,7 +109,7 @@ def _take_back(intake: Intake, actor: User | None) -> None:
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
-def look(intake: Intake, tell: Tell) -> Outlook:
+def look(intake: Intake, tell: Tell = lambda _done, _total: None) -> Outlook:
     """What `carry_out` would come to: all of it is stored, looked at and rolled back.
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
