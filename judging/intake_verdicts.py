@@ -45,10 +45,11 @@ def store_verdicts(
 ) -> VerdictsReport:
     """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
 
-    Each judge, and each prompt variant that it was put, becomes an imported one with one run on this dataset and
-    rubric, which continues the one on an earlier version. Verdicts that such runs have already collapse when they say
-    the same. A second run on the same version is refused, because numbers look at one run of each judge.
+    Each judge, and each prompt variant that it was put, becomes an imported one with one run per import. It continues
+    the judge's run before it, on this version or an earlier one, so that numbers read them as one. Verdicts that those
+    runs have already collapse when they say the same.
     """
+    newest = JudgeRun.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     fit = fit_verdicts(
         project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=between(told, 0, HELD)
     )
@@ -57,24 +58,31 @@ def store_verdicts(
     try:
         with transaction.atomic():
             runs = {
-                judge: _run(_imported(project, *judge), dataset, rubric_version, repeats, intake, actor).pk
+                judge: _run(_imported(project, *judge), dataset, rubric_version, repeats, intake, actor)
                 for judge, repeats in sorted(fit.repeats.items())
             }
-            verdict_rows.write(runs=runs, rows=fit.rows, told=between(told, HELD, 1))
+            if any(run.continues_id and run.continues_id > newest for run in runs.values()):
+                raise _outrun()
+            verdict_rows.write(
+                runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=between(told, HELD, 1)
+            )
             storing.settle(intake)
             audit.record(actor=actor, project=project, verb="import verdicts", subject=intake)
     except IntegrityError:
-        raise Refused(_("Another import of these judges was faster. Reload the page."), code="in_use") from None
+        raise _outrun() from None
     return fit.report
 
 
+def _outrun() -> Refused:
+    return Refused(_("Another import of these judges was faster. Store this one again."), code="in_use")
+
+
 def _imported(project: Project, name: str, variant: str) -> Judge:
-    """The imported judge of that name, locked until the end of the transaction, so that it gets one run."""
+    """The imported judge of that name, locked until the end of the transaction, so that its runs come one by one."""
     called = judges.imported_name(name, variant)
-    if Judge.objects.filter(project=project, name=called).exclude(provider="").exists():
-        sentence = _(
-            "A judge that is run here is called “%(name)s”. Give the imported one another name in the mapping."
-        )
+    there = Judge.objects.filter(project=project, name=called).first()
+    if there and (there.provider or judges.known_as(there) != judges.key_of(name, variant)):
+        sentence = _("Another judge is called “%(name)s”. Give the imported one another name in the mapping.")
         raise Refused(sentence % {"name": called}, code="name_taken")
     judge = judges.imported(project=project, name=name, variant=variant)
     return Judge.objects.select_for_update().get(pk=judge.pk)
@@ -88,20 +96,15 @@ def _run(
     intake: Intake,
     actor: User | None,
 ) -> JudgeRun:
-    earlier = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version).first()
-    if earlier is not None:
-        sentence = _(
-            "“%(judge)s” has imported verdicts on this dataset and rubric already (import %(number)s). "
-            "Undo that import, and store all its files together."
-        )
-        raise Refused(sentence % {"judge": judge, "number": earlier.intake_id}, code="judge_has_run")
+    here = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
+    earlier = here.order_by("-pk").first()
     return JudgeRun.objects.create(
         project=judge.project,
         judge=judge,
         dataset=dataset,
         rubric_version=rubric_version,
         repeats=repeats,
-        continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
+        continues=earlier or continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
         intake=intake,
         created_by=actor,
     )

@@ -118,7 +118,7 @@ def _fitted(
     if row.missing or item is None or criterion is None:
         fit.report.missing += 1
         return None
-    judge, repeat = (row.judge, row.variant), row.repeat + 1  # files count from 0
+    judge, repeat = judges.key_of(row.judge, row.variant), row.repeat + 1  # files count from 0
     if before and (key := (judge, item.pk, criterion.pk, repeat)) in before:
         _meet(row, fit, *before[key])
         return None

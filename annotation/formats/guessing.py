@@ -63,6 +63,7 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "verdicts": {
         "item": _ITEM_KEYS,
         "judge": ("judge", "judge_model", "judge_name", "evaluator", "evaluator_model"),
+        "variant": ("variant", "prompt_variant"),
         "criterion": _CRITERION_KEYS,
         "score": SCORE_KEYS,
         "rationale": RATIONALE_KEYS,
@@ -142,6 +143,8 @@ def _part(column: str, parts: dict[str, list[str]]) -> str:
 def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
     """The columns of a file that an export wrote: each gives the field it is called after."""
     given = {name: name for name in _NAMES[kind] if name in fields}
+    if kind == "verdicts" and "prompt_variant" in fields:
+        given["prompt_variant"] = "variant"
     return given if _WRITTEN[kind] <= fields.keys() else {}
 
 

@@ -39,7 +39,7 @@ FIELDS = {
         *("content_warning", "attributes", IGNORE),
     ),
     "ratings": ("item", "rater", "criterion", "score", "rationale", "seconds", "scale_max", "language"),
-    "verdicts": ("item", "judge", "criterion", "score", "rationale", "repeat", "reply", "generator"),
+    "verdicts": ("item", "judge", "variant", "criterion", "score", "rationale", "repeat", "reply", "generator"),
 }
 CONSTANTS = {
     "dataset": ("language", "generator", "scenario"),

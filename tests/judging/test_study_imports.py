@@ -215,10 +215,12 @@ def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str
     else:
         made = boris.post(f"{API}/intakes/", {"files": uploads({f"{name}.zip": made_up.archive(files)})})
         assert made.json()["target"] == {"study": name}
-        at = f"{API}/study-imports/{made.json()['id']}"
+        intake = checked(Intake.objects.get())
+        at = f"{API}/study-imports/{intake.pk}"
+        assert boris.get(f"{at}/preview/").json()["sentence"] == ""
         assert boris.post(f"{at}/store/").status_code == 202
-        tasks.store_study(made.json()["id"], cast.boris.pk)
-        intake = Intake.objects.get(part_of=None)
+        tasks.store_study(intake.pk, cast.boris.pk)
+        intake.refresh_from_db()
     assert intake.state == "stored", intake.report
     told = intake.report["parts"]
     assert [f"{each['kind']} {each['made']}" for each in told] == [made for made, _counts in COUNTS[name]]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from annotation import reception
+from analytics import ratings
+from annotation import campaigns, reception
 from annotation.formats import shelves
 from annotation.formats.verdicts import VerdictRow
 from annotation.intake import FileRefused
@@ -191,7 +192,7 @@ def test_a_row_that_does_not_fit_keeps_all_others_out(
     assert (Verdict.objects.count(), JudgeRun.objects.count()) == (0, 0)
 
 
-def test_what_was_imported_before_collapses_contradicts_or_waits(
+def test_what_was_imported_before_collapses_or_contradicts_and_the_rest_goes_on(
     cast: Cast, rated: tuple[Dataset, RubricVersion]
 ) -> None:
     stored(cast, rated, row("d1", 1), row("d2", 2))
@@ -200,9 +201,29 @@ def test_what_was_imported_before_collapses_contradicts_or_waits(
     with pytest.raises(FileRefused) as refused:
         stored(cast, rated, row("d1", 3))
     assert dict(refused.value.problems.codes) == {"conflict": 1}
-    with pytest.raises(Refused, match="store all its files together"):
-        stored(cast, rated, row("d1", 1), row("d3", 3))
+    more = stored(cast, rated, row("d1", 1), row("d3", 3), row("d1", 1, "coherence"))
+    assert (more.collapsed, more.stored) == (1, 2)
+    first, second = JudgeRun.objects.order_by("pk")
+    assert (second.judge, second.continues) == (first.judge, first)
+    dataset, version = rated
+    campaign = campaigns.open_campaign(project=cast.kassa, name="Both", dataset=dataset, rubric_version=version)
+    assert len(ratings.load(campaign=campaign)) == 4, "numbers read both as one"
+    with pytest.raises(Refused, match="in use by 1 judge run"):
+        intake_verdicts.undo(intake=first.intake)
+    intake_verdicts.undo(intake=second.intake)
     assert Verdict.objects.count() == 2
+
+
+def test_of_two_imports_of_a_judge_at_once_the_later_tries_again(
+    cast: Cast, rated: tuple[Dataset, RubricVersion]
+) -> None:
+    def overtake(_share: float) -> None:
+        if not JudgeRun.objects.exists():
+            stored(cast, rated, row("d1", 1))
+
+    with pytest.raises(Refused, match="Store this one again"):
+        stored(cast, rated, row("d1", 2), told=overtake)
+    assert list(Verdict.objects.values_list("score", flat=True)) == [1]
 
 
 def test_a_judge_that_is_run_here_is_not_taken_for_an_imported_one(
@@ -246,3 +267,22 @@ def test_a_task_delivered_twice_stores_once(cast: Cast, rated: tuple[Dataset, Ru
         tasks.store_verdicts(intake.pk)
     intake.refresh_from_db()
     assert (intake.state, Verdict.objects.count(), JudgeRun.objects.count()) == ("stored", 1, 1)
+
+
+def test_an_exported_judge_and_its_prompt_come_back_as_the_same(
+    cast: Cast, rated: tuple[Dataset, RubricVersion]
+) -> None:
+    stored(cast, rated, row("d1", 1, variant="terse"), row("d1", 3, variant="verbose"), row("d1", 2))
+    dataset, version = rated
+    campaigns.open_campaign(project=cast.kassa, name="Both", dataset=dataset, rubric_version=version)
+    boris = cast.client("boris")
+    answer = boris.get("/api/v1/projects/kassa/exports/verdicts/", {"format": "csv"})
+    table = b"".join(answer.streaming_content)
+    assert b"judge-x (terse)" in table and b",terse," in table
+    said = {"dataset": dataset.pk, "rubric_version": version.pk}
+    intake = reception.open_intake(
+        project=cast.kassa, kind=Intake.Kind.VERDICTS, files=[("verdicts.csv", table)], target=said
+    )
+    intake_verdicts.carry_out(intake=intake)
+    assert (intake.report["collapsed"], intake.report["stored"]) == (3, 0)
+    assert Judge.objects.count() == 3

@@ -77,7 +77,7 @@ class Command(BaseCommand):
     def _look(self, intake: Intake, as_json: bool) -> None:
         """Say what storing would come to, and leave nothing behind."""
         try:
-            seen = look(intake)
+            seen = look(intake, lambda _done, _total: None)
         except Refused as refused:
             self._refuse(refused.sentence, intake)
         retraction.discard(intake=intake)
