@@ -206,3 +206,17 @@ def test_the_page_says_why_there_is_no_file(cast: Cast, rated: Campaign, query: 
     answer = cast.client("boris").get("/p/kassa/export/file/", query, follow=True)
     assert answer.redirect_chain == [("/p/kassa/export/", 302)]
     assert "alert" in answer.content.decode() or "notice" in answer.content.decode()
+
+
+def test_the_pages_of_what_there_is_lead_to_its_export(cast: Cast, rated: Campaign) -> None:
+    browser = cast.client("boris")
+    version = rated.rubric_version
+    for page, query in (
+        (f"rubrics/{version.rubric.key}/v{version.number}/", f"rubric={version.pk}"),
+        (f"campaigns/{rated.pk}/", f"campaign={rated.pk}"),
+        (f"numbers/{rated.pk}/", f"campaign={rated.pk}"),
+        ("judges/", "what=verdicts"),
+        (f"datasets/{rated.dataset_id}/", f"dataset={rated.dataset_id}"),
+    ):
+        assert f'href="/p/kassa/export/?{query}"' in browser.get(f"/p/kassa/{page}").content.decode(), page
+        assert " selected>" in browser.get(f"/p/kassa/export/?{query}").content.decode(), query
