@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from annotation import targets
+from annotation import targets, uploads
 from annotation.custody import Pulse
 from annotation.models import DryRun, Intake
 from annotation.outlooks import Outlook, outlook
@@ -67,9 +67,9 @@ def carry_out(*, intake_pk: int, look: Look) -> None:
             seen = look(held, pulse.tell)
     except Refused as refused:
         _end(held, State.FAILED, {"sentence": refused.sentence})
-    except BaseException:
-        sentence = _("Something went wrong while the files were checked. Try again, and tell the operator.")
-        _end(held, State.FAILED, {"sentence": sentence})
+    except BaseException as error:
+        wrong = _("Something went wrong while the files were checked. Try again, and tell the operator.")
+        _end(held, State.FAILED, {"sentence": uploads.no_room().sentence if uploads.is_full(error) else wrong})
         raise
     else:
         if isinstance(seen, Preview):

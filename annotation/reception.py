@@ -276,8 +276,9 @@ def recording(intake: Intake) -> Iterator[Held]:
         except Refused as refused:
             _fail(intake, refused.sentence, {})
             raise
-        except BaseException:
-            _fail(intake, _("Something went wrong here; nothing was stored. Try again, and tell the operator."), {})
+        except BaseException as error:
+            wrong = _("Something went wrong here; nothing was stored. Try again, and tell the operator.")
+            _fail(intake, uploads.no_room().sentence if uploads.is_full(error) else wrong, {})
             raise
 
 

@@ -115,7 +115,12 @@ def _held(upload: Upload, offset: int, length: int) -> Upload:
 
 
 def _told(error: OSError) -> Refused | OSError:
-    return no_room() if error.errno in FULL else error
+    return no_room() if is_full(error) else error
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the disk had no room for what was to be written."""
+    return isinstance(error, OSError) and error.errno in FULL
 
 
 def _whole(upload: Upload) -> Upload:

@@ -36,7 +36,7 @@ def kill(started: subprocess.Popen[bytes]) -> None:
         started.wait()
 
 
-def until(condition: Callable[[], Any], *, seconds: float = 60) -> None:
+def until(condition: Callable[[], Any], *, seconds: float = 90) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
@@ -143,6 +145,25 @@ def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
     boris.post(f"/p/kassa/imports/{intake.pk}/discard/")
     assert not Intake.objects.exists()
     carried_out(intake)  # the message arrives after all
+
+
+def test_a_full_disk_is_told_by_name(cast: Cast) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("the limit would hold for the database's file too")
+    head = DIALOGUES.partition("\n")[0]
+    intake = uploaded(cast.client("boris"), head + "\n" + "".join(f"d{n},et,Kus?,m\n" for n in range(20_000)))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # what spills over into temporary files is more
+    try:
+        for attempt in (carried_out, reception.carry_out):
+            with pytest.raises(OSError, match="too large"):
+                attempt(intake=intake)
+            found = Intake.objects.get()
+            assert found.state == "failed" and "disk is full" in found.report["sentence"]
+            intake.refresh_from_db()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not Item.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
