@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -291,3 +292,26 @@ def test_an_export_of_what_is_gone_fails_with_a_reason(cast: Cast, rated: Campai
     begun = transfers.prepare(export=export, actor=person("Kaido"))
     Transfer.objects.filter(pk=begun.pk).update(asked={**begun.asked, "subject": 0})
     assert carried(begun).sentence == "Say which campaign."
+
+
+# --- through a real worker ------------------------------------------------------------------------------------------
+def ended(transfer: Transfer) -> Transfer:
+    """The transfer once a worker is done with it."""
+    deadline = time.monotonic() + 60
+    while transfer.is_moving:
+        assert time.monotonic() < deadline, "no worker did it"
+        time.sleep(0.1)
+        transfer.refresh_from_db()
+    return transfer
+
+
+def test_a_worker_writes_a_bundle_and_loads_it_elsewhere(worker: Any, cast: Cast, rated: Campaign) -> None:
+    empty = Project.objects.create(slug="elsewhere", name="Elsewhere")
+    Membership.objects.create(project=empty, user=cast.aino, role=Role.LEAD)
+    browser = cast.client("aino")
+    written = ended(asked(browser, what="bundle", format="zip"))
+    form = {"files": SimpleUploadedFile("kassa.zip", fetched(browser, written))}
+    browser.post("/p/elsewhere/import-bundle/", form)
+    loaded = ended(Transfer.objects.get(kind="bundle"))
+    assert (written.state, loaded.state) == ("done", "done"), (written.sentence, loaded.sentence)
+    assert Item.objects.filter(dataset__project=empty).count() == 12
