@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import compress
+from itertools import compress, pairwise
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from annotation.formats.spool import Plain, Spool, temporary
@@ -128,14 +128,18 @@ class _Hashes:
         return marks if any(marks) else None
 
     def _write(self) -> None:
+        import numpy as np  # only for large files, for which loops in Python take too long
+
         if self._file is None:
             self._file = temporary(self)
-        parts = [array("q") for _ in range(_PARTS)]
-        for place, value in enumerate(self._open, self._written):
-            parts[value % _PARTS].extend((value, place))
-        for part, pairs in enumerate(parts):
-            self._parts[part].append((self._file.tell(), 8 * len(pairs)))
-            self._file.write(pairs.tobytes())
+        hashes = np.frombuffer(self._open, dtype=np.int64)
+        order = np.argsort(hashes % _PARTS, kind="stable")
+        pairs = np.column_stack((hashes[order], order + self._written))
+        ends = np.cumsum(np.bincount(hashes % _PARTS, minlength=_PARTS))
+        offset = self._file.tell()
+        for part, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
+            self._parts[part].append((offset + 16 * start, 16 * (end - start)))
+        self._file.write(pairs.tobytes())
         self._written += len(self._open)
         self._open = array("q")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
+from operator import itemgetter
 from typing import NamedTuple
 
 from annotation.formats.answers import AnswerReader, Counts, as_answer, optional_number
@@ -87,8 +88,7 @@ def parse_ratings(files: Iterable[File], mapping: Mapping, *, progress: Progress
     )
 
 
-def _key(row: Plain) -> Hashable:
-    return row[:3]
+_key: Callable[[Plain], Hashable] = itemgetter(0, 1, 2)
 
 
 class _Builder:
