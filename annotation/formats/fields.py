@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # What a spreadsheet makes of a long number: 2.9E+15.
 _MANGLED = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[Ee][+-]?[0-9]+")
+# What it makes of an identifier such as 3-1: 1-Mar, Mar-01.
+_MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_DATED = re.compile(rf"[0-9]{{1,2}}-(?:{_MONTH})|(?:{_MONTH})-[0-9]{{2}}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]*)?")
 SPREAD = "attributes"
 
@@ -162,6 +165,9 @@ def as_key(value: Any, field: str) -> str:
         key = value.strip()
         if _MANGLED.fullmatch(key):
             raise Unfit(excerpt(key), f"the whole {field}: a spreadsheet has rounded it", "mangled_id", field=field)
+        if _DATED.fullmatch(key) and field != "criterion":
+            expected = f"the {field} as it was: a spreadsheet has made a date of it"
+            raise Unfit(excerpt(key), expected, "mangled_id", field=field)
         if key:
             return key
     elif isinstance(value, int) and not isinstance(value, bool):

@@ -14,6 +14,7 @@ from annotation.formats.problems import FormatError, Problem, Problems, Unfit, e
 from annotation.formats.rows import Row
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+_HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
 WHOLE = "."  # said for ``records``: the document is the one record
 _DEEP = "records nested less deeply"
 _CLOSED = '"]}'
@@ -328,9 +329,16 @@ def require_storable(value: Any) -> None:
         written = orjson.dumps(value)
     except TypeError as error:
         expected = "text in whole Unicode characters and numbers within 64 bits"
-        raise Unfit(str(error), expected, "unstorable", _key_of_fault(value)) from None
+        raise Unfit(_half(value) or str(error), expected, "unstorable", _key_of_fault(value)) from None
     if b"\\u0000" in written and _holds_nul(value):
         raise Unfit("a NUL character (U+0000)", "text without NUL characters", "nul", _key_of_fault(value))
+
+
+def _half(value: Any) -> str:
+    """Half a surrogate pair by its name, if the value holds one."""
+    # Deep values are searched as Python writes them, which spells such halves out.
+    spelt = _HALF.search(repr(value))
+    return f"half a surrogate pair (U+{spelt[1].upper()})" if spelt else ""
 
 
 def _key_of_fault(value: Any) -> str | None:

@@ -174,3 +174,14 @@ def test_medal() -> None:
         ("d-1", "judge-x", "uninterpretable", 0),
         ("d-1", "judge-x", "overall_quality_rating", 5),
     ]
+
+
+def test_the_judges_of_the_estonian_study() -> None:
+    found = taken("xls-estonian", list(examples("xls-estonian").items()))
+    (item,) = found["dataset"]
+    assert item[:2] == ("et/gen-a/0", "et")
+    assert {row[:2] for row in found["verdicts"]} == {("et/gen-a/0", "judge-x")}
+    marks = {"grammar": 4, "readability": 3, "coherence": 2, "fluency": 3}
+    labels = {"industry": "retail", "problem": "track_refund", "channel": "chat"}
+    agent = {"agent_experience": "senior", "agent_type": "bot"}
+    assert {row[2]: row[3] for row in found["verdicts"]} == marks | labels | agent
