@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from django.db.models import Count
 
 from accounts.models import Project
 from annotation import intake as storing
@@ -13,6 +15,7 @@ from annotation import targets
 from annotation.appending import hold
 from annotation.formats.columns import ColumnFacts, column_facts
 from annotation.formats.containers import members
+from annotation.formats.headings import about_raters
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems
@@ -22,7 +25,7 @@ from annotation.formats.reading import File
 from annotation.formats.report import Report, found, named
 from annotation.formats.rubric import RubricDocument, parse_rubric
 from annotation.matching import read_matched
-from annotation.models import Dataset, Intake
+from annotation.models import Annotator, Dataset, Intake
 from annotation.rating_fitting import RatingsReport, fit_ratings
 from annotation.targets import Target
 
@@ -178,10 +181,27 @@ def read_ratings(
         collapsed_blank=parsed.collapsed_blank,
         missing=counts.missing,
         refused=parsed.refused,
-        notes=[*notes, *parsed.problems.notes],
+        notes=[*notes, *parsed.problems.notes, *([] if mapping.positional else _rater_notes(counts.whose, target))],
         found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
     )
     return parsed, mapping, report
+
+
+def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
+    """Who is called by name, who is new, and who is somebody here already."""
+    notes = about_raters(raters)
+    if target is None or not raters:
+        return notes
+    annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
+    seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
+    if new := [rater for rater in raters if rater not in seats]:
+        made = "an annotator of each name is made, who is on no panel and can't sign in"
+        notes.append(f"Raters who are not known in this project: {named(new)}; {made}.")
+    if known := [rater for rater in raters if rater in seats]:
+        notes.append(f"Raters taken for the annotators of that name in this project: {named(known)}.")
+    if unseated := [rater for rater in known if not seats[rater]]:
+        notes.append(f"Of these, on no panel: {named(unseated)}.")
+    return notes
 
 
 def add_stored(report: Report, stored: RatingsReport) -> None:

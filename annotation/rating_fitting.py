@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
-from annotation.formats.problems import Problem, Problems
+from annotation.formats.nearness import hint, loosely, nearest
+from annotation.formats.problems import Problem, Problems, excerpt
 from annotation.formats.progress import Told, between
 from annotation.formats.ratings import RatingRow
 from annotation.formats.shelves import Shelves
@@ -65,7 +67,7 @@ def fit_ratings(
     for some in chunks(rows, TOGETHER, told):
         found = items.named({row.item for row in some})
         before = stored.on({found[row.item].pk for row in some if row.item in found})
-        fitting = [plain for row in some if (plain := _fitted(row, fit, found.get(row.item), scales, before))]
+        fitting = [plain for row in some if (plain := _fitted(row, fit, items, scales, before))]
         raters.update(row[1] for row in fitting)
         if len(raters) > MOST_RATERS:
             expected = f"at most {MOST_RATERS:,}: is this the column that says who rated?"
@@ -111,6 +113,20 @@ class Items:
             self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in found)
         return self._known
 
+    def known(self, name: str) -> ItemKey | None:
+        """The item of that name, which has been asked for among others."""
+        return self._known.get(name)
+
+    def expected(self, name: str) -> str:
+        """What is expected where a file names an item that the dataset has not got."""
+        return f"{hint(self._alike.get(loosely(name), ''))}the id of an item in the dataset"
+
+    @cached_property
+    def _alike(self) -> dict[str, str]:
+        """The ids of the first many items by what ids that mean the same have in common."""
+        ids = self._items.order_by("pk").values_list("external_id", flat=True)[:MOST_REMEMBERED]
+        return {loosely(each): each for each in ids.iterator(TOGETHER)}
+
 
 class _Stored:
     """The scores that a campaign has already."""
@@ -149,8 +165,7 @@ class Scales:
     def _found(self, row: RatingRow) -> tuple[str, str, str, str] | None:
         criterion = self.criteria.get(row.criterion)
         if criterion is None:
-            expected = f"one of the rubric's criteria: {', '.join(self.criteria)}"
-            return "criterion", f"“{row.criterion}”", expected, "unknown_criterion"
+            return "criterion", excerpt(row.criterion), one_of(row.criterion, self.criteria), "unknown_criterion"
         if row.scale_max is not None and row.scale_max != criterion.maximum:
             expected = f"{criterion.maximum:g}, where the rubric's scale of {criterion.key} ends"
             return "scale_max", f"a scale up to {row.scale_max:g}", expected, "other_scale"
@@ -159,6 +174,12 @@ class Scales:
         if row.score is not None and not criterion.is_on_scale(row.score):
             return row.column, f"{row.score:g}", f"a score on the scale {scale_words(criterion)}", "off_scale"
         return None
+
+
+def one_of(name: str, criteria: Iterable[str]) -> str:
+    """What is expected where a file names a criterion that the rubric has not got."""
+    keys = list(criteria)
+    return f"{hint(nearest(name, keys))}one of the rubric's criteria: {', '.join(keys)}"
 
 
 def scale_words(criterion: Criterion) -> str:
@@ -171,17 +192,17 @@ def scale_words(criterion: Criterion) -> str:
 def _fitted(
     row: RatingRow,
     fit: Fit,
-    item: ItemKey | None,
+    items: Items,
     scales: Scales,
     before: Mapping[tuple[str, int, int], float | None],
 ) -> Plain | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
-    if (fault := _fault(row, item, scales)) is not None:
+    if (fault := _fault(row, items, scales)) is not None:
         column, found, expected, code = fault
         fit.problems.refuse(Problem(row.file, row.line, column, found, expected, code))
         fit.report.off_scale[column] += code == "off_scale"
         return None
-    if row.missing or item is None:
+    if row.missing or (item := items.known(row.item)) is None:
         fit.report.missing += 1
         return None
     criterion = scales.criteria[row.criterion].pk
@@ -194,9 +215,9 @@ def _fitted(
     return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds
 
 
-def _fault(row: RatingRow, item: ItemKey | None, scales: Scales) -> tuple[str, str, str, str] | None:
-    if item is None:
-        return "item", f"“{row.item}”", "the id of an item in the campaign's dataset", "unknown_item"
+def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str, str] | None:
+    if items.known(row.item) is None:
+        return "item", excerpt(row.item), items.expected(row.item), "unknown_item"
     if len(row.rater) > LONGEST_RATER:
         return "rater", f"a name of {len(row.rater)} characters", f"at most {LONGEST_RATER} characters", "too_long"
     return scales.fault(row)

@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from accounts.models import Project
-from annotation.formats.problems import Problem, Problems
+from annotation.formats.problems import Problem, Problems, excerpt
 from annotation.formats.progress import Told
 from annotation.formats.shelves import Shelves
 from annotation.formats.spool import Plain
 from annotation.formats.verdicts import VerdictRow
 from annotation.models import Criterion, Dataset, RubricVersion
-from annotation.rating_fitting import TOGETHER, ItemKey, Items, chunks, shelves
+from annotation.rating_fitting import TOGETHER, Items, chunks, one_of, shelves
 from judging import judges
 from judging.models import JudgeRun, Verdict
 
@@ -74,7 +74,7 @@ def fit_verdicts(
     for some in chunks(rows, TOGETHER, told):
         found = items.named({row.item for row in some})
         before = known.on({found[row.item].pk for row in some if row.item in found})
-        fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, found.get(row.item), criteria, before))])
+        fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, items, criteria, before))])
         if len(fit.repeats) > MOST_JUDGES:
             expected = f"at most {MOST_JUDGES:,}: is this the column that says who judged?"
             fit.problems.add(_problem(some[0], "judge", "too many judges", expected, "judges"))
@@ -107,12 +107,10 @@ class _Known:
         }
 
 
-def _fitted(
-    row: VerdictRow, fit: Fit, item: ItemKey | None, criteria: Mapping[str, Criterion], before: Before
-) -> Plain | None:
+def _fitted(row: VerdictRow, fit: Fit, items: Items, criteria: Mapping[str, Criterion], before: Before) -> Plain | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
-    criterion = criteria.get(row.criterion)
-    if (problem := _unfit(row, item, criterion, criteria)) is not None:
+    item, criterion = items.known(row.item), criteria.get(row.criterion)
+    if (problem := _unfit(row, items, criterion, criteria)) is not None:
         fit.problems.refuse(problem)
         return None
     if row.missing or item is None or criterion is None:
@@ -159,16 +157,15 @@ def _held(row: VerdictRow, criterion: Criterion) -> tuple[str, bool]:
 
 
 def _unfit(
-    row: VerdictRow, item: ItemKey | None, criterion: Criterion | None, criteria: Mapping[str, Criterion]
+    row: VerdictRow, items: Items, criterion: Criterion | None, criteria: Mapping[str, Criterion]
 ) -> Problem | None:
-    if item is None:
-        return _problem(row, "item", f"“{row.item}”", "the id of an item in the dataset", "unknown_item")
+    if (item := items.known(row.item)) is None:
+        return _problem(row, "item", excerpt(row.item), items.expected(row.item), "unknown_item")
     if row.generator and row.generator != item.generator:
         expected = f"“{item.generator}”, which wrote the item {row.item}"
         return _problem(row, "generator", f"“{row.generator}”", expected, "other_generator")
     if criterion is None:
-        expected = f"one of the rubric's criteria: {', '.join(criteria)}"
-        return _problem(row, "criterion", f"“{row.criterion}”", expected, "unknown_criterion")
+        return _problem(row, "criterion", excerpt(row.criterion), one_of(row.criterion, criteria), "unknown_criterion")
     if (length := len(judges.imported_name(row.judge, row.variant))) > LONGEST_JUDGE:
         return _problem(row, "judge", f"{length} characters", f"at most {LONGEST_JUDGE}", "too_long")
     if row.repeat >= MOST_REPEATS:
