@@ -28,11 +28,12 @@ from analytics.stats import (
     contrasts,
     correction,
     curve,
-    stability,
+    ranking,
     substitution,
 )
 from analytics.stats.correction import Labelled
 from analytics.stats.estimate import Estimate
+from analytics.stats.intervals import percentile
 from analytics.stats.meeting import Meeting
 from analytics.stats.prevalence import Flags, rogan_gladen
 from analytics.stats.scales import Scale, scale_of
@@ -243,27 +244,24 @@ CROWDED = QUALITY / 3
 """The same, so close together that a hundred scenarios don't settle the order."""
 
 
-def _ranking(quality: Floats, noise: float = 1.0) -> Callable[[int, Rng, int], Named]:
-    def draw(n: int, rng: Rng, resamples: int) -> Named:
+def _ranking(quality: Floats, noise: float = 1.0) -> Callable[[int, Rng], Named]:
+    """What ``stability.report`` does of parallel scenarios, without its table and its permutations."""
+
+    def draw(n: int, rng: Rng) -> Named:
         shared = 0.5 * rng.normal(size=(n, 1, 1))
-        score = quality + shared + noise * rng.normal(size=(n, *quality.shape))
-        scenario, generator, language = (a.ravel() for a in np.indices(score.shape))
-        frame = pd.DataFrame(
-            {
-                "item": scenario,
-                "cluster": scenario,
-                "generator": generator,
-                "language": np.array(["en", "et"])[language],
-                "rater": "gpt",
-                "rater_kind": "judge",
-                "score": score.ravel(),
-            }
-        )
-        table = ratings_table(frame, level="interval")
-        rows = stability.report(table, judge="gpt", bootstrap=resamples, seed=_seed(rng), paper_compat=False)
-        wanted = [row for row in rows if row.estimate.statistic in ("kendall_tau_b", "spearman", "inversions")]
-        first = next(row for row in rows if row.estimate.statistic == "mean")
-        return [(row.estimate.statistic, row.estimate) for row in [*wanted, first]]
+        score = (quality + shared + noise * rng.normal(size=(n, *quality.shape))).ravel()
+        scenario, generator, language = (a.ravel() for a in np.indices((n, *quality.shape)))
+        scores = ranking.Scores(score, generator, language, scenario, tuple("abcdef"), ("en", "et"))
+        boards = ranking.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=True)
+        s, t = np.moveaxis(ranking.rank_pairs(boards), -1, 0)
+        drawn = {
+            "kendall_tau_b": ranking.tau_b(s, t),
+            "spearman": ranking.spearman(s, t, 6),
+            "inversions": ranking.inversions(s, t),
+            "mean": boards[:, 0, 0],
+        }
+        for name, values in drawn.items():
+            yield name, Estimate(statistic=name, value=0.0).with_(**percentile(values).as_changes())
 
     return draw
 
@@ -433,8 +431,8 @@ STUDIES = {
     "means": Study(_means, _true_means),
     "prevalence": Study(_flags, lambda _: {"rogan_gladen": 0.15}),
     "contrasts": _study(_contrasts, sizes=FEWER, large=50_000),
-    "ranking": Study(lambda n, rng: _ranking(QUALITY)(n, rng, RESAMPLES), _true_ranking, FEWER),
-    "crowded ranking": Study(lambda n, rng: _ranking(CROWDED)(n, rng, RESAMPLES), _true_ranking, FEWER),
+    "ranking": Study(_ranking(QUALITY), _true_ranking),
+    "crowded ranking": Study(_ranking(CROWDED), _true_ranking),
 }
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ out: ``out_of_range`` judge scores and items ``without_reference``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from analytics.stats import ceiling, classes, curve, figures, resampling, substi
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
-from analytics.stats.intervals import Interval, percentile
+from analytics.stats.intervals import Interval, bca, percentile
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
@@ -35,6 +35,8 @@ BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
 ON_REQUEST = ("confusion", *classes.STATISTICS)
 """Long lists, shown when they are asked for by name."""
 STATISTICS = (*figures.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+BCA_BY_DEFAULT = ("accuracy", "accuracy_adjacent", "precision", "recall")
+"""Shares near 1, whose percentile intervals cover too little (bench/results/coverage_judges.md)."""
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
 
 
@@ -130,10 +132,9 @@ def calibrate(
     """The figures of one meeting of judge and panel."""
     chosen = figures.figures(meeting.scale, statistics)
     faced = face(meeting, rule)
-    kernel = faced.kernel(chosen, meeting.scale)
     units = faced.units()
-    point = kernel(units.pattern_totals[None, :])[:, 0]
-    intervals = _intervals(kernel, units, len(chosen), bootstrap, confidence, seed)
+    point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
+    intervals = _intervals(faced, chosen, meeting.scale, units, bootstrap, confidence, seed)
     estimates = [
         _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
         for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
@@ -244,17 +245,34 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
 
 
 def _intervals(
-    kernel: resampling.Statistic, units: Units, n: int, resamples: int, confidence: float, seed: int
+    faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, resamples: int, confidence: float, seed: int
 ) -> list[Interval]:
     if not resamples:
-        return [Interval(interval_reason="no resampling was asked for")] * n
+        return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
     if units.n < 2:
-        return [Interval(interval_reason="an interval needs two units to resample")] * n
-    rng = np.random.default_rng(seed)
-    return [
-        percentile(row, confidence=confidence)
-        for row in resampling.resampled(kernel, units, resamples=resamples, rng=rng)
-    ]
+        return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
+    kernel, rng = faced.kernel(chosen, scale), np.random.default_rng(seed)
+    rows = resampling.resampled(kernel, units, resamples=resamples, rng=rng)
+    found = [percentile(row, confidence=confidence) for row in rows]
+    # With more kinds of units than resamples there are so many items that BCa would only cost time.
+    if units.multiplicity.size <= resamples:
+        for index, interval in _corrected(faced, chosen, scale, units, rows, confidence):
+            found[index] = found[index] if interval.low is None else interval
+    return found
+
+
+def _corrected(
+    faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, rows: Floats, confidence: float
+) -> Iterator[tuple[int, Interval]]:
+    """BCa intervals of the shares among the chosen figures, by their place."""
+    places = [index for index, figure in enumerate(chosen) if figure.statistic in BCA_BY_DEFAULT]
+    if not places:
+        return
+    kernel = faced.kernel([chosen[index] for index in places], scale)
+    point, without = kernel(units.pattern_totals[None, :])[:, 0], resampling.left_out(kernel, units)
+    m = units.multiplicity.astype(np.float64)
+    for index, value, left in zip(places, point.tolist(), without, strict=True):
+        yield index, bca(value, rows[index], left, m, confidence=confidence)
 
 
 def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:

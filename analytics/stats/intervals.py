@@ -41,6 +41,11 @@ class Interval:
         return {name: value for name, value in changes.items() if value is not None}
 
 
+def approximate(method: str, why: str = "") -> str:
+    """The name of a method that says that its intervals may cover less than they should."""
+    return method if "approximate" in method else f"{method} (approximate{why and ': '}{why})"
+
+
 def percentile(resampled: Floats, *, confidence: float = 0.95) -> Interval:
     """Percentile interval of (B,) resampled values, NaN where a resample leaves the statistic undefined.
 
@@ -106,12 +111,12 @@ def _from_resamples(resampled: Floats, tails: tuple[float, float], confidence: f
     if undefined > MAX_UNDEFINED_SHARE:
         return _none(f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)", resampled)
     low, high = (float(bound) for bound in np.quantile(resampled[~np.isnan(resampled)], tails))
-    method += " (approximate: no resample differs)" if high - low <= NO_WIDTH else ""
+    method = approximate(method, "no resample differs") if high - low <= NO_WIDTH else method
     return Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=undefined)
 
 
 def _around(value: float, half: float, se: float, method: str, confidence: float) -> Interval:
-    method += " (approximate: no unit differs)" if half <= NO_WIDTH else ""
+    method = approximate(method, "no unit differs") if half <= NO_WIDTH else method
     return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
 
 

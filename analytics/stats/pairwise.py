@@ -13,7 +13,7 @@ from analytics.stats import linearised
 from analytics.stats import pairs as kernels
 from analytics.stats.countwise import MOST_POINTS, Resampling
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval, normal_interval, t_interval
+from analytics.stats.intervals import Interval, approximate, normal_interval, t_interval
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
 from analytics.stats.resampling import Statistic, Units, jackknife, left_out, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
@@ -133,10 +133,9 @@ def _cohen_rows(
 
 def _marked(estimate: Estimate, shared: int) -> Estimate:
     """An interval on few common items says that it is approximate."""
-    method = estimate.method
-    if method is None or shared >= FEW_COMMON_ITEMS or "approximate" in method:
+    if estimate.method is None or shared >= FEW_COMMON_ITEMS:
         return estimate
-    return estimate.with_(method=f"{method} (approximate)")
+    return estimate.with_(method=approximate(estimate.method))
 
 
 def _resamples(several: Statistic, units: Units, rng: np.random.Generator, how: Resampling) -> _Resamples | None:

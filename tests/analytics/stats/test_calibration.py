@@ -83,7 +83,8 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed() -> None:
     for estimate in first.values():
         if estimate.low is not None:
             assert estimate.low <= estimate.value <= estimate.high
-            assert (estimate.confidence, estimate.method) == (0.95, "bootstrap percentile")
+            kind = "BCa" if estimate.statistic in calibration.BCA_BY_DEFAULT else "percentile"
+            assert (estimate.confidence, estimate.method) == (0.95, f"bootstrap {kind}")
 
 
 def test_clusters_are_resampled_whole() -> None:
