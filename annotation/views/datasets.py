@@ -50,7 +50,7 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
         "title": _("Datasets"),
         "project": room,
         "datasets": found.sized(),
-        "unstored": unstored.select_related("created_by").prefetch_related("files")[:20],
+        "unstored": unstored.select_related("created_by").prefetch_related("files")[:5],
     }
     return render(request, "annotation/datasets.html", context)
 

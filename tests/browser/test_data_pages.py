@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
 from analytics import dashboards, shares
-from annotation import saved_mappings
+from annotation import saved_mappings, tasks
 from annotation.formats.mapping import Mapping
 from annotation.models import Dataset, Intake
 from tests import make
@@ -55,7 +55,7 @@ def uploaded(cast: Cast, name: str, text: str) -> str:
 
 
 @pytest.fixture
-def addresses(cast: Cast, settings: Any) -> list[str]:
+def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every page of data in and out, with something on it."""
     settings.DEBUG = True  # or no webhook may point to this machine
     campaign = make.campaign(cast.kassa, name="Round 1")
@@ -67,10 +67,15 @@ def addresses(cast: Cast, settings: Any) -> list[str]:
         webhook = webhooks.add(project=cast.kassa, address=there.address, events=["import.finished"], actor=cast.aino)
     places = ["datasets", f"datasets/{campaign.dataset_id}", "imports", "imports/new", "mappings", "export"]
     places += ["import-bundle", "settings/sharing", "settings/webhooks", f"settings/webhooks/{webhook.pk}"]
+    export = {"what": "items", "dataset": str(campaign.dataset), "format": "csv", "later": "on"}
+    assert cast.client("aino").post("/p/kassa/export/file/", export).status_code == 302
     files = {"greetings.csv": GREETINGS, "faulty.csv": FAULTY, "ratings.csv": RATINGS}
+    small = [uploaded(cast, name, text) for name, text in files.items()]
+    monkeypatch.setattr(tasks, "AT_ONCE", 10)
     return [
         *(f"/p/kassa/{place}/" for place in places),
-        *(uploaded(cast, name, text) for name, text in files.items()),
+        *small,
+        uploaded(cast, "large.csv", GREETINGS),  # which waits for a worker
         f"/shared/{secret}/",
         f"/shared/{secret}/rubric/",
     ]
