@@ -5,6 +5,7 @@ from django.urls import path
 from annotation.api import campaigns as campaign_routes
 from annotation.api import datasets as dataset_routes
 from annotation.api import desk as desk_routes
+from annotation.api import intake_files as intake_file_routes
 from annotation.api import intakes as intake_routes
 from annotation.api import mappings as mapping_routes
 from annotation.api import panels as panel_routes
@@ -76,6 +77,11 @@ api = [
     path("projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.Items.as_view(), name="api_items"),
     path("projects/<slug:project>/intakes/", intake_routes.Intakes.as_view(), name="api_intakes"),
     path("projects/<slug:project>/intakes/<int:intake>/", intake_routes.IntakeDetail.as_view(), name="api_intake"),
+    path(
+        "projects/<slug:project>/intakes/<int:intake>/files/<int:file>/",
+        intake_file_routes.IntakeFileContent.as_view(),
+        name="api_intake_file",
+    ),
     path(
         "projects/<slug:project>/intakes/<int:intake>/preview/",
         intake_routes.IntakePreview.as_view(),

@@ -26,11 +26,12 @@ from accounts import access
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import batches, checks, reception, retraction, targets, tasks, uploads
+from annotation.api.intake_files import IntakeFileSerializer
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
 from annotation.intake import FileRefused
-from annotation.models import Intake, IntakeFile
+from annotation.models import Intake
 from annotation.outlooks import outlook
 from annotation.previews import Preview
 
@@ -44,12 +45,6 @@ class RawFileParser(FileUploadParser):
 
     def get_filename(self, stream: Any, media_type: Any, parser_context: Any) -> str:
         return str(parser_context["request"].query_params.get("name", "")) or "file"
-
-
-class IntakeFileSerializer(serializers.Serializer[IntakeFile]):
-    name = serializers.CharField(read_only=True)
-    size = serializers.IntegerField(read_only=True)
-    sha256 = serializers.CharField(read_only=True)
 
 
 class IntakeSerializer(serializers.Serializer[Intake]):

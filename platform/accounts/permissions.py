@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # rest_framework.views imports this module, by name, while it
 
 
 class HasScope(BasePermission):
-    """A read token only reads; a token bound to one project reaches no other."""
+    """A read token only reads; a token bound to one project reaches no other, and founds none."""
 
     message = "This token's scope does not allow that."
 
@@ -23,10 +23,10 @@ class HasScope(BasePermission):
         token = request.auth
         if not isinstance(token, Token):
             return True
-        slug = view.kwargs.get("project")
-        if token.project_id and slug is not None and slug != token.project.slug:  # type: ignore[union-attr]
+        reads, slug = request.method in SAFE_METHODS, view.kwargs.get("project")
+        if token.project is not None and (slug != token.project.slug if slug else not reads):
             return False
-        return request.method in SAFE_METHODS or token.scope == Scope.WRITE
+        return reads or token.scope == Scope.WRITE
 
 
 class InProject(BasePermission):

@@ -46,6 +46,8 @@ def test_a_study_goes_in_and_comes_out(cast: Cast, bench: Client, tmp_path: Path
     assert bench.preview_import(opened["id"])["report"]["stored"] == 3
     bench.store_import(opened["id"])
     assert bench.wait_for_import(opened["id"])["state"] == "stored"
+    back = bench.save_import_file(opened["id"], opened["files"][0]["id"], tmp_path / "back.jsonl")
+    assert back.read_bytes() == dialogues.read_bytes()
     (dataset,) = bench.datasets()
     assert [item["external_id"] for item in bench.items(dataset["id"])] == ["d0", "d1", "d2"]
     there = {"key": "quality", "name": {"en": "Quality"}, "source_language": "en"}

@@ -52,6 +52,11 @@ class Intakes(Wire):
         """State and report of an import."""
         return cast(types.Intake, self.json("GET", self.at("intakes/{}/", intake)))
 
+    @operation("GET", "/projects/{project}/intakes/{intake}/files/{file}/")
+    def save_import_file(self, intake: int, file: int, to: str | os.PathLike[str]) -> Path:
+        """Write one of an import's files, byte for byte as it came; ``file`` is its ``id`` among the ``files``."""
+        return self.save(self.at("intakes/{}/files/{}/", intake, file), to)
+
     @operation("PATCH", "/projects/{project}/intakes/{intake}/")
     def revise_import(
         self,

@@ -352,6 +352,7 @@ class Intake(TypedDict):
 
 
 class IntakeFile(TypedDict):
+    id: int
     name: str
     size: int
     sha256: str
