@@ -13,7 +13,7 @@ from accounts.models import Project
 from annotation import intake as storing
 from annotation import targets
 from annotation.appending import hold
-from annotation.formats.columns import ColumnFacts, column_facts
+from annotation.formats.columns import ColumnFacts, Facts
 from annotation.formats.containers import members
 from annotation.formats.headings import about_raters
 from annotation.formats.items import ParsedItems, parse_items
@@ -61,11 +61,12 @@ def preview(
     """Read everything, store nothing. ``said`` is the intake's target. Verdicts are the business of judging."""
     if kind == Intake.Kind.RUBRIC:
         return _rubrics(files)
+    facts = Facts()
     if kind == Intake.Kind.DATASET:
-        shown = _dataset(files, mapping, targets.extended(project=project, said=said), progress)
+        shown = _dataset(files, mapping, targets.extended(project=project, said=said), progress, facts)
     else:
-        shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress)
-    shown.columns = column_facts(files, shown.mapping)
+        shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress, facts)
+    shown.columns = facts.columns(shown.mapping)
     return shown
 
 
@@ -89,8 +90,10 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------
-def _dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | None, progress: Progress | None) -> Preview:
-    parsed, report = read_dataset(files, mapping, extends, progress)
+def _dataset(
+    files: Sequence[File], mapping: Mapping, extends: Dataset | None, progress: Progress | None, facts: Facts
+) -> Preview:
+    parsed, report = read_dataset(files, mapping, extends, progress, facts)
     return Preview(
         kind=Intake.Kind.DATASET,
         mapping=mapping,
@@ -101,12 +104,16 @@ def _dataset(files: Sequence[File], mapping: Mapping, extends: Dataset | None, p
 
 
 def read_dataset(
-    files: Sequence[File], mapping: Mapping, extends: Dataset | None = None, progress: Progress | None = None
+    files: Sequence[File],
+    mapping: Mapping,
+    extends: Dataset | None = None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
 ) -> tuple[ParsedItems, Report]:
     """The items of some files; everything that speaks against storing them is among their problems, and so is
     everything that speaks against adding them to the dataset that they are to extend.
     """
-    parsed = parse_items(files, mapping, progress=progress)
+    parsed = parse_items(files, mapping, progress=progress, facts=facts)
     append(parsed.problems, storing.fit_items(parsed.items))
     if not parsed.items and not parsed.problems:
         parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
@@ -141,9 +148,11 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
-def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None) -> Preview:
+def _ratings(
+    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None, facts: Facts
+) -> Preview:
     way = Halves(progress)
-    parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress)
+    parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress, facts)
     problems = parsed.problems
     if target is not None:
         fit = fit_ratings(
@@ -167,11 +176,16 @@ def _ratings(files: Sequence[File], mapping: Mapping, target: Target | None, pro
 
 
 def read_ratings(
-    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None = None
+    files: Sequence[File],
+    mapping: Mapping,
+    target: Target | None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
 ) -> tuple[ParsedRatings, Mapping, Report]:
     """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
     version = target.rubric_version if target else None
-    parsed, mapping, notes = read_matched(partial(parse_ratings, progress=progress), files, mapping, version)
+    parse = partial(parse_ratings, progress=progress, facts=facts)
+    parsed, mapping, notes = read_matched(parse, files, mapping, version)
     counts = parsed.counts()
     report = Report(
         read=parsed.read,

@@ -14,7 +14,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import intake as storing
 from annotation import previews, reception, retraction, targets
-from annotation.formats.columns import column_facts
+from annotation.formats.columns import Facts
 from annotation.formats.mapping import Mapping
 from annotation.formats.progress import Halves, Progress, Told, between
 from annotation.formats.reading import File
@@ -121,7 +121,8 @@ def preview(
 ) -> Preview:
     """What storing these files would come to, ``said`` being the intake's target; stores nothing."""
     target, way = targets.resolve(project=project, said=said), Halves(progress)
-    parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress)
+    facts = Facts()
+    parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress, facts)
     problems = parsed.problems
     if target is not None:
         fit = fit_verdicts(
@@ -137,7 +138,7 @@ def preview(
     return Preview(
         kind=Intake.Kind.VERDICTS,
         mapping=mapping,
-        columns=column_facts(files, mapping),
+        columns=facts.columns(mapping),
         rows=parsed.rows[:FIRST_ROWS],
         report=report,
         problems=problems,
@@ -190,10 +191,15 @@ def undo(*, intake: Intake, actor: User | None = None) -> None:
 
 
 def _read(
-    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None
+    files: Sequence[File],
+    mapping: Mapping,
+    target: Target | None,
+    progress: Progress | None,
+    facts: Facts | None = None,
 ) -> tuple[ParsedVerdicts, Mapping, Report]:
     version = target.rubric_version if target else None
-    parsed, mapping, notes = read_matched(partial(parse_verdicts, progress=progress), files, mapping, version)
+    parse = partial(parse_verdicts, progress=progress, facts=facts)
+    parsed, mapping, notes = read_matched(parse, files, mapping, version)
     counts = parsed.counts()
     report = Report(
         read=parsed.read,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -15,13 +15,14 @@ from annotation.formats.headings import Headings
 from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
-from annotation.formats.progress import Meter, Progress
-from annotation.formats.reading import File, is_tabular, read
+from annotation.formats.progress import Meter
+from annotation.formats.reading import is_tabular, read
 from annotation.formats.report import add
 from annotation.formats.rows import Row
 from annotation.formats.spool import Plain, Spool
 
 TOGETHER = 250  # rows
+LONG = ("rationale", "reply")  # texts that may be of any length
 
 
 class Answer(NamedTuple):
@@ -174,13 +175,12 @@ class AnswerReader(Generic[Kept]):
         """The answers that the files hold, as far as they could be read."""
         return self._ledger.entered + self.problems.refused - self.repetitions.refused
 
-    def read_files(self, files: Iterable[File], progress: Progress | None) -> Spool[Kept]:
+    def read_files(self, meter: Meter) -> Spool[Kept]:
         """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
-        meter = Meter(files, progress)
         for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
             rows = read(name, raw, layout=self.mapping, problems=self.problems)
             planner = Planner(self.mapping.of(name), self._headings)
-            _FileReader(name, planner, self._builder, self._ledger, self.problems).read(rows, meter)
+            _FileReader(name, planner, self._builder, self._ledger, self.problems).read(meter.watched(rows), meter)
         self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
         return self._ledger.settle(self.repetitions.decide)
 
@@ -231,7 +231,7 @@ class _FileReader(Generic[Kept]):
         except Unfit:
             self._enter_one_by_one(batch, places)
             return
-        self._ledger.extend(rows, sum(map(len, answers["rationale"])))
+        self._ledger.extend(rows, _weight(answers))
 
     def _enter_one_by_one(self, batch: list[Row], places: Places) -> None:
         for row in batch:
@@ -246,10 +246,14 @@ class _FileReader(Generic[Kept]):
     def _enter_answer(self, answer: Columns, places: Places) -> None:
         (line,), (column,) = answer["line"], answer["column"]
         try:
-            self._ledger.extend(self._builder.rows(answer, self._name), len(answer["rationale"][0]))
+            self._ledger.extend(self._builder.rows(answer, self._name), _weight(answer))
         except Unfit as fault:
             place = column if fault.field in {"", "score"} else places.plan.column(fault.field)
             self._problems.refuse(fault.at(self._name, line, place))
+
+
+def _weight(answers: Columns) -> int:
+    return sum(len(text) for name in LONG for text in answers.get(name, ()) if isinstance(text, str))
 
 
 def _columns(row: Row) -> tuple[str, ...]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
-from annotation.formats.aligning import aligned
 from annotation.formats.fields import SPREAD, is_blank, written
-from annotation.formats.guessing import opened
 from annotation.formats.mapping import Mapping
 from annotation.formats.patterns import fits
-from annotation.formats.problems import Problems
-from annotation.formats.reading import File, read
+from annotation.formats.rows import Row
 
-ROWS_LOOKED_AT = 20_000
+TOGETHER = 250  # rows
+MOST_COLUMNS = 2_000
 MOST_DISTINCT = 1_000
+LONGEST = 1_000  # characters by which texts are told apart
 EXAMPLES = 3
 MOST_FREQUENT = 5
 _LONGEST_EXAMPLE = 80
@@ -25,7 +24,7 @@ _LONGEST_EXAMPLE = 80
 
 @dataclass(slots=True)
 class ColumnFacts:
-    """One column: the ``target`` its mapping gives it ("" for none), and what its cells hold in the rows looked at.
+    """One column: the ``target`` its mapping gives it ("" for none), and what its cells hold in all rows.
 
     ``counts`` says how often each value occurs, for the first ``MOST_DISTINCT`` of them; lists and objects are not told
     apart.
@@ -57,27 +56,64 @@ class ColumnFacts:
         repeated = [(value, count) for value, count in self.counts.most_common(MOST_FREQUENT) if count > 1]
         return [(value[:_LONGEST_EXAMPLE], count) for value, count in repeated]
 
-    def see(self, value: Any) -> None:
-        """Count one cell."""
+    def see(self, value: Any, times: int = 1) -> None:
+        """Count a cell, or as many that hold the same."""
         if is_blank(value):
-            self.blank += 1
+            self.blank += times
             return
-        self.filled += 1
-        shown = _shown(value)
+        self.filled += times
+        shown = _shown(value)[:LONGEST]
         if shown in self.counts or self.distinct < MOST_DISTINCT:
-            self.counts[shown] += 1
+            self.counts[shown] += times
 
 
-def column_facts(files: Iterable[File], mapping: Mapping) -> list[ColumnFacts]:
-    """The columns of all files in the order in which they appear; objects are opened one level deep."""
-    columns: dict[str, ColumnFacts] = {}
-    for name, raw in aligned(files, mapping, Problems()):
-        for row in islice(read(name, raw, layout=mapping, problems=Problems()), ROWS_LOOKED_AT):
-            for column, value in opened(row.fields).items():
-                if column not in columns:
-                    columns[column] = ColumnFacts(column, _target(column, mapping))
-                columns[column].see(value)
-    return list(columns.values())
+class Facts:
+    """Counts what stands in the columns of rows on their way to whoever reads them; bounded, however many there are."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, ColumnFacts] = {}
+
+    def clear(self) -> None:
+        """Forget what was seen: the files are read anew."""
+        self._columns.clear()
+
+    def following(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The rows, as they are."""
+        while some := list(islice(rows, TOGETHER)):
+            for names, alike in groupby(some, key=_names):
+                records = [row.fields for row in alike]
+                for name in names:
+                    self._see(name, [record[name] for record in records])
+            yield from some
+
+    def columns(self, mapping: Mapping) -> list[ColumnFacts]:
+        """The columns of all files in the order in which they appear, with what ``mapping`` makes of them; objects are
+        opened one level deep."""
+        for name, facts in self._columns.items():
+            facts.target = _target(name, mapping)
+        return list(self._columns.values())
+
+    def _see(self, name: str, values: list[Any]) -> None:
+        if set(map(type, values)) == {str}:
+            facts = self._of(name)
+            for value, times in Counter(values).items():
+                facts.see(value, times)
+            return
+        for value in values:
+            parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+            for column, part in parts.items():
+                self._of(column).see(part)
+
+    def _of(self, name: str) -> ColumnFacts:
+        if name not in self._columns:
+            if len(self._columns) >= MOST_COLUMNS:
+                return ColumnFacts(name)  # counted, and not kept
+            self._columns[name] = ColumnFacts(name)
+        return self._columns[name]
+
+
+def _names(row: Row) -> tuple[str, ...]:
+    return tuple(row.fields)
 
 
 def _target(column: str, mapping: Mapping) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from annotation.formats.aligning import aligned
+from annotation.formats.columns import Facts
 from annotation.formats.fields import Plan, Planner, as_key, as_language, as_text, is_blank, lacking
 from annotation.formats.gathering import gathered
 from annotation.formats.headings import Headings
@@ -83,9 +84,14 @@ class ParsedItems:
     report: ItemReport
 
 
-def parse_items(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedItems:
-    """Read items from ``(name, content)`` files that share one mapping. Never raises on bad input."""
-    reader, meter = _ItemReader(mapping), Meter(files, progress)
+def parse_items(
+    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: Facts | None = None
+) -> ParsedItems:
+    """Read items from ``(name, content)`` files that share one mapping. Never raises on bad input.
+
+    ``facts`` counts what stands in the columns.
+    """
+    reader, meter = _ItemReader(mapping), Meter(files, progress, facts)
     for name, raw in aligned(meter.members(reader.problems), mapping, reader.problems):
         rows = read(name, raw, layout=mapping, problems=reader.problems)
         reader.read_file(name, meter.following(rows))

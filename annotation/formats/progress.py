@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
+from annotation.formats.columns import Facts
 from annotation.formats.containers import File, members
 from annotation.formats.encoding import opened
 from annotation.formats.problems import Problems
+from annotation.formats.rows import Row
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and those there are."""
@@ -15,16 +17,17 @@ Told = Callable[[float], None]
 """Called with the share that is done, from 0 to 1."""
 
 EVERY = 2_000  # rows
-T = TypeVar("T")
 
 
 class Meter:
-    """Opens files one after the other and tells ``progress`` where it is in them."""
+    """Opens files one after the other and tells ``progress`` where it is in them, and ``facts`` what it sees."""
 
-    def __init__(self, files: Iterable[File], progress: Progress | None) -> None:
+    def __init__(self, files: Iterable[File], progress: Progress | None, facts: Facts | None = None) -> None:
         self._files = [(name, opened(raw)) for name, raw in files]
         self._sizes = [stream.seek(0, 2) for _name, stream in self._files]
-        self._progress = progress
+        self._progress, self._facts = progress, facts
+        if facts is not None:
+            facts.clear()
         self._before = 0
         self._stream: BinaryIO | None = None
 
@@ -38,11 +41,14 @@ class Meter:
             self._before += size
             self.tell()
 
-    def following(self, rows: Iterator[T]) -> Iterator[T]:
-        """The rows of a member, as they are; every now and then progress is told."""
-        if self._progress is None:
-            return rows
-        return self._followed(rows)
+    def watched(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The rows of a member, as they are, once facts has seen them."""
+        return rows if self._facts is None else self._facts.following(rows)
+
+    def following(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The same; every now and then progress is told."""
+        rows = self.watched(rows)
+        return rows if self._progress is None else self._followed(rows)
 
     def tell(self) -> None:
         """Tell progress now."""
@@ -50,7 +56,7 @@ class Meter:
             here = self._stream.tell() if self._stream is not None else 0
             self._progress(self._before + here, sum(self._sizes))
 
-    def _followed(self, rows: Iterator[T]) -> Iterator[T]:
+    def _followed(self, rows: Iterator[Row]) -> Iterator[Row]:
         for number, row in enumerate(rows):
             if not number % EVERY:
                 self.tell()

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from annotation.formats.answers import AnswerReader, Counts, as_answer, optional_number
 from annotation.formats.cells import Columns
+from annotation.formats.columns import Facts
 from annotation.formats.fields import as_key, as_language, is_blank
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems
-from annotation.formats.progress import Progress
+from annotation.formats.progress import Meter, Progress
 from annotation.formats.reading import File
 from annotation.formats.remembering import converted, remembered
 from annotation.formats.spool import Plain, Spool
@@ -70,14 +71,16 @@ class ParsedRatings:
         return self.counts().scored
 
 
-def parse_ratings(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedRatings:
+def parse_ratings(
+    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: Facts | None = None
+) -> ParsedRatings:
     """Read the ratings of one study from all its ``(name, content)`` files at once. Never raises on bad input.
 
     Repeated (rater, item, criterion) rows that say the same collapse and are counted, also across files; rows that
     contradict each other are problems naming both lines. A blank score is missing, never 0.
     """
     reader = AnswerReader(mapping, _Builder(), RatingRow._make, _key)
-    rows = reader.read_files(files, progress)
+    rows = reader.read_files(Meter(files, progress, facts))
     return ParsedRatings(
         rows=rows,
         read=reader.read,

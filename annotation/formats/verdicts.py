@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from annotation.formats.answers import AnswerReader, Counts, as_answer
 from annotation.formats.cells import Columns
+from annotation.formats.columns import Facts
 from annotation.formats.fields import as_key, as_number, as_text, is_blank
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problems, Unfit, excerpt
-from annotation.formats.progress import Progress
+from annotation.formats.progress import Meter, Progress
 from annotation.formats.reading import File
 from annotation.formats.remembering import converted, remembered
 from annotation.formats.spool import Plain, Spool
@@ -70,14 +71,16 @@ class ParsedVerdicts:
         return self.counts().scored
 
 
-def parse_verdicts(files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None) -> ParsedVerdicts:
+def parse_verdicts(
+    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: Facts | None = None
+) -> ParsedVerdicts:
     """Read verdicts from all ``(name, content)`` files at once, long or with one column per criterion.
 
     Repetitions and contradictions are those of ``parse_ratings``, by (judge, variant, item, generator, criterion,
     repeat).
     """
     reader = AnswerReader(mapping, _Builder(), VerdictRow._make, _key)
-    rows = reader.read_files(files, progress)
+    rows = reader.read_files(Meter(files, progress, facts))
     return ParsedVerdicts(
         rows=rows,
         read=reader.read,
