@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from django.core.management import call_command
 
 from annotation import desk
 from annotation.answers import Answer
@@ -144,3 +147,14 @@ def test_no_text_of_ours_is_taken_for_a_part_of_the_task(cast: Cast, answered: b
     root = ET.fromstring(downloaded(cast.client("boris"), "label-studio", format="xml"))
     values = [each.attrib["value"] for each in root.iter() if "$" in each.get("value", "")]
     assert values == ["$context", "$dialogue"]
+
+
+def test_the_whole_study_comes_back_by_command(cast: Cast, rated: Campaign, tmp_path: Path) -> None:
+    (tmp_path / "tasks.json").write_bytes(downloaded(cast.client("boris"), "label-studio"))
+    call_command("import_study", "teine", str(tmp_path / "tasks.json"), stdout=StringIO())
+    there = Rating.objects.filter(annotation__campaign__project=cast.teine)
+    read = ("annotation__item__external_id", "annotation__annotator__pseudonym", "criterion__key", "score")
+    mine = Rating.objects.filter(annotation__campaign=rated)
+    assert sorted(there.values_list(*read)) == sorted(mine.values_list(*read))
+    told = Verdict.objects.filter(status="ok").values_list("item__external_id", "criterion__key", "repeat", "score")
+    assert sorted(told.filter(run__project=cast.teine)) == sorted(told.filter(run__project=cast.kassa))
