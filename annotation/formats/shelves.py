@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 
 from annotation.formats.progress import Told, between
-from annotation.formats.spool import Plain, Spool
+from annotation.formats.spool import IN_MEMORY, Plain, Spool
 
 ROWS = 100_000  # of one shelf
-WEIGHT = 16 * 2**20  # of one shelf, in bytes of long texts
+WEIGHT = 8 * 2**20  # of one shelf, in bytes of long texts
 MOST = 256  # shelves, each of which is a file when it is large
 
 
@@ -21,7 +21,8 @@ class Shelves:
     def __init__(self, key: Callable[[Plain], Hashable], rows: int, weight: int = 0) -> None:
         count = min(MOST, max(1, -(-rows // ROWS), -(-weight // WEIGHT)))
         self._key = key
-        self._shelves: list[Spool[Plain]] = [Spool(tuple) for _ in range(count)]
+        # Together they keep no more in memory than one spool does.
+        self._shelves: list[Spool[Plain]] = [Spool(tuple, in_memory=IN_MEMORY // count) for _ in range(count)]
 
     def extend(self, rows: list[Plain]) -> None:
         """Put some rows where they belong."""
