@@ -45,7 +45,7 @@ def measure(kind: str, size: int) -> str:
         items = walk.dataset(size)
         walk.ratings(size // 5, items)
         programs.weigh()
-        left = sorted(path.name for path in Path(os.environ["TMPDIR"]).iterdir()), _orphans(folder)
+        left = sum(1 for path in Path(os.environ["TMPDIR"]).rglob("*") if path.is_file()), _orphans(folder)
         return _told(walk, size, time.monotonic() - begun, left)
 
 
@@ -75,11 +75,10 @@ def _orphans(folder: Path) -> int:
     return sum(1 for path in media.rglob("*") if path.is_file() and str(path.relative_to(media)) not in named)
 
 
-def _told(walk: Walk, size: int, seconds: float, left: tuple[list[str], int]) -> str:
+def _told(walk: Walk, size: int, seconds: float, left: tuple[int, int]) -> str:
     rows = [point.row(number) for number, point in enumerate(walk.points, start=1)]
     peaks = f"web {walk.programs.web.peak} MB, worker {walk.programs.worker.peak} MB"
-    temporary = ", ".join(left[0]) or "none"
-    after = f"Left over: temporary files: {temporary}; {left[1]} files that no row names."
+    after = f"Left over: {left[0]} temporary files, {left[1]} files that no row names."
     looked = f"{walk.outside.looks} looks from outside, {seconds / 60:.0f} minutes. Peak of any one process: {peaks}."
     title = f"## {walk.kind}: {size / 1e6:,.0f} MB of dialogues, then {size / 5e6:,.0f} MB of ratings"
     return "\n".join([title, "", HEAD, *rows, "", looked, after])
