@@ -66,15 +66,16 @@ class Load:
     as long as writing the rows; and until then it remembers each of them. Where our role may suspend that (a superuser
     does, or whoever was granted ``SET ON PARAMETER session_replication_role``), one query per key and table does the
     same when the load ends: every row that is pointed at is there, and locked so that it stays. Elsewhere the keys are
-    looked up as the rows come. Uniqueness and checks hold row by row in any case. SQLite needs none of this.
+    looked up as the rows come. Uniqueness and checks hold row by row in any case. SQLite needs none of this
+    (docs/decisions/0013).
     """
 
     def __init__(self) -> None:
         self._written: dict[Model, _Written] = {}
-        self._suspends = connection.vendor == "postgresql" and _may_suspend()
+        self.suspends = connection.vendor == "postgresql" and _may_suspend()
 
     def __enter__(self) -> Self:
-        if connection.vendor == "postgresql" and not self._suspends:
+        if connection.vendor == "postgresql" and not self.suspends:
             _execute("SET CONSTRAINTS ALL IMMEDIATE")
         return self
 
@@ -82,7 +83,7 @@ class Load:
         """`insert`; the first of ``fields`` is a number by which the rows can be found again."""
         if not rows:
             return
-        if not self._suspends:
+        if not self.suspends:
             insert(model, fields, rows)
             return
         _execute("SET LOCAL session_replication_role = replica")
@@ -97,7 +98,7 @@ class Load:
     ) -> None:
         if kind is not None or connection.vendor != "postgresql":
             return
-        if not self._suspends:
+        if not self.suspends:
             _execute("SET CONSTRAINTS ALL DEFERRED")
         for model, written in self._written.items():
             for key, parent in written.keys.items():

@@ -108,6 +108,7 @@ def test_a_row_that_points_nowhere_is_found_however_the_keys_are_looked_up(
     if connection.vendor == "postgresql" and not may_suspend:
         _forbid()
     try:
+        assert bulk.Load().suspends == (connection.vendor == "postgresql" and may_suspend)
         _load(campaign, **there)
         with pytest.raises(IntegrityError):
             _load(campaign, **{**there, field: 10**9})
