@@ -46,7 +46,7 @@ class Card:
 CARDS = (
     Card(
         _("Ratings and verdicts"),
-        _("One row per item, rater and criterion. Raters bear their pseudonyms; no names, no e-mails."),
+        _("One row per item, rater and criterion. Raters bear their pseudonyms."),
         (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
         ("rationales", "renumbered", *SWITCHES),
     ),
