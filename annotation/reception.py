@@ -96,7 +96,7 @@ def enter(
             project=project,
             kind=kind,
             mapping=kept_mapping(mapping),
-            target=dict(target or {}),
+            target=_kept_target(target),
             batch=batch,
             part_of=part_of,
             created_by=actor,
@@ -170,14 +170,25 @@ def preview(intake: Intake, progress: checks.Progress | None = None) -> Preview:
 def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
     """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
     said = mapping.as_dict()
-    try:
-        is_text = b"\\u0000" not in orjson.dumps(said)
-    except TypeError:
-        is_text = False
-    if is_text:
+    if _is_text(said):
         return said
     sentence = _("The mapping holds characters that are no text, such as NUL. Take them out.")
     raise Refused(sentence, code="invalid", fields={"mapping": sentence})
+
+
+def _kept_target(target: Mapping[str, Any] | None) -> dict[str, Any]:
+    said = dict(target or {})
+    if _is_text(said):
+        return said
+    sentence = _("What is said of the files holds characters that are no text, such as NUL. Take them out.")
+    raise Refused(sentence, code="invalid", fields={"target": sentence})
+
+
+def _is_text(said: dict[str, Any]) -> bool:
+    try:
+        return b"\\u0000" not in orjson.dumps(said)
+    except TypeError:
+        return False
 
 
 def mapping_of(intake: Intake) -> ColumnMapping:
@@ -218,7 +229,7 @@ def revise(
     elif mapping is not None:
         changes = {"mapping": kept_mapping(_guessed_anew(intake, mapping))}
     if target is not None:
-        changes["target"] = dict(target)
+        changes["target"] = _kept_target(target)
     if changes:
         _change(intake, changes, actor)
 

@@ -23,6 +23,7 @@ from annotation.models import Intake
 from annotation.reception import Kept
 
 ARCHIVE = ".zip"
+SAID = ("language", "generator", "scenario", "title", "content_warning", "criterion", "rater", "judge", "variant")
 
 
 class Part(NamedTuple):
@@ -61,7 +62,16 @@ def study_of(intake: Intake) -> Study:
     if name not in known:
         sentence = _("These files are of no study that is known by its files and columns. Say which: %s.")
         raise Refused(sentence % ", ".join(known), code="no_study")
-    return with_constants(known[name], intake.target.get("constants", {}))
+    return with_constants(known[name], _constants(intake))
+
+
+def _constants(intake: Intake) -> dict[str, str]:
+    """What is the same in all files; a field that no file has is refused, as it would be passed over."""
+    said: dict[str, str] = intake.target.get("constants", {})
+    if unknown := [name for name in said if name not in SAID and not name.startswith("attributes.")]:
+        sentence = _("There is no field “%(name)s” to say for all files. There is: %(fields)s, attributes.….")
+        raise Refused(sentence % {"name": unknown[0], "fields": ", ".join(SAID)}, code="unknown_field")
+    return said
 
 
 @contextmanager

@@ -137,6 +137,12 @@ def test_a_refused_part_says_why_and_nothing_is_stored(cast: Cast, export: Path,
     assert Intake.objects.count() == 0
 
 
+def test_a_field_that_no_file_has_is_not_passed_over(cast: Cast, export: Path) -> None:
+    told = Told("kassa", export, "--set", "lang=et")
+    assert told.status == 1 and "There is no field “lang”" in told.err and "language" in told.err
+    assert Intake.objects.count() == 0
+
+
 def test_what_is_of_no_study_is_told_which_there_are(cast: Cast, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     for arguments in ([], ["--as", "dices-350"], ["--as", "nothing"]):

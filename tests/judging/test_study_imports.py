@@ -160,6 +160,9 @@ def test_another_study_and_what_the_files_do_not_say_are_said_on_the_page(cast: 
     intake.refresh_from_db()
     assert intake.target == {"study": "label-studio", "constants": {"language": "et"}}
     assert "Store the whole study" in page(boris, checked(intake))
+    nul = {"target": {"study": "label-studio", "constants": {"language\x00": "et"}}}
+    refused = boris.patch(f"{API}/intakes/{intake.pk}/", nul, content_type="application/json")
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), refused.json()
     boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"study": "multipico-dev"})
     intake.refresh_from_db()
     assert "None of these files is of MultiPICo" in page(boris, checked(intake))
