@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
+from pathlib import Path
+
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 
 from annotation import previews
 from annotation.formats.mapping import Mapping
 from annotation.formats.proposing import propose
-from annotation.models import Annotator, Campaign, Panel
+from annotation.models import Annotator, Campaign, Intake, Panel
 from annotation.previews import Preview
 from judging import intake_verdicts
 from tests import make
@@ -74,3 +79,18 @@ def test_raters_called_by_name_are_pointed_out_until_they_have_codes(campaign: C
     assert "“Marta González”, “r@example.org”" in looked(campaign, *lines).report.notes[0]
     codes = {"rater": {"Marta González": "rater-1", "r@example.org": "rater-2"}}
     assert not any("persons" in note for note in looked(campaign, *lines, values=codes).report.notes)
+
+
+def test_a_column_called_after_a_person_is_pointed_out_everywhere_before_anything_is_stored(
+    cast: Cast, tmp_path: Path
+) -> None:
+    content, boris = "id,language,answer,Maria Tamm\nx,et,Tere!,1\n", cast.client("boris")
+    boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("wide.csv", content.encode())]})
+    opened = Intake.objects.get()
+    (tmp_path / "wide.csv").write_text(content, encoding="utf-8")
+    out = StringIO()
+    call_command("import_dataset", str(tmp_path / "wide.csv"), "--project", "kassa", "--dry-run", stdout=out)
+    page = boris.get(f"/p/kassa/imports/{opened.pk}/").content.decode()
+    preview = boris.get(f"/api/v1/projects/kassa/intakes/{opened.pk}/preview/").content.decode()
+    for shown in (page, preview, out.getvalue()):
+        assert "wide.csv: these columns read as names of persons: “Maria Tamm”." in shown
