@@ -59,8 +59,12 @@ def read(path: Path) -> Catalog:
 
 def compiled(catalogue: Catalog) -> bytes:
     """The catalogue as gettext loads it: without what is not translated."""
+    said = deepcopy(catalogue)
+    for message in said:
+        if not any(message.string or ()):  # as many empty forms as there are plurals count for Babel as a translation
+            message.string = ""
     target = BytesIO()
-    write_mo(target, catalogue)
+    write_mo(target, said)
     return target.getvalue()
 
 
