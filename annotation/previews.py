@@ -137,7 +137,7 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
     read = parsed.report
     notes = [*parsed.problems.notes]
     if read.derived_ids:
-        notes.append(f"{read.derived_ids:,} items have no id and got one from their content.")
+        notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
     if read.empty:
         notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty_at, read.empty)}.")
     if read.embedded_ratings:
