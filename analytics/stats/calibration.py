@@ -103,11 +103,13 @@ def beside_humans(
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
-        rows = [
-            *ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed),
-            *curve.reliability_table(meeting),
-            *substitution.estimates(meeting, bootstrap=bootstrap, seed=seed),
-        ]
+        rows = []
+        if statistics is None or set(statistics) & set(ceiling.STATISTICS):
+            rows += ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed)
+        if statistics is None or "panel_given_judge" in statistics:
+            rows += curve.reliability_table(meeting)
+        if statistics is None or "verdict_confidence" in statistics:
+            rows += substitution.estimates(meeting, bootstrap=bootstrap, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
         found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
         if set(statistics or ()) & set(classes.STATISTICS):

@@ -50,7 +50,8 @@ def local(model: str) -> Embed:
     try:
         package = import_module("sentence_transformers")
     except ImportError as error:
-        raise ValueError("local embeddings need sentence-transformers: pip install sentence-transformers") from error
+        advice = "pip install 'panelbench[sentence-transformers]'"
+        raise ValueError(f"local embeddings need sentence-transformers: {advice}") from error
     encoder = package.SentenceTransformer(model)
     return lambda texts: np.asarray(encoder.encode(list(texts)), dtype=np.float64)
 

@@ -100,4 +100,4 @@ def _stanza_pipeline(base: str) -> Any:
 
 def _require(package: str) -> None:
     if find_spec(package) is None:
-        raise MissingEngineError(f"the lemmatiser {package} is not installed: pip install {package}")
+        raise MissingEngineError(f"the lemmatiser {package} is not installed: pip install 'panelbench[{package}]'")

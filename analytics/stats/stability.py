@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.stats import ranking
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import Interval, percentile
+from analytics.stats.intervals import Interval, approximate, percentile
 from analytics.stats.meeting import key_of, numbers
 from analytics.stats.multiple import holm
 from analytics.stats.ranking import Scores
@@ -156,7 +156,8 @@ def _figures(compared: ranking.Compared, boards: Floats | None, first: int, seco
     intervals = [Interval()] * 3
     if boards is not None and compared.reason is None:
         rows = _resampled(boards, first, second)
-        intervals = [_named(percentile(row, confidence=how.confidence), how.method) for row in rows]
+        # Too wide where the ranking is clear, too low where generators are close: resampling adds noise of its own.
+        intervals = [_named(percentile(row, confidence=how.confidence), approximate(how.method)) for row in rows]
     estimates = [
         Estimate(statistic=name, value=None if value is None else float(value), reason=compared.reason).with_(
             **(interval.as_changes() if value is not None else {})

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from analytics.stats import resampling
 from analytics.stats.estimate import Estimate
+from analytics.stats.figures import MOST_POINTS
 from analytics.stats.intervals import Interval
 from analytics.stats.meeting import Meeting
 from analytics.stats.resampling import Units
@@ -34,6 +35,11 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[kept].sum()),
         reason="no judged item has two annotators",
     )  # fmt: skip
+    if meeting.scale.q > MOST_POINTS:
+        kept, base = (
+            np.zeros(0, dtype=bool),
+            base.with_(reason=f"the scores take {meeting.scale.q} values: no majority"),
+        )
     if not kept.any():
         return [base.with_(variant=variant) for variant in ("observed", "substituted", "paper_compat")]
     counts, judge = meeting.point_counts()[kept], snapped(meeting.judge[kept], meeting.scale)

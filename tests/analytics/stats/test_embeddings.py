@@ -69,7 +69,7 @@ def test_only_http_addresses_are_asked() -> None:
 
 
 def test_a_local_model_says_what_to_install() -> None:
-    with pytest.raises(ValueError, match="pip install sentence-transformers"):
+    with pytest.raises(ValueError, match=r"pip install .panelbench\[sentence-transformers\]"):
         local("e5")
 
 

@@ -61,7 +61,7 @@ def test_stop_words_go_as_written_and_as_lemmas() -> None:
 
 
 def test_a_missing_optional_lemmatiser_says_how_to_get_it() -> None:
-    with pytest.raises(lemmas.MissingEngineError, match="pip install stanza"):
+    with pytest.raises(lemmas.MissingEngineError, match=r"pip install .panelbench\[stanza\]"):
         lemmas.lemmatiser("fi", "stanza")
     with pytest.raises(lemmas.MissingEngineError, match="Estonian only"):
         lemmas.lemmatiser("fi", "estnltk")
