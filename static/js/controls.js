@@ -10,23 +10,30 @@ export function copyTexts(root) {
 }
 
 // form[data-submits-on-change] submits when one of its controls changes. Arrow keys run through a list's choices, each a
-// change: those wait until the list is left. The next page shows the control that has the focus where it was.
+// change: those wait until the list is left, or for Enter. The next page shows the control that has the focus where it was.
 export function submitOnChange(root) {
   const formOf = (event) => event.target.closest("form[data-submits-on-change]");
-  let key = "";
+  let isPassing = false;
   let waiting = null;
-  root.addEventListener("keydown", (event) => (key = event.key));
-  root.addEventListener("pointerdown", () => (key = ""));
-  root.addEventListener("change", (event) => {
-    const isPassing = event.target.matches("select") && (key.startsWith("Arrow") || key.length === 1);
-    if (isPassing) waiting = formOf(event);
-    else formOf(event)?.requestSubmit();
-  });
-  root.addEventListener("focusout", () => {
+  const opened = new WeakSet();
+  const settle = () => {
     const form = waiting;
     waiting = null;
     if (form) setTimeout(() => form.requestSubmit()); // once the focus is where it goes
+  };
+  root.addEventListener("keydown", (event) => {
+    const opens = event.key === " " || event.altKey; // an open list changes once, when it closes
+    if (opens) opened.add(event.target);
+    isPassing = !opened.has(event.target) && (event.key.startsWith("Arrow") || event.key.length === 1);
+    if (event.key === "Enter") settle();
   });
+  root.addEventListener("pointerdown", () => (isPassing = false));
+  root.addEventListener("change", (event) => {
+    opened.delete(event.target);
+    if (isPassing && event.target.matches("select")) waiting = formOf(event);
+    else formOf(event)?.requestSubmit();
+  });
+  root.addEventListener("focusout", settle);
   root.addEventListener("submit", (event) => formOf(event) && keepPlace(document.activeElement));
   findPlace();
 }
