@@ -165,7 +165,7 @@ def _is_merged(record: _Record, delimiter: str) -> bool:
     makes = [_make(line.split(delimiter, 1)[0]) for line in record.physical]
     if all(whole):
         by_chance = count < 3 or len(record.physical) < 4
-        return not by_chance or len(set(makes)) == 1
+        return not by_chance or len({make for make in makes if make}) <= 1  # a quote may stand where the first was
     alike = zip(whole[1:], makes[1:], strict=True)
     return count > 1 and "9" in makes[0] and any(is_whole and make == makes[0] for is_whole, make in alike)
 
