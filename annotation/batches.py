@@ -14,8 +14,9 @@ from accounts.refusals import Refused
 from annotation import reception, retraction, targets, uploads
 from annotation.formats.containers import is_no_data
 from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import guess_kind
+from annotation.formats.proposing import guess_kind, kinds_within
 from annotation.formats.reading import File
+from annotation.formats.report import MOST_NAMED
 from annotation.formats.studies import recognise
 from annotation.models import Dataset, Intake, RubricVersion, Upload
 from annotation.reception import Kept
@@ -72,7 +73,7 @@ def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None)
 
 def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
     """The files by what they hold, each part with its mapping guessed."""
-    kinds = {id(file): kind or guess_kind([file], said) for file in (*files, *(each.file for each in kept))}
+    kinds = {id(file): kind or _kind_of(file, said) for file in (*files, *(each.file for each in kept))}
     parts = []
     for each in ORDER:
         own = [file for file in files if kinds[id(file)] == each]
@@ -81,6 +82,17 @@ def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping
             read = [*own, *(one.file for one in own_kept)]
             parts.append(Part(each, reception.proposal(each, read, said), own, own_kept))
     return parts
+
+
+def _kind_of(file: File, said: Mapping) -> str:
+    """What a file holds; one that holds several kinds of files would be read as one of them."""
+    found = kinds_within([file], said)
+    if len(set(found.values())) > 1:
+        held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_NAMED])
+        told = _("%(file)s holds several kinds of files: %(held)s.") % {"file": file[0], "held": held}
+        sentence = f"{told} {_('Unpack it and choose them together, or say what it holds.')}"
+        raise Refused(sentence, code="several_kinds", fields={"files": sentence})
+    return guess_kind([file], said)
 
 
 def _take_over(arrived: Sequence[Upload]) -> None:

@@ -22,17 +22,27 @@ HEAD = 65_536
 
 def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
     """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
-    if any(_is_rubric(*file) for file in members(files, Problems())):
+    kinds = list(kinds_within(files, said).values())
+    if "rubric" in kinds:
         return "rubric"
-    for name, raw in members(files, Problems()):
-        sample = peek(name, raw, layout=said)
-        rows = [row.fields for row in sample.rows]
-        if "judge" in guess("verdicts", sample.columns, rows).columns.values():
-            return "verdicts"
-        given = set(guess("ratings", sample.columns, rows).columns.values())
-        if {"rater", "item"} <= given and not _are_turns(guess("dataset", sample.columns, rows)):
-            return "ratings"
-    return "dataset"
+    return next((kind for kind in kinds if kind != "dataset"), "dataset")
+
+
+def kinds_within(files: Sequence[File], said: Mapping | None = None) -> dict[str, FileKind]:
+    """What each file seems to hold, those inside of a zip by themselves, by their names."""
+    return {name: _kind_of(name, raw, said) for name, raw in members(files, Problems())}
+
+
+def _kind_of(name: str, raw: Any, said: Mapping | None) -> FileKind:
+    if _is_rubric(name, raw):
+        return "rubric"
+    sample = peek(name, raw, layout=said)
+    rows = [row.fields for row in sample.rows]
+    if "judge" in guess("verdicts", sample.columns, rows).columns.values():
+        return "verdicts"
+    given = set(guess("ratings", sample.columns, rows).columns.values())
+    is_rating = {"rater", "item"} <= given and not _are_turns(guess("dataset", sample.columns, rows))
+    return "ratings" if is_rating else "dataset"
 
 
 def _are_turns(guessed: Mapping) -> bool:

@@ -16,6 +16,7 @@ from annotation import uploads
 from annotation.models import Dataset, Intake, Rating, SavedMapping, Upload
 from tests import make
 from tests.cast import Cast
+from tests.judging import made_up
 
 ITEMS = '{"id": "d1", "language": "et", "question": "Kus?"}\n{"id": "d2", "language": "et", "question": "Millal?"}\n'
 LABELS = "item,rater,criterion,score\nd1,A1,fluency,3\nd2,A1,fluency,2\n"
@@ -180,3 +181,17 @@ def test_mappings_are_nobody_elses_business(cast: Cast, who: str) -> None:
     assert {other.get(f"/p/kassa/{each}").status_code for each in pages} == {{"maarika": 403, "zoltan": 404}[who]}
     assert other.post(f"/p/teine/mappings/{saved.pk}/delete/").status_code in (403, 404)
     assert SavedMapping.objects.exists()
+
+
+def test_a_zip_of_several_kinds_of_files_is_no_one_import(cast: Cast) -> None:
+    boris, packed = (
+        cast.client("boris"),
+        made_up.archive({"items.jsonl": ITEMS.encode(), "labels.csv": LABELS.encode()}),
+    )
+    sent = {"files": SimpleUploadedFile("both.zip", packed)}
+    refused = boris.post(f"{API}/intakes/", sent)
+    assert (refused.status_code, refused.json()["code"]) == (422, "several_kinds")
+    assert "both.zip/study/items.jsonl (Dataset), both.zip/study/labels.csv (Ratings)" in refused.json()["detail"]
+    assert not Intake.objects.exists()
+    told = boris.post(f"{API}/intakes/", {"files": SimpleUploadedFile("both.zip", packed), "kind": "ratings"})
+    assert told.status_code == 201
