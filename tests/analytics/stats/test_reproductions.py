@@ -159,7 +159,8 @@ def test_flags_of_hanna(long: Path) -> None:
     assert sorted(shown) == sorted(printed)
     assert len(printed) == 5
     assert [e["reason"] for e in ac if e["value"] is None] == ["only one category is used and no scale is declared"]
-    fleiss = {e["criterion"]: e["value"] for e in found if (e["statistic"], e["variant"]) == ("fleiss_kappa", "unequal")}
+    unequal = [e for e in found if (e["statistic"], e["variant"]) == ("fleiss_kappa", "unequal")]
+    fleiss = {e["criterion"]: e["value"] for e in unequal}
     assert fleiss["Answer.a-2-syntax.1"] == pytest.approx(-0.0169, abs=5e-5)
 
 
