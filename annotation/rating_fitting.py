@@ -16,7 +16,7 @@ from annotation.formats.progress import Told, between
 from annotation.formats.ratings import RatingRow
 from annotation.formats.shelves import Shelves
 from annotation.formats.spool import Plain, Spool
-from annotation.models import Annotation, Campaign, Criterion, Dataset, Item, Rating, RubricVersion
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating, RubricVersion
 
 LONGEST_RATER = 80
 MOST_RATERS = 50_000
@@ -129,21 +129,30 @@ class Items:
 
 
 class _Stored:
-    """The scores that a campaign has already."""
+    """The scores that a campaign has already.
+
+    Asked for table by table: right after a load the planner takes full tables for empty ones, and would join them by
+    comparing every row with every other.
+    """
 
     def __init__(self, campaign: Campaign | None) -> None:
-        current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
-        self._rows = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
-        self._is_empty = campaign is None or not current.exists()
+        self._current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+        self._is_empty = campaign is None or not self._current.exists()
 
     def on(self, items: set[int]) -> dict[tuple[str, int, int], float | None]:
         """Those on some items, by (rater, item, criterion)."""
         if self._is_empty:
             return {}
-        rows = self._rows.filter(annotation__item__in=items).values_list(
-            "annotation__annotator__pseudonym", "annotation__item_id", "criterion_id", "score"
-        )
-        return {(rater, item, criterion): score for rater, item, criterion, score in rows.iterator(TOGETHER)}
+        kept = list(self._current.filter(item__in=items).values_list("pk", "annotator_id", "item_id"))
+        raters = Annotator.objects.filter(pk__in={annotator for _, annotator, _ in kept})
+        called = dict(raters.values_list("pk", "pseudonym"))
+        places = {pk: (called[annotator], item) for pk, annotator, item in kept}
+        return {(*places[pk], criterion): score for pk, criterion, score in self._scores(list(places))}
+
+    def _scores(self, annotations: list[int]) -> Iterator[tuple[int, int, float | None]]:
+        for start in range(0, len(annotations), TOGETHER):
+            some = annotations[start : start + TOGETHER]
+            yield from Rating.objects.filter(annotation__in=some).values_list("annotation_id", "criterion_id", "score")
 
 
 class Scales:
