@@ -190,8 +190,11 @@ def _item(name: str, number: int) -> ItemRow:
 
 
 def _rows_per_record(each: Import, name: str) -> int | None:
-    """One, unless the mapping makes records long."""
-    return 1 if all(isinstance(step, Compose | Keep) for step in each.mapping.of(name).shape) else None
+    """One, unless the mapping makes records long, or they hold lists of ratings."""
+    mapping = each.mapping.of(name)
+    holds_lists = any(field.startswith("ratings.") for field in mapping.columns.values())
+    makes_long = not all(isinstance(step, Compose | Keep) for step in mapping.shape)
+    return None if makes_long or holds_lists else 1
 
 
 def _preview(intake: Intake) -> Any:
