@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access
+from accounts import access, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns
@@ -160,13 +160,11 @@ def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpRe
     extended = get_object_or_404(found, pk=campaign)
     mine = Dataset.objects.visible_to(request.user).filter(project=room)
     chosen = mine.filter(pk=intake_page.key(request.POST.get("dataset", ""))).first()
-    try:
+    with refusals.told(request):
         if chosen is None:
             raise Refused(_("Choose a version of the dataset."), code="no_dataset")
         campaigns.extend(campaign=extended, dataset=chosen, actor=request.user)
         messages.success(request, _("The campaign goes on with “%s”. Every rating is kept.") % chosen)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("campaign", room.slug, extended.pk)
 
 
@@ -176,11 +174,9 @@ def hand_out(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Give the panels the items that a later version added."""
     room, found = _campaigns(request, project)
     handed = get_object_or_404(found, pk=campaign)
-    try:
+    with refusals.told(request):
         made = allocation.hand_out(campaign=handed, actor=request.user)
         messages.success(request, ngettext("%d assignment was made.", "%d assignments were made.", made) % made)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("campaign", room.slug, handed.pk)
 
 
@@ -191,11 +187,9 @@ def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResp
     room, found = _campaigns(request, project)
     moved = get_object_or_404(found, pk=campaign)
     to = request.POST.get("to")
-    try:
+    with refusals.told(request):
         if to in Campaign.State.values:
             campaigns.move(campaign=moved, to=Campaign.State(to), actor=request.user)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("campaign", room.slug, moved.pk)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access
+from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import batches, reception, retraction, tasks
@@ -187,12 +187,10 @@ def _revise(request: HttpRequest, intake: Intake) -> None:
 def store_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Store what the page shows: at once, or in the background when there is much of it."""
     _room, found = find(request, project, intake)
-    try:
+    with refusals.told(request):
         if found.kind not in STORED_HERE:
             raise Refused(_("This import is stored from its own page."), code="wrong_kind")
         tasks.store(found, request.user)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))
 
 
@@ -201,10 +199,8 @@ def store_intake(request: HttpRequest, project: str, intake: int) -> HttpRespons
 def check_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Let a worker look at a large import again."""
     _room, found = find(request, project, intake)
-    try:
+    with refusals.told(request):
         tasks.look(found)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))
 
 
@@ -253,13 +249,11 @@ def intake_progress(request: HttpRequest, project: str, intake: int) -> HttpResp
 def undo_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Take back what was stored, while nothing depends on it."""
     _room, found = find(request, project, intake)
-    try:
+    with refusals.told(request):
         if found.kind not in STORED_HERE:
             raise Refused(_("This import is taken back from its own page."), code="wrong_kind")
         retraction.undo(intake=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))
 
 

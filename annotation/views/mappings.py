@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access
+from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import reception, saved_mappings, uploads
@@ -63,7 +63,7 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 def save_mapping(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Keep an import's mapping under a name."""
     room, found = intakes.find(request, project, intake)
-    try:
+    with refusals.told(request):
         saved = saved_mappings.save(
             project=room,
             kind=found.kind,
@@ -72,8 +72,6 @@ def save_mapping(request: HttpRequest, project: str, intake: int) -> HttpRespons
             actor=request.user,
         )
         messages.success(request, _("Saved. Every import of this project can use “%s”.") % saved)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect(intake_page.address(found))
 
 
@@ -95,11 +93,9 @@ def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpRespon
 def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Give a mapping another name."""
     found = _find(request, project, mapping)
-    try:
+    with refusals.told(request):
         saved_mappings.revise(saved=found, name=request.POST.get("name", ""), actor=request.user)
         messages.success(request, _("It is called “%s” now.") % found)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("mappings", project)
 
 

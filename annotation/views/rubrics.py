@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts import access, languages
+from accounts import access, languages, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
@@ -116,11 +116,9 @@ def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
 def publish_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
     """Freeze a draft for good."""
     room, draft = _version(request, project, rubric, number)
-    try:
+    with refusals.told(request):
         rubrics.publish(version=draft, actor=request.user)
         messages.success(request, _("Published. It can be used in campaigns now, and never changes again."))
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("rubric_version", room.slug, rubric, number)
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from accounts import access
+from accounts import access, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.views.campaigns import show_refusal
@@ -152,10 +152,8 @@ def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
         return redirect("run", room.slug, capped.pk)
-    try:
+    with refusals.told(request):
         runs.rebudget(run=capped, actor=request.user, **form.cleaned_data)
         if "resume" in request.POST and runs.resume(run=capped, actor=request.user):
             tasks.enqueue(capped.pk)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("run", room.slug, capped.pk)

@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import refusals
 from accounts.models import Project
-from accounts.refusals import Refused
 from annotation import checks, reception
 from annotation.formats import studies as known
 from annotation.formats.report import Report
@@ -99,10 +99,8 @@ def study_import_problems(request: HttpRequest, project: str, intake: int) -> Ht
 def store_study_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Have a worker store all of it."""
     room, found = _find(request, project, intake)
-    try:
+    with refusals.told(request):
         tasks.store(found, request.user)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("study_import", room.slug, found.pk)
 
 
@@ -111,9 +109,7 @@ def store_study_import(request: HttpRequest, project: str, intake: int) -> HttpR
 def undo_study_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Take back everything it stored, while nothing depends on it."""
     room, found = _find(request, project, intake)
-    try:
+    with refusals.told(request):
         studies.undo(intake=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here, and so are the rubrics, which are published."))
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("study_import", room.slug, found.pk)

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import refusals
 from accounts.models import Project
-from accounts.refusals import Refused
 from annotation.models import Intake
 from annotation.views import intake_page, intakes
 from judging import intake_verdicts, tasks
@@ -52,10 +52,8 @@ def verdict_import_problems(request: HttpRequest, project: str, intake: int) -> 
 def store_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Store what the page shows: at once, or in the background when there is much of it."""
     room, found = _find(request, project, intake)
-    try:
+    with refusals.told(request):
         tasks.store(found, request.user)
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("verdict_import", room.slug, found.pk)
 
 
@@ -64,9 +62,7 @@ def store_verdict_import(request: HttpRequest, project: str, intake: int) -> Htt
 def undo_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
     """Take the verdicts back, and the judges that have no others."""
     room, found = _find(request, project, intake)
-    try:
+    with refusals.told(request):
         intake_verdicts.undo(intake=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
-    except Refused as refused:
-        messages.error(request, refused.sentence)
     return redirect("verdict_import", room.slug, found.pk)

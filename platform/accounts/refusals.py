@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from django.contrib import messages
+from django.http import HttpRequest
 
 
 class Refused(Exception):
@@ -16,3 +20,12 @@ class Refused(Exception):
         self.sentence = sentence
         self.code = code
         self.fields = dict(fields or {})
+
+
+@contextmanager
+def told(request: HttpRequest) -> Iterator[None]:
+    """Say a refusal on the page that comes next, instead of raising it."""
+    try:
+        yield
+    except Refused as refused:
+        messages.error(request, refused.sentence)

@@ -11,11 +11,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, invitations, people
+from accounts import access, invitations, people, refusals
 from accounts.forms import InvitationForm, RoleForm
 from accounts.invitations import InvitationClosed
 from accounts.models import AuditEntry, Invitation, Membership, Role
-from accounts.refusals import Refused
 
 LEAD = (Role.LEAD,)
 AUDIT_PAGE = 200
@@ -106,9 +105,6 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _say(request: HttpRequest, verb: object) -> None:
-    try:
+    with refusals.told(request):
         verb()  # type: ignore[operator]
-    except Refused as refused:
-        messages.error(request, refused.sentence)
-    else:
         messages.success(request, _("Done."))

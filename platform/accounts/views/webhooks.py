@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, outgoing, webhooks
+from accounts import access, outgoing, refusals, webhooks
 from accounts.models import Delivery, Project, Role, Webhook
 from accounts.refusals import Refused
 
@@ -156,9 +156,6 @@ def _context(request: HttpRequest, room: Project, found: Webhook, form: EventsFo
 
 
 def _sent(request: HttpRequest, verb: Any) -> None:
-    try:
+    with refusals.told(request):
         verb()
-    except Refused as refused:
-        messages.error(request, refused.sentence)
-    else:
         messages.success(request, _("It is being sent. Reload this page to see what came of it."))
