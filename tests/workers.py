@@ -15,11 +15,11 @@ from tests.conftest import database_url
 
 
 @contextmanager
-def working() -> Iterator[subprocess.Popen[bytes]]:
+def working(*, queues: str = "judging,default", name: str = "celery") -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker in a process group of its own, as on a machine of its own."""
-    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging,default"]
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", queues]
     started = subprocess.Popen(
-        [*command, "--concurrency", "1", "-l", "ERROR"],
+        [*command, "-n", f"{name}@%h", "--concurrency", "1", "-l", "ERROR"],
         env={**os.environ, "DATABASE_URL": database_url()},
         start_new_session=True,
     )

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -27,8 +19,8 @@ from judging.prompts import PromptVariant, render, response_schema
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.conftest import database_url
 from tests.provider_server import RunningProvider
+from tests.workers import kill, until, working
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -37,33 +29,6 @@ pytestmark = [
 ]
 
 DIALOGUES, CRITERIA = 120, 2
-
-
-@contextmanager
-def worker(name: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker in a process group of its own, as on a machine of its own."""
-    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", "judging"]
-    environment = {**os.environ, "DATABASE_URL": database_url()}
-    started = subprocess.Popen(
-        [*command, "-n", f"{name}@%h", "--concurrency", "1", "-l", "WARNING"], env=environment, start_new_session=True
-    )
-    try:
-        yield started
-    finally:
-        kill(started)
-
-
-def kill(started: subprocess.Popen[bytes]) -> None:
-    if started.poll() is None:
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-
-
-def until(condition: Callable[[], Any], *, seconds: float = 40) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def digests(run: JudgeRun) -> dict[str, int]:
@@ -94,7 +59,7 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
     leased = Call.objects.filter(run=run, state=Call.State.LEASED)
     replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
 
-    with worker("doomed") as doomed, worker("survivor"):
+    with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
         until(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
         tasks.enqueue(run.pk)
         until(lambda: leases.holders(run) == 2 and replied.count() >= 40)
