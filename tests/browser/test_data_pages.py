@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -20,6 +20,7 @@ from annotation.formats.mapping import Mapping
 from annotation.models import Dataset, Intake
 from tests import make
 from tests.accounts.receiver import receiver
+from tests.browser.conftest import VisitAs
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,18 +33,9 @@ Open = Callable[[str], Page]
 
 
 @pytest.fixture
-def visit(context: BrowserContext, live_server: Any, cast: Cast) -> Open:
+def visit(visit_as: VisitAs) -> Open:
     """Opens an address of the project for Aino, who leads it."""
-    cookie = cast.client("aino").cookies[settings.SESSION_COOKIE_NAME].value
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-
-    def opened(address: str) -> Page:
-        page = context.pages[0] if context.pages else context.new_page()
-        page.set_default_timeout(20_000)
-        page.goto(f"{live_server.url}{address}")
-        return page
-
-    return opened
+    return partial(visit_as, "aino")
 
 
 def uploaded(cast: Cast, name: str, text: str) -> str:

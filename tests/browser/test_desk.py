@@ -6,13 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from django.conf import settings
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, expect
 
 from accounts.models import User
 from annotation import allocation, campaigns, panels
 from annotation.models import Annotation, Campaign, Draft, Duty, Rating
 from tests import make
+from tests.browser.conftest import VisitAs
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,19 +21,6 @@ ARABIC = [
     {"speaker": "customer", "text": "السلام عليكم، لم تصل الشحنة رقم 5013 بعد."},
     {"speaker": "agent", "text": "وعليكم السلام، سأتحقق من ذلك الآن."},
 ]
-
-
-@pytest.fixture
-def page(context: BrowserContext, live_server: Any) -> Page:
-    """A page whose addresses begin at the live server."""
-    opened = context.new_page()
-    opened.set_default_timeout(10_000)
-    return opened
-
-
-def signed_in(context: BrowserContext, cast: Cast, name: str, address: str) -> None:
-    cookie = cast.client(name).cookies[settings.SESSION_COOKIE_NAME].value
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": address}])
 
 
 def campaign(cast: Cast, language: str, user: User, *, items: int = 2) -> Duty:
@@ -55,12 +42,9 @@ def campaign(cast: Cast, language: str, user: User, *, items: int = 2) -> Duty:
     return allocation.allocate(campaign=opened, panel=panel, overlap=1)
 
 
-def test_two_dialogues_are_scored_by_keyboard_alone(
-    page: Page, context: BrowserContext, live_server: Any, cast: Cast
-) -> None:
+def test_two_dialogues_are_scored_by_keyboard_alone(visit_as: VisitAs, cast: Cast) -> None:
     campaign(cast, "et", cast.maarika)
-    signed_in(context, cast, "maarika", live_server.url)
-    page.goto(f"{live_server.url}/desk/")
+    page = visit_as("maarika", "/desk/")
     start = page.get_by_role("link", name="Start")
     start.focus()
     page.keyboard.press("Enter")
@@ -94,12 +78,9 @@ def test_two_dialogues_are_scored_by_keyboard_alone(
     ]
 
 
-def test_a_right_to_left_dialogue_is_scored_by_keyboard_alone(
-    page: Page, context: BrowserContext, live_server: Any, cast: Cast
-) -> None:
+def test_a_right_to_left_dialogue_is_scored_by_keyboard_alone(visit_as: VisitAs, cast: Cast) -> None:
     duty = campaign(cast, "ar", cast.layla, items=1)
-    signed_in(context, cast, "layla", live_server.url)
-    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page = visit_as("layla", f"/desk/{duty.pk}/")
 
     bubble = page.locator(".bubble").first
     assert bubble.get_attribute("lang") == "ar"
@@ -116,12 +97,9 @@ def test_a_right_to_left_dialogue_is_scored_by_keyboard_alone(
     assert Rating.objects.get(criterion__key="coherence").rationale == "الحوار غير مترابط"
 
 
-def test_the_server_says_what_the_page_let_through(
-    page: Page, context: BrowserContext, live_server: Any, cast: Cast
-) -> None:
+def test_the_server_says_what_the_page_let_through(visit_as: VisitAs, cast: Cast) -> None:
     duty = campaign(cast, "et", cast.maarika, items=1)
-    signed_in(context, cast, "maarika", live_server.url)
-    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page = visit_as("maarika", f"/desk/{duty.pk}/")
 
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
@@ -130,10 +108,9 @@ def test_the_server_says_what_the_page_let_through(
     assert not Annotation.objects.exists()
 
 
-def test_a_cut_of_the_network_loses_nothing(page: Page, context: BrowserContext, live_server: Any, cast: Cast) -> None:
+def test_a_cut_of_the_network_loses_nothing(visit_as: VisitAs, context: BrowserContext, cast: Cast) -> None:
     duty = campaign(cast, "et", cast.maarika, items=1)
-    signed_in(context, cast, "maarika", live_server.url)
-    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page = visit_as("maarika", f"/desk/{duty.pk}/")
     page.keyboard.press("1")
     expect(page.locator("[data-save-state=saved]")).to_be_attached()
 
@@ -157,12 +134,9 @@ def _entered() -> dict[str, Any]:
     return {key: entered for key, entered in Draft.objects.get().answers.items() if entered["score"] is not None}
 
 
-def test_a_paused_campaign_is_said_on_the_page_and_the_text_stays(
-    page: Page, context: BrowserContext, live_server: Any, cast: Cast
-) -> None:
+def test_a_paused_campaign_is_said_on_the_page_and_the_text_stays(visit_as: VisitAs, cast: Cast) -> None:
     duty = campaign(cast, "et", cast.maarika, items=1)
-    signed_in(context, cast, "maarika", live_server.url)
-    page.goto(f"{live_server.url}/desk/{duty.pk}/")
+    page = visit_as("maarika", f"/desk/{duty.pk}/")
     page.keyboard.press("1")
     page.keyboard.press("j")
     page.keyboard.press("1")

@@ -5,30 +5,23 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Dataset, Intake, Rating
 from judging.models import Verdict
-from tests.cast import Cast
+from tests.browser.conftest import VisitAs
 from tests.judging import made_up
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def page(context: BrowserContext, live_server: Any, cast: Cast) -> Page:
+def page(visit_as: VisitAs) -> Page:
     """The page on which Boris chooses files."""
-    cookie = cast.client("boris").cookies[settings.SESSION_COOKIE_NAME].value
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    opened.goto(f"{live_server.url}/p/kassa/imports/new/")
-    return opened
+    return visit_as("boris", "/p/kassa/imports/new/")
 
 
 def test_a_folder_of_a_known_study_is_imported_as_a_whole_and_taken_back(

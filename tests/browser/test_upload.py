@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from annotation.models import Intake, Upload
-from tests.cast import Cast
+from tests.browser.conftest import VisitAs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,14 +20,9 @@ TEXT = "Kus on minu pakk? " * 33
 
 
 @pytest.fixture
-def page(context: BrowserContext, live_server: Any, cast: Cast) -> Page:
+def page(visit_as: VisitAs) -> Page:
     """The page on which Boris chooses files."""
-    cookie = cast.client("boris").cookies[settings.SESSION_COOKIE_NAME].value
-    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-    opened = context.new_page()
-    opened.set_default_timeout(20_000)
-    opened.goto(f"{live_server.url}/p/kassa/imports/new/")
-    return opened
+    return visit_as("boris", "/p/kassa/imports/new/")
 
 
 def dialogues(folder: Path, rows: int) -> Path:
