@@ -256,18 +256,20 @@ def affordable(run: JudgeRun) -> int | None:
     """How many more calls may be sent within the budget; None where none is set. Ask inside a transaction.
 
     Every call in flight counts as much as the dearest so far, and the run stays locked until the end of the
-    transaction, so that two workers don't spend the same money.
+    transaction, so that two workers don't spend the same money. Calls in flight are counted before what is paid is
+    summed: one that another worker settles in between counts twice, never not at all.
     """
     budget = JudgeRun.objects.values_list("budget", flat=True).get(pk=run.pk)
     if budget is None:
         return None
     JudgeRun.objects.select_for_update(no_key=True).get(pk=run.pk)
+    in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).count()
     paid = Attempt.objects.filter(call__run=run).aggregate(total=Sum("cost"), dearest=Max("cost"))
     left = budget - (paid["total"] or 0)
     if paid["dearest"] == 0 and left > 0:
         return None
     most = int(left / paid["dearest"]) if paid["dearest"] else PILOT if left > 0 else 0
-    return max(0, most - Call.objects.filter(run=run, state=Call.State.LEASED).count())
+    return max(0, most - in_flight)
 
 
 def is_spent(run: JudgeRun) -> bool:

@@ -1,8 +1,10 @@
 """A worker's share of a run: keep a window of calls in flight, and store each reply as it comes.
 
-One event loop, one client, one thread for the database. The loop goes round: store what came back, take as many calls
-anew. Replies that arrive together are stored in one transaction. Little more is leased than is in flight, and what was
-not sent when the run is paused goes back. A database that goes away is waited for: a reply in hand was paid for.
+One event loop, one client, one thread for the database. The loop has a thread of its own: a signal that ends the
+worker raises in the main thread, wherever that is, and an event loop interrupted there is torn and gives nothing back.
+The loop goes round: store what came back, take as many calls anew. Replies that arrive together are stored in one
+transaction. Little more is leased than is in flight, and what was not sent when the run is paused goes back. A database
+that goes away is waited for: a reply in hand was paid for.
 """
 
 from __future__ import annotations
@@ -106,9 +108,21 @@ def work(run_pk: int) -> bool:
     with ThreadPoolExecutor(1, thread_name_prefix="database") as database:
         shift = Shift(run=run, variant=variant, criteria=criteria, endpoint=endpoint, database=database)
         try:
-            return asyncio.run(_work(shift))
+            return _worked_apart(shift)
         finally:
             database.submit(_let_go).result()
+
+
+def _worked_apart(shift: Shift) -> bool:
+    """Work the shift in a thread of its own; whatever is raised in this one meanwhile cuts it short in good order."""
+    with asyncio.Runner() as runner, ThreadPoolExecutor(1, thread_name_prefix="shift") as thread:
+        loop = runner.get_loop()
+        task = loop.create_task(_work(shift))
+        try:
+            return thread.submit(loop.run_until_complete, task).result()
+        except BaseException:
+            loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 async def _work(shift: Shift) -> bool:

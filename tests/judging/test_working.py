@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.refusals import Refused
@@ -194,6 +194,27 @@ def _ended_when(condition: Any) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@contextmanager
+def _meanwhile(verb: Callable[[], object], *, after: str) -> Iterator[None]:
+    """Another worker calls ``verb`` once, right after this one has run a statement that says ``after``."""
+
+    def done_elsewhere() -> None:
+        verb()
+        connection.close()
+
+    def watch(execute: Any, sql: str, *rest: Any) -> Any:
+        found = execute(sql, *rest)
+        if after in sql and waiting:
+            worker = threading.Thread(target=waiting.pop())
+            worker.start()
+            worker.join()
+        return found
+
+    waiting = [done_elsewhere]
+    with connection.execute_wrapper(watch):
+        yield
+
+
 class TestMoney:
     def test_two_workers_do_not_spend_more_than_the_budget(
         self, cast: Cast, provider: RunningProvider, settings: Any
@@ -209,6 +230,19 @@ class TestMoney:
         assert "budget" in run.reason
         assert Decimal("0.04") < done.cost <= Decimal("0.05")
         assert 0 < done.settled < done.planned
+
+    @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer: nobody settles meanwhile")
+    def test_what_another_worker_settles_while_the_budget_is_read_is_not_forgotten(
+        self, cast: Cast, provider: RunningProvider, settings: Any
+    ) -> None:
+        priced(settings)
+        run = started(cast, declared(cast), items=5, budget=Decimal("0.03"))
+        lease, calls = leases.take(run=run, limit=4)
+        replies = [reply(call, lease, cost=Decimal("0.01")) for call in calls]
+        leases.settle(outcomes=replies[:1])
+        with _meanwhile(lambda: leases.settle(outcomes=replies[1:3]), after="SUM("), transaction.atomic():
+            assert runs.affordable(run) == 0
+        assert runs.progress(run).cost == Decimal("0.03")
 
     def test_a_budget_nobody_can_keep_is_refused(self, cast: Cast, provider: RunningProvider) -> None:
         with pytest.raises(Refused, match="No price is declared for sim-steady at simulated"):
