@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BURST: Final = 5.0
+CONNECTIONS: Final = 4  # to Redis, of one worker: a booking takes less than a millisecond
 
 # KEYS: requests, tokens. ARGV: seconds this request takes up of each, and the burst.
 # Both clocks move in one step; the answer is the time to wait for the later of the two slots.
@@ -95,13 +96,19 @@ class SharedBudget:
 
 @asynccontextmanager
 async def budget(endpoint: Endpoint, redis_url: str | None) -> AsyncIterator[Budget]:
-    """The endpoint's budget for as long as the running loop needs it; without a Redis, of this process alone."""
-    if not redis_url:
+    """The endpoint's budget for as long as the running loop needs it.
+
+    Of this process alone without a Redis, or where there is nothing to share: an endpoint without limits.
+    """
+    if not redis_url or not any(_costs(endpoint, tokens=1)):
         yield LocalBudget(endpoint)
         return
-    from redis.asyncio import Redis
+    from redis.asyncio import BlockingConnectionPool, Redis
 
-    async with Redis.from_url(redis_url, socket_timeout=5, socket_connect_timeout=5) as redis:
+    pool = BlockingConnectionPool.from_url(
+        redis_url, max_connections=CONNECTIONS, socket_timeout=5, socket_connect_timeout=5
+    )
+    async with Redis.from_pool(pool) as redis:
         yield SharedBudget(endpoint, redis)
 
 
