@@ -21,6 +21,9 @@ Codes = NDArray[np.intp]
 STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")
 SIDES = ("judge", "human", "difference")
 _FLAT = 1e-14
+"""Variance, in units of the squared width of the scale, below which scores count as constant."""
+_FLAT_SCORES = "the scores of the judge, of the annotator or of the others do not vary"
+_NO_PANEL = "no judged item has two annotators"
 
 
 def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.95, seed: int = 0) -> list[Estimate]:
@@ -58,11 +61,14 @@ def _moments(meeting: Meeting) -> tuple[Codes, Floats]:
     with_human = (meeting.humans[item] == human[:, None]).sum(axis=1) - 1
     with_judge = (meeting.humans[item] == label[:, None]).sum(axis=1) - (human == label)
     errors = (abs(judge - others), abs(human - others))
-    # Sums of squares lose no digits when the scale's middle is taken out first.
-    middle = float(meeting.scale.values.mean())
-    f, h, o = judge - middle, human - middle, others - middle
+    f, h, o = (_centred(x, meeting.scale.values) for x in (judge, human, others))
     products = (f, h, o, f * f, h * h, o * o, f * o, h * o)
     return item, np.stack([np.ones(len(item)), with_judge / rest, with_human / rest, *errors, *products])
+
+
+def _centred(x: Floats, points: Floats) -> Floats:
+    """Scores from the scale's middle in units of its width: sums of squares then lose no digits."""
+    return (x - points.mean()) / (np.ptp(points) or 1.0) if len(x) else x
 
 
 def _accuracy(sums: Floats) -> Floats:
@@ -96,7 +102,7 @@ def _three(
     for i, (side, value) in enumerate(zip(SIDES, values, strict=True)):
         base = Estimate(
             statistic=statistic, variant=side, level=meeting.scale.level, n_items=n_items, value=None,
-            n_raters=len(meeting.annotators), reason="no judged item has two annotators, or the scores do not vary",
+            n_raters=len(meeting.annotators), reason=_FLAT_SCORES if n_items else _NO_PANEL,
         )  # fmt: skip
         if not np.isnan(value):
             interval = percentile(rows[i], confidence=confidence).as_changes() if rows is not None else {}

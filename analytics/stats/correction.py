@@ -68,7 +68,7 @@ def ppi_mean(s: Labelled, *, lam: float = 1.0, confidence: float = 0.95) -> Esti
 def ppi_plus_mean(s: Labelled, *, confidence: float = 0.95) -> Estimate:
     """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval, items taken as alone.
 
-    A constant judge, or no item to power with, gives lambda 0: the mean of the labels.
+    A constant judge, or no item to power with, gives lambda 0: the mean of the labels. Undefined without a label.
     """
     return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence)
 
@@ -79,7 +79,7 @@ def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
     cov over the n labels (divided by n), var over all n + N judge scores (by n + N - 1), as the authors' code has it.
     """
     n, rest = len(y), len(f_rest)
-    if not rest or np.ptp(every := np.concatenate([f, f_rest])) == 0:
+    if not n or not rest or np.ptp(every := np.concatenate([f, f_rest])) == 0:
         return 0.0
     cov = float(((y - y.mean()) * (f - f.mean())).mean())
     return float(np.clip(cov / ((1 + n / rest) * every.var(ddof=1)), 0, 1))

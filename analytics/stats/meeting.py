@@ -45,8 +45,10 @@ class Meeting:
 
     def human_codes(self) -> NDArray[np.int16]:
         """(N, J) place of each human score on the scale, -1 where missing."""
-        codes = np.searchsorted(self.scale.values, np.nan_to_num(self.humans, nan=self.scale.values[0]))
-        return np.where(np.isnan(self.humans), -1, codes).astype(np.int16)
+        codes = np.full(self.humans.shape, -1, dtype=np.int16)
+        given = ~np.isnan(self.humans)
+        codes[given] = np.searchsorted(self.scale.values, self.humans[given])
+        return codes
 
     def point_counts(self) -> NDArray[np.int64]:
         """(N, q) how many annotators gave each point."""

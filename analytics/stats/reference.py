@@ -73,6 +73,8 @@ def settled(
     counts: NDArray[np.int64], x: Floats, ties: Ties, adjudicated: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Mode of (N, q) counts on points x (q,): (N,) scores, NaN where there is none, and (N,) whether it was a tie."""
+    if not len(x):
+        return np.full(len(counts), np.nan), np.zeros(len(counts), dtype=bool)
     top = counts == counts.max(axis=1, keepdims=True)
     rated, tied = counts.sum(axis=1) > 0, top.sum(axis=1) > 1
     score = x[top.argmax(axis=1)]
@@ -89,6 +91,8 @@ def settled(
 def medians(counts: NDArray[np.int64], x: Floats) -> Floats:
     """(N,) median of the scores counted in (N, q) on points x (q,); the mean of the two middle ones; NaN for none."""
     n = counts.sum(axis=1)
+    if not len(x):
+        return np.full(len(n), np.nan)
     below = np.cumsum(counts, axis=1)
     low = (below > ((n - 1) // 2)[:, None]).argmax(axis=1)
     high = (below > (n // 2)[:, None]).argmax(axis=1)
@@ -184,19 +188,20 @@ def _most_probable(scores: Coded, order: NDArray[np.intp], n_items: int) -> tupl
 def _labelled(
     items: pd.DataFrame, cell: Cell, counts: NDArray[np.int64], value: Floats, tied: NDArray[np.bool_]
 ) -> pd.DataFrame:
-    x = cell.scale.values
+    """The rows of the items that have a value."""
+    known, x = ~np.isnan(value), cell.scale.values
+    counts, value = counts[known], value[known]
     place = np.clip(np.searchsorted(x, value), 0, len(x) - 1)
     on_point = x[place] == value
     n = counts.sum(axis=1)
     labels = np.array([*map(cell.scale.label, range(cell.scale.q)), ""], dtype=object)
-    frame = items.assign(
+    return items[known].assign(
         score=value,
         label=np.where(on_point, labels[place], labels[-1]),
         n_ratings=n,
         share=np.where(on_point & (n > 0), counts[np.arange(len(n)), place] / np.maximum(n, 1), np.nan),
-        tied=tied,
+        tied=tied[known],
     )
-    return frame[~np.isnan(value)]
 
 
 def _reasons(counts: NDArray[np.int64], value: Floats, tied: NDArray[np.bool_]) -> list[str]:

@@ -160,3 +160,10 @@ def test_agreement_classes_and_what_is_given_in_each() -> None:
     assert rows["partial", "score_share", None, "3"] == pytest.approx(2 / 3)
     assert rows["none", "score_share", "j", "1"] == 1.0
     assert rows["full", "class_share", None, None] == 0.0
+
+
+@pytest.mark.parametrize("rule", ["mode", "median", "mean", "dawid_skene", "adjudicated_first"])
+def test_a_criterion_nobody_scored_has_no_labels(rule: Rule) -> None:
+    frame = pd.DataFrame({"item": ["a", "a", "b"], "rater": ["1", "2", "1"], "score": ["", "N/A", ""]})
+    found = reference_labels(ratings_table(frame), rule=rule)
+    assert (len(found.frame), found.excluded) == (0, {"not rated": 2})
