@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 STATISTICS = (
     "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen",
 )  # fmt: skip
+MOST_CATEGORIES = 50
+"""An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
 NOMINAL = "labels without an order have no mean"
 
 
@@ -129,8 +131,11 @@ def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
     for name in CALIBRATORS:
         if name == "constant":
             continue
-        if too_few:
+        too_many = name == "ordinal_logit" and (q := len(np.unique(s.sample.y))) > MOST_CATEGORIES
+        if too_few or too_many:
             reason = f"cross-validation needs {FEWEST_LABELS} labels in two clusters, on an ordered scale"
+            if not too_few:
+                reason = f"the labels take {q} values: an ordinal model is for {MOST_CATEGORIES} at most"
             yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason)
             continue
         checked = cross_validate(name, s.sample.f, s.sample.y, s.sample.cluster, rng=np.random.default_rng(seed))

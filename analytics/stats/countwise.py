@@ -261,7 +261,8 @@ def _with_intervals(
     )
     for index, interval in zip(defined, intervals, strict=True):
         lowest = -np.inf if figures[index].is_corrected else 0.0
-        with_se[index] = with_se[index].with_(**interval.within(lowest, 1.0).as_changes())
+        highest = np.inf if figures[index].paper else 1.0
+        with_se[index] = with_se[index].with_(**interval.within(lowest, highest).as_changes())
     return with_se
 
 

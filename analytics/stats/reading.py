@@ -61,7 +61,10 @@ class Source:
         return text if "\n" in text else text.replace("\r", "\n")
 
     def _csv(self) -> tuple[pd.DataFrame, Lines]:
-        return _delimited(self._text(), ",", csv.QUOTE_MINIMAL)
+        """Commas, or the semicolons that spreadsheets write where the comma is the decimal mark."""
+        text = self._text()
+        header = text.partition("\n")[0]
+        return _delimited(text, ";" if ";" in header and "," not in header else ",", csv.QUOTE_MINIMAL)
 
     def _tsv(self) -> tuple[pd.DataFrame, Lines]:
         """Quotes are text in a TSV file, unless its header is quoted."""
@@ -76,15 +79,10 @@ class Source:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                broken.append((number, f"is not JSON: {error.msg}"))
-                continue
-            if isinstance(record, dict):
-                records.append(record)
+                records.append(_json_object(line))
                 places.append(number)
-            else:
-                broken.append((number, "is not a JSON object"))
+            except ValueError as error:
+                broken.append((number, str(error)))
         if broken:
             raise BrokenRowsError(broken)
         frame = pd.DataFrame(records, dtype=object)
@@ -193,6 +191,37 @@ class _Starts:
                 starts.append(line)
             line = reader.line_num + 1
         return starts[1:]
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    """The record of a line; ``ValueError`` says what is wrong with it, to follow its number."""
+    try:
+        record = json.loads(line, object_pairs_hook=_named_once)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError("holds lists within lists without end") from error
+    if not isinstance(record, dict):
+        raise ValueError("is not a JSON object")
+    if "\\u" in line and not _is_whole(record):
+        raise ValueError("holds half a character (a surrogate without its other half)")
+    return record
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"gives {next(name for name in names if names.count(name) > 1)!r} twice")
+    return record
+
+
+def _is_whole(record: dict[str, Any]) -> bool:
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _json_text(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from unicodedata import decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,10 +79,17 @@ def spelled(point: Point) -> str:
 def parse_point(text: str) -> Point:
     """A point from a command line or a file: a finite number when it reads as one, else the text itself."""
     try:
-        number = float(text)
+        number = math.nan if "_" in text else float(western(text))
     except ValueError:
         return text
     return number if math.isfinite(number) else text
+
+
+def western(text: str) -> str:
+    """The same with the decimal digits of any script (Thai, Arabic, full width) as 0 to 9 and a true minus as -."""
+    if text.isascii():
+        return text
+    return "".join("-" if char == "\N{MINUS SIGN}" else str(decimal(char, char)) for char in text)
 
 
 def scale_of(points: Iterable[Any], level: Level | None = None, *, declared: bool = True) -> Scale:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.stats.scales import Level, Scale, default_level, scale_of, snapped, spelled
+from analytics.stats.scales import Level, Scale, default_level, scale_of, snapped, spelled, western
 from analytics.stats.tables import (
     FALSE_WORDS,
     HUMAN_KINDS,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 NOT_APPLICABLE = ("N/A", "n/a")
 MISSING = ("", "NA", "NaN", "nan")
 JUDGE_KINDS = ("judge", "jury")
+MOST_REPEATS = 2**53
+LARGEST = 1e50
+"""Beyond this a score is a slip of the pen, and its powers would leave the range of numbers."""
+DECIMAL_COMMA = r"[-+]?\d+,\d+"
 
 
 def validated(
@@ -34,7 +39,7 @@ def validated(
 ) -> RatingsTable:
     """The ratings table of a frame; see ``tables.ratings_table`` for the contract."""
     if absent := [column for column in REQUIRED if column not in frame.columns]:
-        raise TableError([Problem(None, f"the column {column!r} is missing") for column in absent])
+        raise TableError([Problem(None, _missing(column, frame)) for column in absent])
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
     found = _scored(rows, scales, level, problems)
@@ -44,6 +49,13 @@ def validated(
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
     return RatingsTable(_in_order(rows), found, (*repeated, *_about_judges(rows, found)))
+
+
+def _missing(column: str, frame: pd.DataFrame) -> str:
+    """What a file without a column has in its stead."""
+    alike = [name for name in map(str, frame.columns) if name.strip().lower() == column]
+    hint = f": is it {alike[0]!r}? say --{column} {alike[0]}" if alike else ""
+    return f"the column {column!r} is missing{hint}"
 
 
 def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
@@ -150,7 +162,7 @@ def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[Problem]]:
     if "repeat" not in frame:
         return np.zeros(len(frame), dtype=np.int64), []
     numbers = pd.to_numeric(frame["repeat"].replace("", 0), errors="coerce").to_numpy(dtype=np.float64)
-    wrong = ~(numbers == np.floor(numbers))
+    wrong = ~((numbers == np.floor(numbers)) & (abs(numbers) < MOST_REPEATS))
     problems = [Problem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
     return np.where(wrong, 0, numbers).astype(np.int64), problems
 
@@ -209,7 +221,8 @@ def _parsed(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any]]:
     raw = rows["raw"].where(rows["raw"].notna(), "")
     codes, distinct = pd.factorize(raw)
     texts = np.array(["" if str(v).strip() in MISSING else str(v).strip() for v in distinct], dtype=object)
-    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    spelt = pd.Series([western(text) for text in texts], dtype=object)
+    numbers = pd.to_numeric(spelt, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     numbers[~np.isfinite(numbers)] = np.nan
     return numbers[codes], texts[codes]
 
@@ -241,21 +254,27 @@ class _Scores:
     def _occurring(self, level: Level | None) -> Scale:
         decisive = self.human if self.human.any() else np.ones(len(self.rows), bool)
         textual = decisive & np.isnan(self.numbers)
-        mixed = level is None and textual.sum() <= decisive.sum() / 2
-        if mixed or level not in (None, "nominal"):
-            self._refuse(textual, level)
-        if textual.any():
-            return scale_of(sorted(set(self.texts)), level or "nominal", declared=False)
-        return scale_of(self._points(), level or default_level(np.unique(self.numbers[decisive])), declared=False)
+        if not textual.any():
+            return scale_of(self._points(), level or default_level(np.unique(self.numbers[decisive])), declared=False)
+        self._refuse_slips(textual, level, is_rare=textual.sum() <= decisive.sum() / 2)
+        return scale_of(sorted(set(self._labels())), level or "nominal", declared=False)
 
-    def _refuse(self, textual: NDArray[np.bool_], level: Level | None) -> None:
-        hint = f"the level is {level}" if level else "most of the others are (labels? say --level nominal)"
-        problems = [
-            Problem(int(row), f"{self.name}score {text!r} is not a number, but {hint}")
-            for row, text in zip(self.rows[textual], self.texts[textual], strict=True)
-        ]
-        if problems:
-            raise TableError(problems)
+    def _refuse_slips(self, textual: NDArray[np.bool_], level: Level | None, *, is_rare: bool) -> None:
+        """Texts among numbers are slips of the pen, not labels, unless the level says that all are labels."""
+        rows = list(self._of(textual))
+        fault = f"is not a number, but the level is {level}" if level not in (None, "nominal") else None
+        if level is None and any(re.fullmatch(DECIMAL_COMMA, text) for _, text in rows):
+            rows = [(row, text) for row, text in rows if re.fullmatch(DECIMAL_COMMA, text)]
+            fault = "has a decimal comma: write a point (labels? say --level nominal)"
+        elif level is None and is_rare:
+            fault = "is not a number, but most of the others are (labels? say --level nominal)"
+        if fault:
+            raise TableError([Problem(row, f"{self.name}score {text!r} {fault}") for row, text in rows])
+
+    def _labels(self) -> NDArray[Any]:
+        """(M,) the scores as labels: a number is one label however it is written."""
+        pairs = zip(self.texts, self.numbers.tolist(), strict=True)
+        return np.array([text if number != number else spelled(number) for text, number in pairs], dtype=object)
 
     def _points(self) -> NDArray[np.float64]:
         """Sorted distinct numbers; a judge's fractions are no points of a scale on which people give whole numbers."""
@@ -269,7 +288,7 @@ class _Scores:
         """(M,) score, code and out_of_range on the scale."""
         if not scale.is_numeric:
             order = {spelled(point): index for index, point in enumerate(scale.points)}
-            codes = np.array([order.get(text, -1) for text in self.texts], dtype=np.int32)
+            codes = np.array([order.get(label, -1) for label in self._labels()], dtype=np.int32)
             return np.full(len(codes), np.nan), codes, ~self.human & (codes < 0)
         points = scale.values
         position = np.clip(np.searchsorted(points, self.numbers), 0, max(len(points) - 1, 0))
@@ -282,15 +301,19 @@ class _Scores:
 
     def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[Problem]:
         """What a person gave and the scale does not have; a judge's text where numbers are due."""
+        for row, text in self._of(~beyond & (abs(self.numbers) > LARGEST)):
+            yield Problem(row, f"{self.name}score {text!r} is too large to compute with")
         stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
         points = ", ".join(spelled(point) for point in scale.points[:12])
         for row, text, number in zip(self.rows[stray], self.texts[stray], self.numbers[stray], strict=True):
             missing_number = scale.is_numeric and bool(np.isnan(number))
             fault = "is not a number" if missing_number else f"is not on the scale {points}"
             yield Problem(int(row), f"{self.name}score {text!r} {fault}")
-        below = (self.numbers < 0) & (scale.level == "ratio")
-        for row, text in zip(self.rows[below], self.texts[below], strict=True):
-            yield Problem(int(row), f"{self.name}score {text!r} is below 0 on a ratio scale")
+        for row, text in self._of((self.numbers < 0) & (scale.level == "ratio")):
+            yield Problem(row, f"{self.name}score {text!r} is below 0 on a ratio scale")
+
+    def _of(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:
+        return zip(self.rows[chosen].tolist(), self.texts[chosen], strict=True)
 
 
 def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, list[str]]:

@@ -1,0 +1,175 @@
+"""Files nobody meant to write: the nine subcommands give figures or name the line, and never break."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics.stats.commandline import SUBCOMMANDS, main
+
+HEADER = "item,rater,score\n"
+SCORES = [(2, 1, 2), (0, 0, 1), (1, 1, 1), (3, 2, 3), (0, 1, 0), (2, 2, 2)]
+CELLS = [(i, rater, score) for i, row in enumerate(SCORES) for rater, score in zip(("a", "b", "gpt"), row, strict=True)]
+OWN = {
+    "calibration": ["--judge", "gpt"],
+    "alt-test": ["--judge", "gpt"],
+    "correct": ["--judge", "gpt"],
+    "plan": ["--judge", "gpt"],
+    "compare": ["--raters", "a,b"],
+}
+RATINGS = [name for name in SUBCOMMANDS if name != "surface"]
+
+
+def csv_of(cells: Any = CELLS, header: str = HEADER) -> str:
+    return header + "".join(",".join(map(str, cell)) + "\n" for cell in cells)
+
+
+def respelt(spell: Any) -> str:
+    return csv_of([(item, rater, spell(item, rater, score)) for item, rater, score in CELLS])
+
+
+def written(folder: Path, content: str | bytes, name: str = "odd.csv") -> str:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def ran(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> tuple[int, str, list[str]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        status = main([subcommand, path, *OWN.get(subcommand, []), *options, "--bootstrap", "20", "--format", "json"])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err.splitlines()
+
+
+def soundly(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> list[dict[str, Any]]:
+    """The estimates, each a finite number or a sentence that says why there is none."""
+    status, out, errors = ran(capsys, subcommand, path, *options)
+    assert (status, [line for line in errors if ": note: " not in line]) == (0, [])
+    found: list[dict[str, Any]] = json.loads(out)["estimates"]
+    assert found
+    for row in found:
+        assert (row["value"] is None) == bool(row["reason"]), row
+        numbers = [row[name] for name in ("value", "se", "p", "low", "high") if row[name] is not None]
+        assert all(math.isfinite(number) for number in numbers), row
+    return found
+
+
+# --- files that give figures -----------------------------------------------------------------------------------------
+
+BLANK = {
+    "nobody": respelt(lambda *_: ""),
+    "not_applicable": respelt(lambda *_: "N/A"),
+    "no_judge": respelt(lambda _, rater, score: "" if rater == "gpt" else score),
+    "no_humans": respelt(lambda _, rater, score: score if rater == "gpt" else ""),
+    "one_criterion_blank": csv_of(
+        [(*cell[:2], criterion, cell[2] if criterion == "tone" else "") for criterion in ("tone", "form")
+         for cell in CELLS], "item,rater,criterion,score\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("subcommand", [name for name in RATINGS if name not in ("stability", "consistency")])
+@pytest.mark.parametrize("name", BLANK)
+def test_blank_scores_are_missing_everywhere(
+    name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soundly(capsys, subcommand, written(tmp_path, BLANK[name]))
+
+
+SPELLINGS = {
+    "thai": lambda _, rater, score: "๐๑๒๓"[score] if rater == "a" else score,
+    "arabic": lambda _, rater, score: "٠١٢٣"[score],
+    "full_width": lambda _, rater, score: "０１２３"[score],
+    "padded": lambda _, rater, score: f"0{score}.0",
+    "signed": lambda _, rater, score: f"+{score}",
+    "powers": lambda _, rater, score: f"{score}e0",
+    "spaces": lambda _, rater, score: f"\u00a0{score} ",
+}
+
+
+@pytest.mark.parametrize("subcommand", ["agreement", "calibration", "correct"])
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_number_is_the_same_in_any_spelling(
+    name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = soundly(capsys, subcommand, written(tmp_path, csv_of()))
+    assert soundly(capsys, subcommand, written(tmp_path, respelt(SPELLINGS[name]))) == plain
+
+
+def test_a_scale_in_other_digits_and_below_nought(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, respelt(lambda _, rater, score: "\u2212๑" if score == 0 else score - 1))
+    plain = soundly(capsys, "agreement", written(tmp_path, respelt(lambda *cell: cell[2] - 1), "plain.csv"))
+    assert [row["value"] for row in soundly(capsys, "agreement", path, "--scale", "\u2212๑,๐,๑,๒")][:4] == [
+        row["value"] for row in plain
+    ][:4]
+
+
+def test_spreadsheets_of_half_europe_write_semicolons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = soundly(capsys, "agreement", written(tmp_path, csv_of()))
+    for name, text in {"s.csv": csv_of(), "quoted.csv": csv_of(header='"item","rater","score"\n')}.items():
+        path = written(tmp_path, "\ufeff" + text.replace(",", ";").replace("\n", "\r\n"), name)
+        assert soundly(capsys, "agreement", path) == plain
+
+
+def test_a_label_is_the_same_however_its_number_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = respelt(lambda item, rater, score: "none" if score == 0 else f"{score}.0" if rater == "a" else score)
+    found = soundly(capsys, "agreement", written(tmp_path, words), "--level", "nominal", "--raters", "a,b")
+    assert next(row["value"] for row in found if row["statistic"] == "percent_agreement") == 3 / 6
+    declared = soundly(capsys, "agreement", written(tmp_path, words), "--scale", "none,1,2,3", "--raters", "a,b")
+    assert next(row["value"] for row in declared if row["statistic"] == "percent_agreement") == 3 / 6
+
+
+def test_many_values_cost_no_minutes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, csv_of([(i, rater, i + k) for i in range(120) for k, rater in enumerate(("a", "gpt"))]))
+    found = soundly(capsys, "correct", path, "--statistic", "calibration_gain")
+    refused = {row["variant"]: row["reason"] for row in found if row["value"] is None}
+    assert refused == {"ordinal_logit": "the labels take 120 values: an ordinal model is for 50 at most"}
+
+
+def test_the_papers_own_figure_keeps_its_own_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # n = 2 from the first row makes the others' three ratings count too much: 3.10 is no agreement, but what S0 prints.
+    path = written(tmp_path, respelt(lambda item, rater, score: "" if (item, rater) == (0, "a") else score))
+    (found,) = (row for row in soundly(capsys, "agreement", path) if row["variant"] == "paper_compat")
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["value"] > 1
+
+
+# --- files that are refused ------------------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[str | bytes, str, list[str]]] = {
+    "comma": ('item,rater,score\n1,a,"2,5"\n1,b,3\n2,a,"1,5"\n', "odd.csv", [
+        "2: score '2,5' has a decimal comma: write a point", "4: score '1,5' has a decimal comma: write a point"]),
+    "semicolons_and_comma": ("item;rater;score\n1;a;2,5\n1;b;2,0\n", "odd.csv", [
+        "2: score '2,5' has a decimal comma", "3: score '2,0' has a decimal comma"]),
+    "too_large": (csv_of([(1, "a", "1e200"), (1, "b", -10**60), (1, "gpt", 1)]), "odd.csv", [
+        "2: score '1e200' is too large to compute with", "3: score '-1" + "0" * 60 + "' is too large"]),
+    "underscore": (csv_of([*CELLS, (9, "a", "1_0")]), "odd.csv", ["20: score '1_0' is not a number"]),
+    "capitals": (csv_of(header="Item,Rater,Score\n"), "odd.csv", [
+        "1: the column 'item' is missing: is it 'Item'? say --item Item", "1: the column 'rater' is missing",
+        "1: the column 'score' is missing"]),
+    "repeats": ("item,rater,score,repeat\n1,a,2,inf\n1,b,2,99999999999999999999\n1,gpt,2,1.5\n", "odd.csv", [
+        "2: repeat is not a whole number", "3: repeat is not a whole number", "4: repeat is not a whole number"]),
+    "deep": ("[" * 100_000, "odd.jsonl", ["1: holds lists within lists without end"]),
+    "digits": ('{"item":1,"rater":"a","score":1}\n{"item":1,"rater":"b","score":' + "9" * 5000 + "}\n", "odd.jsonl", [
+        "2: Exceeds the limit"]),
+    "half_a_character": ('{"item":"\\ud800","rater":"a","score":1}\n', "odd.jsonl", ["1: holds half a character"]),
+    "named_twice": ('{"item":1,"rater":"a","score":1,"score":2}\n', "odd.jsonl", ["1: gives 'score' twice"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("subcommand", RATINGS)
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_is_refused_line_by_line(
+    name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, file, complaints = REFUSED[name]
+    status, out, errors = ran(capsys, subcommand, path := written(tmp_path, content, file))
+    assert (status, out) == (2, "")
+    assert len(errors) == len(complaints)
+    assert all(line.startswith(f"{path}:{said}") for line, said in zip(errors, complaints, strict=True))
