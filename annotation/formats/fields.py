@@ -220,7 +220,7 @@ def lacking(file: str, missing: list[str], mapping: Mapping, columns: Iterable[s
     if not missing:
         return None
     field = missing[0]
-    expected = f"a column for it (--map COLUMN={field}) or a constant in the mapping"
+    expected = "a column for it, or a constant for all rows"
     named = next((column for column, target in mapping.columns.items() if target == field), "")
     if not named:
         return Problem(file, None, None, f"no {field}", expected, "no_column")

@@ -75,16 +75,14 @@ class Mapping:
         return cls(**said)
 
     @classmethod
-    def from_pairs(cls, pairs: Iterable[str]) -> Mapping:
-        """Read ``column=field`` pairs as typed on a command line. Raises ``FormatError``."""
-        columns: dict[str, str] = {}
-        for pair in pairs:
-            # A column may hold an equals sign; a field never does.
-            column, _, target = (part.strip() for part in pair.rpartition("="))
-            if not column or not target:
-                raise FormatError(Problem("--map", None, None, excerpt(pair), "column=field", "mapping"))
-            columns[column] = target
-        return cls(columns=columns)
+    def from_pairs(cls, columns: Iterable[str] = (), constants: Iterable[str] = ()) -> Mapping:
+        """Read ``column=field`` and ``field=value`` pairs as typed on a command line. Raises ``FormatError``.
+
+        A column or a value may hold an equals sign; a field never does.
+        """
+        of_columns = [_pair("--map", "column=field", pair, pair.rpartition("=")) for pair in columns]
+        of_fields = [_pair("--set", "field=value", pair, pair.partition("=")) for pair in constants]
+        return cls(columns=dict(of_columns), constants=dict(of_fields))
 
     def as_yaml(self) -> str:
         """The mapping as a file that ``from_yaml`` reads back to an equal one."""
@@ -117,6 +115,13 @@ class Mapping:
         for pattern in self.files:
             said |= file_fits(pattern, name) or {}
         return said
+
+
+def _pair(option: str, form: str, typed: str, parts: tuple[str, str, str]) -> tuple[str, str]:
+    left, right = parts[0].strip(), parts[2].strip()
+    if not left or not right:
+        raise FormatError(Problem(option, None, None, excerpt(typed), form, "mapping"))
+    return left, right
 
 
 def _plain(value: Any) -> Any:

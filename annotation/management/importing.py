@@ -40,14 +40,18 @@ class ImportCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json", help="print the report as JSON")
         if self.kind != Intake.Kind.RUBRIC:
             parser.add_argument("--mapping", type=Path, metavar="FILE.yaml", help="a saved mapping (docs/formats.md)")
-            parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="column=field", dest="pairs")
+            parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="column=field", dest="columns")
+            parser.add_argument(
+                "--set", nargs="+", action="extend", default=[], metavar="field=value", dest="constants",
+                help="what no column says, such as language=et",
+            )  # fmt: skip
 
     def handle(self, *, files: list[Path], project: str, as_json: bool, **options: Any) -> None:
         room = self._project(project)
         with ExitStack() as stack:
             uploads = [(path.name, self._open(stack, path)) for path in files]
             try:
-                said = self._said(options.get("mapping"), options.get("pairs", []))
+                said = self._said(**{name: options.get(name) for name in ("mapping", "columns", "constants")})
                 target = self.target(room, options)
             except FormatError as error:
                 raise CommandError(str(error.problem), returncode=USAGE) from None
@@ -112,6 +116,8 @@ class ImportCommand(BaseCommand):
             return
         for sentence in problems.sentences():
             self.stderr.write(sentence)
+        if any(problem.code == "no_column" for problem in problems):
+            self.stderr.write("Say which column it is with --map COLUMN=FIELD, or with --set FIELD=VALUE for all rows.")
         for line in report.lines():
             self.stdout.write(line)
         for what, name in made.items():
@@ -132,9 +138,9 @@ class ImportCommand(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror}", returncode=USAGE) from None
 
-    def _said(self, saved: Path | None, pairs: list[str]) -> Mapping:
+    def _said(self, mapping: Path | None, columns: list[str] | None, constants: list[str] | None) -> Mapping:
         try:
-            said = Mapping.from_yaml(saved.name, saved.read_bytes()) if saved else Mapping()
+            said = Mapping.from_yaml(mapping.name, mapping.read_bytes()) if mapping else Mapping()
         except OSError as error:
-            raise CommandError(f"{saved}: {error.strerror}", returncode=USAGE) from None
-        return said.updated(Mapping.from_pairs(pairs))
+            raise CommandError(f"{mapping}: {error.strerror}", returncode=USAGE) from None
+        return said.updated(Mapping.from_pairs(columns or (), constants or ()))

@@ -34,7 +34,7 @@ def _canonical(tag: str) -> str:
     try:
         return languages.canonical(tag)
     except ValueError:
-        meant = languages.spoken_in(tag)
+        meant = languages.called(tag) or languages.spoken_in(tag)
         sentence = (
             _("“%(tag)s” is not a language tag. Did you mean %(meant)s?")
             if meant

@@ -92,11 +92,22 @@ def spoken_in(code: str) -> str:
     return next(iter(get_official_languages(code.upper())), "")
 
 
+def called(name: str) -> str:
+    """The tag of a language called by its English name (``Estonian`` -> ``et``), or ``""``."""
+    return _by_english_name().get(name.strip().casefold(), "")
+
+
+@lru_cache(maxsize=1)
+def _by_english_name() -> dict[str, str]:
+    return {name.casefold(): str(code).replace("_", "-") for code, name in _ENGLISH.languages.items()}
+
+
 @lru_cache(maxsize=4096)
 def _parse(tag: str) -> _Tag:
     found = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
     if found is None:
-        raise ValueError(f"{tag!r} is not a language tag; write one such as et, pt-BR or zh-Hant")
+        meant = called(tag)
+        raise ValueError(f"{tag!r} is not a language tag; write {meant or 'one such as et, pt-BR or zh-Hant'}")
     part = {name: (value or "").lstrip("-") for name, value in found.groupdict().items()}
     if part["extlang"] and part["language"] not in _EXTLANG_PREFIXES:
         raise ValueError(f"{tag!r}: {part['extlang']!r} is neither a script nor a region")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts.languages import canonical, direction, endonym, english_name, script
+from accounts.languages import called, canonical, direction, endonym, english_name, script
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,12 @@ def test_refused(wrong: str) -> None:
 def test_a_country_typed_for_a_language_is_told_the_language() -> None:
     with pytest.raises(ValueError, match="did you mean 'ja'"):
         canonical("jp")
+
+
+def test_a_language_called_by_its_name_is_told_the_tag() -> None:
+    with pytest.raises(ValueError, match="'Estonian' is not a language tag; write et$"):
+        canonical("Estonian")
+    assert [called(name) for name in ("brazilian portuguese", " Arabic ", "Elvish")] == ["pt-BR", "ar", ""]
 
 
 @pytest.mark.parametrize(

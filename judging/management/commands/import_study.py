@@ -18,6 +18,8 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import reception, retraction
+from annotation.formats.mapping import Mapping
+from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
 from annotation.formats.report import Report
 from annotation.formats.studies import Study, recognise, studies
@@ -150,7 +152,7 @@ def _project(slug: str) -> Project:
 
 
 def _constants(pairs: list[str]) -> dict[str, str]:
-    wrong = [pair for pair in pairs if not all(pair.partition("="))]
-    if wrong:
-        raise CommandError(f"--set {wrong[0]}: write it as field=value.", returncode=USAGE)
-    return dict(pair.split("=", 1) for pair in pairs)
+    try:
+        return Mapping.from_pairs(constants=pairs).constants
+    except FormatError as error:
+        raise CommandError(str(error.problem), returncode=USAGE) from None

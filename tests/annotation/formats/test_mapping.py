@@ -56,6 +56,12 @@ def test_pairs_cut_at_the_last_equals_sign() -> None:
         Mapping.from_pairs(["rater"])
 
 
+def test_constants_cut_at_the_first_equals_sign() -> None:
+    assert Mapping.from_pairs(constants=["language=et", "title=a=b"]).constants == {"language": "et", "title": "a=b"}
+    with pytest.raises(FormatError, match="--set: found “language”; expected field=value"):
+        Mapping.from_pairs(constants=["language"])
+
+
 def test_what_is_said_later_goes_over_what_was_guessed() -> None:
     guessed = Mapping(columns={"a": "item", "b": "rater"}, ignore=("c",), quoting=False)
     said = Mapping(columns={"b": "judge"}, constants={"criterion": "x"})
