@@ -7,19 +7,16 @@ by the sweep, and somebody else begins again; files are deleted when their time 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
 from django.core.files.base import ContentFile
 from django.core.files.base import File as StoredFile
-from django.db import OperationalError, connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -31,11 +28,10 @@ from analytics.exports import Export, Options
 from analytics.models import Transfer
 from annotation import uploads
 from annotation.models import Upload
+from annotation.pulse import PATIENCE, Pulse
 
 State = Transfer.State
 KEPT = timedelta(days=3)
-PACE = 2.0  # seconds between two signs of life
-PATIENCE = timedelta(minutes=2)  # the longest that a living worker says nothing
 MOST_TRIES = 3
 MOST_AT_ONCE = 5  # of one person in one project
 
@@ -115,40 +111,6 @@ def has_file(transfer: Transfer) -> bool:
 
 
 # --- carrying it out ------------------------------------------------------------------------------------------------
-class Alive:
-    """Tells, from a thread of its own, that the worker with the lease lives and how far it is: also while it reads in
-    one long transaction.
-    """
-
-    def __init__(self, transfer: Transfer) -> None:
-        self._mine = Transfer.objects.filter(pk=transfer.pk, lease=transfer.lease)
-        self._done, self._total = 0, transfer.total
-        self._over = threading.Event()
-        self._beating = threading.Thread(target=self._beat, name=f"transfer {transfer.pk}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._beating.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._beating.join(PACE)
-
-    def tell(self, done: int, total: int) -> None:
-        """So many of so many rows are done."""
-        self._done, self._total = done, total
-
-    def _beat(self) -> None:
-        try:
-            while not self._over.wait(PACE):
-                with suppress(OperationalError):  # SQLite has one writer: while we load, nobody can sweep us either
-                    self._mine.update(beat_at=timezone.now(), done=self._done, total=self._total)
-        finally:
-            connection.close()
-
-
 def carry_out(*, transfer_pk: int) -> None:
     """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
     lease = uuid4()
@@ -157,8 +119,8 @@ def carry_out(*, transfer_pk: int) -> None:
         return
     transfer = Transfer.objects.select_related("project", "created_by").get(pk=transfer_pk)
     try:
-        with Alive(transfer) as alive:
-            _WORK[Transfer.Kind(transfer.kind)](transfer, alive)
+        with Pulse(transfer, total=transfer.total) as pulse:
+            _WORK[Transfer.Kind(transfer.kind)](transfer, pulse)
     except Refused as refused:
         _settle(transfer, State.FAILED, sentence=refused.sentence)
     except OSError as error:
@@ -167,21 +129,21 @@ def carry_out(*, transfer_pk: int) -> None:
         _settle(transfer, State.FAILED, sentence=uploads.no_room().sentence)
 
 
-def _write(transfer: Transfer, alive: Alive) -> None:
+def _write(transfer: Transfer, pulse: Pulse) -> None:
     export = export_of(transfer)
     rows = extents.rows(export)
     if not transfer.content:
         transfer.content.save(transfer.name, ContentFile(b""), save=False)
         Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)
     with Path(transfer.content.path).open("wb") as file:
-        file.writelines(exports.pieces(export, tell=lambda done: alive.tell(done, rows)))
+        file.writelines(exports.pieces(export, tell=lambda done: pulse.tell(done, rows)))
         file.flush()
         os.fsync(file.fileno())
         size = file.tell()
     _settle(transfer, State.DONE, size=size, done=rows, total=rows, expires_at=timezone.now() + KEPT)
 
 
-def _load(transfer: Transfer, alive: Alive) -> None:
+def _load(transfer: Transfer, pulse: Pulse) -> None:
     """What a bundle holds, and that it is loaded, are one transaction: it is never loaded twice, nor by two."""
     with transfer.content.open("rb") as file, transaction.atomic():
         carried = bundles.load(
@@ -189,13 +151,13 @@ def _load(transfer: Transfer, alive: Alive) -> None:
             name=transfer.name,
             content=cast(BinaryIO, file),
             actor=transfer.created_by,
-            progress=alive.tell,
+            progress=pulse.tell,
         )
         if not _settle(transfer, State.DONE, sentence=carried.sentence, done=transfer.total):
             raise Refused(_("This was removed or taken over while it ran. Nothing was stored."), code="lost")
 
 
-_WORK: dict[Transfer.Kind, Callable[[Transfer, Alive], None]] = {
+_WORK: dict[Transfer.Kind, Callable[[Transfer, Pulse], None]] = {
     Transfer.Kind.EXPORT: _write,
     Transfer.Kind.BUNDLE: _load,
 }

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from annotation import targets, uploads
-from annotation.custody import Pulse
+from annotation.custody import Custody
 from annotation.models import DryRun, Intake
 from annotation.outlooks import Outlook, outlook
 from annotation.previews import Preview
@@ -63,8 +63,8 @@ def carry_out(*, intake_pk: int, look: Look) -> None:
     if held is None:
         return
     try:
-        with Pulse(held) as pulse:
-            seen = look(held, pulse.tell)
+        with Custody(held) as custody:
+            seen = look(held, custody.tell)
     except Refused as refused:
         _end(held, State.FAILED, {"sentence": refused.sentence})
     except BaseException as error:

@@ -1,21 +1,18 @@
 """Who stores an import: one process at a time, which tells that it lives, and whose death others notice.
 
-A holder has the import's lease. A thread of its own says every few seconds that it lives and how far it is, also while
-a long transaction runs. When it falls silent, the sweep frees the lease and has the import stored by somebody else, who
-first clears what was staged. A holder that lost its lease all the same (its machine slept) can no longer settle.
+A holder has the import's lease, and its pulse says that it lives and how far it is. When it falls silent, the sweep
+frees the lease and has the import stored by somebody else, who first clears what was staged. A holder that lost its
+lease all the same (its machine slept) can no longer settle.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import timedelta
-from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
-from django.db import OperationalError, connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -23,59 +20,30 @@ from accounts import webhooks
 from accounts.models import Event
 from accounts.refusals import Refused
 from annotation.models import Intake
+from annotation.pulse import PATIENCE, Pulse
 
-PACE = 2.0  # seconds between two signs of life
-PATIENCE = timedelta(minutes=2)  # the longest that a living holder says nothing
 MOST_TRIES = 3
 
 
-class Pulse:
-    """Tells from a thread of its own that whoever has the lease on an import lives, and how far it is.
-
-    So it does while a long transaction runs, whose own updates nobody else would see.
-    """
-
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
-        self._done = self._total = 0
-        self._over = threading.Event()
-        self._lost = False
-        self._beating = threading.Thread(target=self._beat, name=f"import {intake.pk}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._beating.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._beating.join(PACE)
+class Custody(Pulse):
+    """The pulse of whoever has an import, to store it or to check it."""
 
     def tell(self, done: int, total: int) -> None:
         """So much of it is done. Refused when the lease is lost."""
-        if self._lost:
+        if self.is_lost:
             raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
-        self._done, self._total = done, total
-
-    def _beat(self) -> None:
-        held = Intake.objects.filter(pk=self._intake.pk)
-        mine = held.filter(state=self._intake.state, lease=self._intake.lease)
-        try:
-            while not self._over.wait(PACE):
-                # SQLite has one writer: while we write, nobody can sweep us either.
-                with suppress(OperationalError):
-                    alive = {"beat_at": timezone.now(), "done": self._done, "total": self._total}
-                    self._lost = not mine.update(**alive) and held.exists()
-        finally:
-            connection.close()
+        super().tell(done, total)
 
 
-class Held(Pulse):
+class Held(Custody):
     """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
 
     Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest.
     """
+
+    def __init__(self, intake: Intake) -> None:
+        super().__init__(intake)
+        self._intake = intake
 
     def __enter__(self) -> Self:
         lease, tries = uuid4(), self._intake.report.get("tries", 0) + 1

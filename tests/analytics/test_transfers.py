@@ -20,6 +20,7 @@ from analytics import bundles, exports, extents, transfers
 from analytics.models import Transfer
 from annotation import uploads
 from annotation.models import Campaign, Item, Upload
+from annotation.pulse import Pulse
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import downloaded
@@ -282,8 +283,8 @@ def test_a_worker_that_lost_its_lease_loads_nothing(cast: Cast, empty: Project, 
     Transfer.objects.filter(pk=begun.pk).update(state="working", lease=begun.key)
     begun.refresh_from_db()
     begun.lease = None
-    with pytest.raises(Refused, match="Nothing was stored"), transfers.Alive(begun) as alive:
-        transfers._load(begun, alive)
+    with pytest.raises(Refused, match="Nothing was stored"), Pulse(begun) as pulse:
+        transfers._load(begun, pulse)
     assert not Item.objects.filter(dataset__project=empty).exists()
 
 

@@ -15,7 +15,7 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from accounts.refusals import Refused
-from annotation import checks, custody, reception, tasks
+from annotation import checks, pulse, reception, tasks
 from annotation.formats.mapping import Mapping
 from annotation.models import Dataset, DryRun, Intake, Item
 from judging.models import Verdict
@@ -115,7 +115,7 @@ def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custody, "PACE", 0.05)
+    monkeypatch.setattr(pulse, "PACE", 0.05)
     boris = cast.client("boris")
     intake = uploaded(boris)
 
@@ -168,7 +168,7 @@ def test_a_full_disk_is_told_by_name(cast: Cast) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(custody, "PACE", 0.05)
+    monkeypatch.setattr(pulse, "PACE", 0.05)
     boris = cast.client("boris")
     intake = uploaded(boris)
 
