@@ -1,8 +1,9 @@
 """Do judges rank generators alike in every language? Ranking stability (METHODS 4; Chung & Freienthal 2026).
 
 A *board* is one criterion's mean score of each generator in each language, (G, L). Rankings of two languages are
-compared by Kendall's tau-b, Spearman's rho and inversions. Intervals resample scenarios jointly over languages when
-items are parallel, else each generator's items within each language; the test permutes language labels.
+compared by Kendall's tau-b, Spearman's rho and inversions. Scenarios are resampled jointly over languages when items
+are parallel, else each generator's items within each language (``orders`` makes the intervals); the test permutes
+language labels.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ def board(s: Scores) -> Floats:
     total, count = np.bincount(s.cell, weights=s.score, minlength=size), np.bincount(s.cell, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(total / count).reshape(s.shape)
+
+
+def scenarios(s: Scores) -> Codes:
+    """(G, L) number of scenarios behind each mean."""
+    found: Codes = (_by_scenario(s, np.ones(len(s.score))) > 0).sum(axis=0).reshape(s.shape)
+    return found
 
 
 def rank_pairs(means: Floats) -> Floats:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import ranking
+from analytics.stats import orders, ranking
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import Interval, approximate, percentile
+from analytics.stats.intervals import Interval, percentile
 from analytics.stats.meeting import key_of, numbers
 from analytics.stats.multiple import holm
 from analytics.stats.ranking import Scores
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs")
 PAPER_COMPAT = "paper_compat"
-_JOINT, _INDEPENDENT = "bootstrap percentile, scenarios jointly", "bootstrap percentile, languages independently"
+_JOINT, _INDEPENDENT = "scenarios jointly", "languages independently"
 
 
 def report(
@@ -72,13 +72,13 @@ def report(
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """How intervals and tests are made."""
+    """How intervals and tests are made; ``drawn`` says what is resampled together."""
 
     resamples: int
     confidence: float
     seed: int
     paper_compat: bool
-    method: str
+    drawn: str
 
 
 def ranking_rows(cell: Cell, judge: str | None = None) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def _means(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
     for g, k in zip(*np.nonzero(counts), strict=True):
         estimate = Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k]), seed=how.seed)
         if boards is not None and counts[g, k] > 1:
-            interval = _named(percentile(boards[:, g, k], confidence=how.confidence), how.method)
+            interval = _drawn(percentile(boards[:, g, k], confidence=how.confidence), how.drawn)
             estimate = estimate.with_(**interval.as_changes())
         found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
     return found
@@ -135,7 +135,7 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
     found = []
     for first, second in ranking.language_pairs(len(s.languages)):
         compared = ranking.compare(means[:, first], means[:, second])
-        estimates = _figures(compared, boards, first, second, how)
+        estimates = _figures(s, compared, boards, first, second, how)
         if boards is not None and compared.inversions is not None:
             estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
             estimates.append(_confirmed(boards, first, second, how.confidence))
@@ -149,15 +149,15 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
     return _with_holm(found)
 
 
-def _figures(compared: ranking.Compared, boards: Floats | None, first: int, second: int, how: _How) -> list[Estimate]:
+def _figures(
+    s: Scores, compared: ranking.Compared, boards: Floats | None, first: int, second: int, how: _How
+) -> list[Estimate]:
     """tau-b, rho, inversions and tied pairs of one pair of languages."""
     point = (compared.tau_b, compared.spearman, compared.inversions)
     names = ("kendall_tau_b", "spearman", "inversions")
     intervals = [Interval()] * 3
     if boards is not None and compared.reason is None:
-        rows = _resampled(boards, first, second)
-        # Too wide where the ranking is clear, too low where generators are close: resampling adds noise of its own.
-        intervals = [_named(percentile(row, confidence=how.confidence), approximate(how.method)) for row in rows]
+        intervals = [_drawn(one, how.drawn) for one in _compatible(s, boards, first, second, how.confidence)]
     estimates = [
         Estimate(statistic=name, value=None if value is None else float(value), reason=compared.reason).with_(
             **(interval.as_changes() if value is not None else {})
@@ -165,6 +165,15 @@ def _figures(compared: ranking.Compared, boards: Floats | None, first: int, seco
         for name, value, interval in zip(names, point, intervals, strict=True)
     ]
     return [*estimates, Estimate(statistic="tied_pairs", value=float(compared.tied_pairs))]
+
+
+def _compatible(s: Scores, boards: Floats, first: int, second: int, confidence: float) -> tuple[Interval, ...]:
+    """Intervals of tau-b, rho and inversions, over the generators both languages have."""
+    both, n_scenarios = [first, second], ranking.scenarios(s)
+    shared = (n_scenarios[:, both] > 0).all(axis=1)
+    means = ranking.board(s)[shared][:, both]
+    fewest = int(n_scenarios[shared][:, both].min())
+    return orders.intervals(means, boards[:, shared][:, :, both], n_scenarios=fewest, confidence=confidence)
 
 
 def _resampled(boards: Floats, first: int, second: int) -> Floats:
@@ -192,7 +201,7 @@ def _as_printed(
     """S0's own figures: bootstrap means of tau and rho; inversions with twice the p of plain label shuffling."""
     estimates = []
     for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second), strict=False):
-        interval = _named(percentile(row, confidence=confidence), _INDEPENDENT)
+        interval = _drawn(percentile(row, confidence=confidence), _INDEPENDENT)
         value = float(np.nanmean(row)) if not np.isnan(row).all() else None
         reason = None if value is not None else "no resample has a ranking in both languages"
         one = Estimate(statistic=name, variant=PAPER_COMPAT, value=value, reason=reason)
@@ -202,9 +211,9 @@ def _as_printed(
     return [*estimates, Estimate(statistic="inversions", variant=PAPER_COMPAT, value=float(observed), p=p)]
 
 
-def _named(interval: Interval, method: str) -> Interval:
-    """The interval with a fuller name, when there is one."""
-    return replace(interval, method=method) if interval.low is not None else interval
+def _drawn(interval: Interval, what: str) -> Interval:
+    """The interval, its method naming what was drawn, when there is one."""
+    return interval if interval.method is None else replace(interval, method=f"{interval.method}, {what}")
 
 
 def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
