@@ -6,10 +6,11 @@ Nothing of Django's model layer runs (no defaults, no `save`), so every column t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -89,7 +90,8 @@ class Load:
         _execute("SET LOCAL session_replication_role = replica")
         insert(model, fields, rows)
         _execute("SET LOCAL session_replication_role = DEFAULT")
-        first, last = min(row[0] for row in rows), max(row[0] for row in rows)
+        numbers = list(map(itemgetter(0), rows))
+        first, last = min(numbers), max(numbers)
         written = self._written.setdefault(model, _Written(fields[0], first, last, _keys(model, fields)))
         written.first, written.last = min(first, written.first), max(last, written.last)
 
@@ -171,12 +173,19 @@ def _written(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _texts(column: tuple[Any, ...]) -> Iterable[str]:
+    if _is_one(column):
+        return [_TEXTS[type(column[0])](column[0])] * len(column)
     kinds = set(map(type, column))
     if kinds == {str}:
         return column if _SPECIAL.search("".join(column)) is None else map(_escaped, column)
     if len(kinds) == 1:
         return map(_TEXTS[kinds.pop()], column)
     return [_TEXTS[type(value)](value) for value in column]
+
+
+def _is_one(column: tuple[Any, ...]) -> bool:
+    """Whether the same object stands in all rows, not only an equal one: 0.0 equals -0.0."""
+    return column[0] is column[-1] and len(set(map(id, column))) == 1
 
 
 def _escaped(text: str) -> str:
@@ -207,16 +216,26 @@ _TEXTS = _Texts(
 )
 
 
-def _executemany(statement: str, rows: Iterable[Sequence[Any]]) -> None:
+def _executemany(statement: str, rows: list[Sequence[Any]]) -> None:
     with connection.cursor() as cursor, connection.wrap_database_errors:
         # The driver's own cursor: Django's would copy every row once more to look for %s.
-        cursor.connection.executemany(statement, (_plain(row) for row in rows))
+        cursor.connection.executemany(statement, _plain(rows))
 
 
-def _plain(row: Sequence[Any]) -> Sequence[Any]:
-    if _SQLITE.keys().isdisjoint(map(type, row)):
-        return row
-    return tuple(_SQLITE[type(value)](value) if type(value) in _SQLITE else value for value in row)
+def _plain(rows: list[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Rows as SQLite takes them, made a column at a time."""
+    for start in range(0, len(rows), TOGETHER):
+        columns = zip(*rows[start : start + TOGETHER], strict=True)
+        yield from zip(*map(_adapted, columns), strict=True)
+
+
+def _adapted(column: tuple[Any, ...]) -> Sequence[Any]:
+    kinds = set(map(type, column))
+    if _SQLITE.keys().isdisjoint(kinds):
+        return column
+    if _is_one(column):
+        return [_SQLITE[type(column[0])](column[0])] * len(column)
+    return [_SQLITE[type(value)](value) if type(value) in _SQLITE else value for value in column]
 
 
 _SQLITE: dict[type, Callable[[Any], Any]] = {

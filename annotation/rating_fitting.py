@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -24,6 +24,9 @@ TOGETHER = 5_000  # rows that are looked up at once
 MOST_REMEMBERED = 100_000  # items
 Scored, NotApplicable = Rating.Status.SCORED.value, Rating.Status.NOT_APPLICABLE.value
 T = TypeVar("T")
+Before = Mapping[tuple[str, int, int], float | None]
+"""Scores by rater, item and criterion."""
+_NAME, _RATER = itemgetter(0), itemgetter(1)  # of a row's item, and of who rated it
 
 
 @dataclass(slots=True)
@@ -64,14 +67,17 @@ def fit_ratings(
     fit = Fit(shelves(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
-    for some in chunks(rows, TOGETHER, told):
-        found = items.named({row.item for row in some})
-        before = stored.on({found[row.item].pk for row in some if row.item in found})
-        fitting = [plain for row in some if (plain := _fitted(row, fit, items, scales, before))]
-        raters.update(row[1] for row in fitting)
+    for some in chunks(rows, TOGETHER, told, plain=True):
+        found = items.named(names := set(map(_NAME, some)))
+        before = stored.on({found[name].pk for name in names if name in found})
+        fitting = _fitting(some, fit, items, scales, before)
+        raters.update(map(_RATER, fitting))
         if len(raters) > MOST_RATERS:
-            expected = f"at most {MOST_RATERS:,}: is this the column that says who rated?"
-            fit.problems.add(Problem(some[0].file, some[0].line, "rater", "too many raters", expected, "raters"))
+            first, expected = (
+                RatingRow._make(some[0]),
+                f"at most {MOST_RATERS:,}: is this the column that says who rated?",
+            )
+            fit.problems.add(Problem(first.file, first.line, "rater", "too many raters", expected, "raters"))
             break
         fit.rows.extend(fitting)
     fit.report.raters = sorted(raters)
@@ -83,9 +89,10 @@ def shelves(rows: Collection[Any]) -> Shelves:
     return Shelves(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
 
 
-def chunks(rows: Collection[T], size: int, told: Told | None = None) -> Iterator[list[T]]:
-    """The rows, so many at a time; ``told`` hears which share of them has been seen to."""
-    tell, source, done = between(told, 0, 1), iter(rows), 0
+def chunks(rows: Collection[T], size: int, told: Told | None = None, *, plain: bool = False) -> Iterator[list[T]]:
+    """The rows, or the plain tuples they are, so many at a time; ``told`` hears which share of them was seen to."""
+    tell, done = between(told, 0, 1), 0
+    source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
     while chunk := list(islice(source, size)):
         yield chunk
         done += len(chunk)
@@ -139,7 +146,7 @@ class _Stored:
         self._current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
         self._is_empty = campaign is None or not self._current.exists()
 
-    def on(self, items: set[int]) -> dict[tuple[str, int, int], float | None]:
+    def on(self, items: set[int]) -> Before:
         """Those on some items, by (rater, item, criterion)."""
         if self._is_empty:
             return {}
@@ -155,23 +162,32 @@ class _Stored:
             yield from Rating.objects.filter(annotation__in=some).values_list("annotation_id", "criterion_id", "score")
 
 
+class Asked(NamedTuple):
+    """What an answer is held against its scale by."""
+
+    criterion: str
+    score: float | None
+    applicable: bool
+    scale_max: float | None
+    column: str
+
+
 class Scales:
     """The criteria of a rubric version, and whether an answer on one of them is good; asked once for each answer."""
 
     def __init__(self, rubric_version: RubricVersion) -> None:
         self.criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
-        self._faults: dict[tuple[Any, ...], tuple[str, str, str, str] | None] = {}
+        self._faults: dict[Asked, tuple[str, str, str, str] | None] = {}
 
-    def fault(self, row: RatingRow) -> tuple[str, str, str, str] | None:
+    def fault(self, asked: Asked) -> tuple[str, str, str, str] | None:
         """What is wrong with an answer: column, found, expected, code."""
-        asked = (row.criterion, row.score, row.applicable, row.scale_max, row.column)
         if asked not in self._faults:
             if len(self._faults) > MOST_REMEMBERED:
                 self._faults.clear()
-            self._faults[asked] = self._found(row)
+            self._faults[asked] = self._found(asked)
         return self._faults[asked]
 
-    def _found(self, row: RatingRow) -> tuple[str, str, str, str] | None:
+    def _found(self, row: Asked) -> tuple[str, str, str, str] | None:
         criterion = self.criteria.get(row.criterion)
         if criterion is None:
             return "criterion", excerpt(row.criterion), one_of(row.criterion, self.criteria), "unknown_criterion"
@@ -198,12 +214,47 @@ def scale_words(criterion: Criterion) -> str:
     return f"{criterion.minimum:g} to {criterion.maximum:g}"
 
 
+def _fitting(some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before) -> list[Plain]:
+    """Those of some rows that are to be stored: found together where none needs a look of its own, else one by one."""
+    together = _fitted_together(some, fit, items, scales, before)
+    if together is not None:
+        return together
+    rows = map(RatingRow._make, some)
+    return [plain for row in rows if (plain := _fitted(row, fit, items, scales, before))]
+
+
+def _fitted_together(
+    some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before
+) -> list[Plain] | None:
+    """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
+    there already. What rows say over and over is looked at once."""
+    names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns = zip(
+        *some, strict=True
+    )
+    known = {name: items.known(name) for name in set(names)}
+    pks = {name: item.pk for name, item in known.items() if item is not None}
+    asked = map(Asked._make, set(zip(criteria, scores, applicable, scale_max, columns, strict=True)))
+    if len(pks) < len(known) or any(map(scales.fault, asked)) or len(max(raters, key=len)) > LONGEST_RATER:
+        return None
+    keys = {name: criterion.pk for name, criterion in scales.criteria.items()}
+    places = [list(map(pks.__getitem__, names)), list(map(keys.__getitem__, criteria))]
+    if before and not before.keys().isdisjoint(zip(raters, *places, strict=True)):
+        return None
+    statuses = map((NotApplicable, Scored).__getitem__, applicable)
+    made = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, strict=True)
+    fitting = [row for row, is_missing in zip(made, missing, strict=True) if not is_missing]
+    fit.report.missing += len(some) - len(fitting)
+    fit.report.not_applicable += applicable.count(False)
+    fit.report.stored += len(fitting) - applicable.count(False)
+    return fitting
+
+
 def _fitted(
     row: RatingRow,
     fit: Fit,
     items: Items,
     scales: Scales,
-    before: Mapping[tuple[str, int, int], float | None],
+    before: Before,
 ) -> Plain | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     if (fault := _fault(row, items, scales)) is not None:
@@ -229,7 +280,7 @@ def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str,
         return "item", excerpt(row.item), items.expected(row.item), "unknown_item"
     if len(row.rater) > LONGEST_RATER:
         return "rater", f"a name of {len(row.rater)} characters", f"at most {LONGEST_RATER} characters", "too_long"
-    return scales.fault(row)
+    return scales.fault(Asked(row.criterion, row.score, row.applicable, row.scale_max, row.column))
 
 
 def _meet(row: RatingRow, fit: Fit, before: float | None) -> None:

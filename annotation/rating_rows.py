@@ -33,25 +33,20 @@ def write(
 
 
 def _write_shelf(load: bulk.Load, campaign: int, intake: int, shelf: list[Plain], people: dict[str, int]) -> None:
-    seconds = {(item, rater): seconds for item, rater, _criterion, _status, _score, _why, seconds in shelf}
-    numbers = dict(zip(seconds, bulk.reserve(Annotation, len(seconds)), strict=True))
+    items, raters, *answers, seconds = zip(*shelf, strict=True)
+    pairs = list(zip(items, raters, strict=True))
+    taken = dict(zip(pairs, seconds, strict=True))
+    numbers = dict(zip(taken, bulk.reserve(Annotation, len(taken)), strict=True))
     now = timezone.now()
     load.insert(
         Annotation,
         ANNOTATION,
         [
-            (number, campaign, item, people[rater], intake, 1, seconds[item, rater], now)
+            (number, campaign, item, people[rater], intake, 1, taken[item, rater], now)
             for (item, rater), number in numbers.items()
         ],
     )
-    load.insert(
-        Rating,
-        RATING,
-        [
-            (numbers[item, rater], criterion, status, score, rationale)
-            for item, rater, criterion, status, score, rationale, _seconds in shelf
-        ],
-    )
+    load.insert(Rating, RATING, list(zip(map(numbers.__getitem__, pairs), *answers, strict=True)))
 
 
 def _annotators(campaign: Campaign, names: Collection[str], identified: bool) -> dict[str, int]:

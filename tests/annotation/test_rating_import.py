@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from annotation import bulk, intake
 from annotation.formats.ratings import RatingRow
@@ -73,6 +76,33 @@ def test_faults_name_the_column_of_the_file_and_scores_off_the_scale_are_counted
         store(campaign, rows)
     assert [problem.column for problem in refused.value.problems] == ["points", "points", "more"]
     assert Annotation.objects.count() == 0
+
+
+GOOD = [(0.0, True, {}), (1.0, True, {"rationale": "why", "seconds": 2.5}), (None, True, {}), (1.0, True, {})]
+BAD = [(7.0, True, {"column": "more"}), (1.0, True, {"scale_max": 9.0}), (None, False, {})]
+odd_rows = st.builds(
+    lambda item, rater, criterion, answer: row(item, rater, answer[0], criterion, applicable=answer[1], **answer[2]),
+    st.sampled_from([*("d1", "d2", "d3") * 5, "d9"]),
+    st.sampled_from([*("A", "B") * 7, "B" * 81]),
+    st.sampled_from([*("fluency", "coherence") * 7, "fluencie"]),
+    st.sampled_from([*GOOD * 6, *BAD]),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(odd_rows, min_size=1, max_size=6))
+def test_rows_are_held_against_the_campaign_together_as_they_are_one_by_one(cast: Cast, rows: list[RatingRow]) -> None:
+    campaign = Campaign.objects.filter(name="Held").first() or make.campaign(cast.kassa, name="Held")
+    if not Annotation.objects.filter(campaign=campaign).exists():
+        store(campaign, [row("d1", "A", 1.0)])
+    one_by_one = [row("nowhere", "A", 1.0), *rows]  # a row that is refused: none is taken unseen
+    together, apart = (
+        fit_ratings(dataset=campaign.dataset, rubric_version=campaign.rubric_version, campaign=campaign, rows=given)
+        for given in (rows, one_by_one)
+    )
+    assert list(together.rows) == list(apart.rows)
+    assert together.problems.sentences() == apart.problems.sentences()[1:]
+    assert replace(together.report, given=0) == replace(apart.report, given=0)
 
 
 def test_text_and_numbers_are_stored_as_they_are(cast: Cast) -> None:
