@@ -70,9 +70,16 @@ def _turns(record: Mapping[str, Any], row: int, problems: list[Problem]) -> Iter
         return
     try:
         turns = json.loads(record["turns"]) if isinstance(record["turns"], str) else record["turns"]
-        yield from ((str(turn.get("speaker") or ""), str(turn["text"])) for turn in turns)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        yield from [(_word(turn.get("speaker")), _word(turn["text"])) for turn in turns]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         problems.append(Problem(row, "turns is not a JSON list of {speaker, text}"))
+
+
+def _word(value: Any) -> str:
+    """A text or a number as text, null as none; ``TypeError`` for anything else."""
+    if isinstance(value, (list, dict)):
+        raise TypeError(value)
+    return "" if value is None else str(value)
 
 
 def _known(value: Any) -> str | None:

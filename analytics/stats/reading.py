@@ -23,6 +23,8 @@ Lines = Callable[[int], int]
 """From a record's 0-based place in the frame to the 1-based line of the file it starts on."""
 
 
+MOST_DIGITS = 300
+
 csv.field_size_limit(sys.maxsize)  # a dialogue in a cell is longer than the module's 131,072 characters
 
 
@@ -75,7 +77,10 @@ class Source:
         import pandas as pd
 
         records, places, broken = [], [], []
-        for number, line in enumerate(self._text().split("\n"), start=1):
+        text = self._text()
+        if text.lstrip().startswith("["):
+            raise BrokenRowsError([(1, "is a JSON list: write each of its objects on a line of its own")])
+        for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
@@ -196,7 +201,7 @@ class _Starts:
 def _json_object(line: str) -> dict[str, Any]:
     """The record of a line; ``ValueError`` says what is wrong with it, to follow its number."""
     try:
-        record = json.loads(line, object_pairs_hook=_named_once)
+        record = json.loads(line, object_pairs_hook=_named_once, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg}") from error
     except RecursionError as error:
@@ -206,6 +211,11 @@ def _json_object(line: str) -> dict[str, Any]:
     if "\\u" in line and not _is_whole(record):
         raise ValueError("holds half a character (a surrogate without its other half)")
     return record
+
+
+def _whole(digits: str) -> int | str:
+    """A whole number; what has more digits than any number to compute with stays text."""
+    return int(digits) if len(digits) < MOST_DIGITS else digits
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -223,7 +223,8 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
     import pandas as pd
 
     if not columns:
-        yield (), frame
+        if len(frame):
+            yield (), frame
         return
     for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):
         yield tuple(None if pd.isna(part) else str(part) for part in cast("tuple[Any, ...]", key)), rows
@@ -231,7 +232,10 @@ def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str
 
 def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -> Cell:
     """A cell; when criteria are pooled their points are merged and the codes renumbered."""
-    used = {criterion: table.scales[criterion] for criterion in rows["criterion"].unique() if criterion in table.scales}
+    known = {
+        criterion: table.scales[criterion] for criterion in rows["criterion"].unique() if criterion in table.scales
+    }
+    used = {criterion: scale for criterion, scale in known.items() if scale.points} or known
     if len(set(used.values())) == 1:
         return Cell(key, rows, next(iter(used.values())))
     scale = _merged(list(used.values()))

@@ -293,9 +293,10 @@ class _Scores:
         points = scale.values
         position = np.clip(np.searchsorted(points, self.numbers), 0, max(len(points) - 1, 0))
         hit = points[position] == self.numbers if len(points) else np.zeros(len(self.rows), bool)
-        beyond = ~((self.numbers >= points.min()) & (self.numbers <= points.max())) if len(points) else ~hit
+        ends = (points.min(), points.max()) if len(points) else (np.inf, -np.inf)
+        beyond = (self.numbers < ends[0]) | (self.numbers > ends[1])
         code = np.where(hit, position, -1)
-        between = ~hit & ~beyond & ~self.human
+        between = ~hit & ~beyond & ~self.human & ~np.isnan(self.numbers)
         code[between] = snapped(self.numbers[between], scale)
         return self.numbers, code.astype(np.int32), beyond & ~self.human
 

@@ -40,6 +40,6 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
 
     if arguments.positional:
         raise TableError([Problem(None, "two raters are compared as persons: anonymous slots are none")])
-    if arguments.raters is None or len(arguments.raters) != 2:
+    if arguments.raters is None or len(arguments.raters) != 2 or len(set(arguments.raters)) < 2:
         raise TableError([Problem(None, "name two raters: --raters A,B")])
     return report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)

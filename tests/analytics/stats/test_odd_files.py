@@ -155,9 +155,10 @@ REFUSED: dict[str, tuple[str | bytes, str, list[str]]] = {
         "1: the column 'score' is missing"]),
     "repeats": ("item,rater,score,repeat\n1,a,2,inf\n1,b,2,99999999999999999999\n1,gpt,2,1.5\n", "odd.csv", [
         "2: repeat is not a whole number", "3: repeat is not a whole number", "4: repeat is not a whole number"]),
-    "deep": ("[" * 100_000, "odd.jsonl", ["1: holds lists within lists without end"]),
+    "list": ('[{"item":1,\n"rater":"a","score":1}]\n', "odd.jsonl", ["1: is a JSON list: write each of its objects"]),
+    "deep": ('{"item":' + "[" * 100_000, "odd.jsonl", ["1: holds lists within lists without end"]),
     "digits": ('{"item":1,"rater":"a","score":1}\n{"item":1,"rater":"b","score":' + "9" * 5000 + "}\n", "odd.jsonl", [
-        "2: Exceeds the limit"]),
+        "2: score '9999"]),
     "half_a_character": ('{"item":"\\ud800","rater":"a","score":1}\n', "odd.jsonl", ["1: holds half a character"]),
     "named_twice": ('{"item":1,"rater":"a","score":1,"score":2}\n', "odd.jsonl", ["1: gives 'score' twice"]),
 }  # fmt: skip
@@ -173,3 +174,49 @@ def test_a_file_is_refused_line_by_line(
     assert (status, out) == (2, "")
     assert len(errors) == len(complaints)
     assert all(line.startswith(f"{path}:{said}") for line, said in zip(errors, complaints, strict=True))
+
+
+@pytest.mark.parametrize("scale", [[], ["--scale", "0,1,2,3"]])
+@pytest.mark.parametrize("subcommand", ["calibration", "alt-test", "correct", "plan"])
+def test_a_judges_words_are_no_numbers_beyond_the_scale(
+    subcommand: str, scale: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, respelt(lambda item, rater, score: "good" if (item, rater) == (0, "gpt") else score))
+    status, out, errors = ran(capsys, subcommand, path, *scale)
+    assert (status, out, errors) == (2, "", [f"{path}:4: score 'good' is not a number"])
+
+
+@pytest.mark.parametrize("raters", ["a", "a,a", "a,b,gpt"])
+def test_nobody_is_compared_with_themselves(raters: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", written(tmp_path, csv_of()), "--raters", raters]) == 2
+    assert capsys.readouterr().err.endswith(":1: name two raters: --raters A,B\n")
+
+
+@pytest.mark.parametrize("subcommand", ["agreement", "calibration", "alt-test", "correct", "plan", "compare"])
+def test_pooling_leaves_a_criterion_without_scores_aside(
+    subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = csv_of(
+        [(*cell[:2], "tone", "fine" if cell[2] else "poor") for cell in CELLS], "item,rater,criterion,score\n"
+    )
+    blank = csv_of([(*cell[:2], "form", "") for cell in CELLS], "")
+    alone, beside = written(tmp_path, words, "alone.csv"), written(tmp_path, words + blank, "beside.csv")
+    plain, pooled = (soundly(capsys, subcommand, path, "--pool") for path in (alone, beside))
+    assert [row["value"] for row in pooled] == [row["value"] for row in plain]
+
+
+def test_a_plan_for_a_kind_of_rater_that_is_no_panel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = [(*cell, "judge" if cell[1] == "gpt" else "annotator") for cell in CELLS]
+    path = written(tmp_path, csv_of(cells, "item,rater,score,rater_kind\n"))
+    found = soundly(capsys, "plan", path, "--by", "rater_kind")
+    assert {row["rater_kind"] for row in found} == {"annotator", "judge"}
+
+
+def test_a_turn_without_text_is_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [{"speaker": None, "text": None}, {"speaker": "a", "text": 5}]
+    path = written(tmp_path, json.dumps({"item": 1, "turns": turns}), "odd.jsonl")
+    found = {row["statistic"]: row["value"] for row in soundly(capsys, "surface", path)}
+    assert (found["words"], found["turns"]) == (1, 2)
+    path = written(tmp_path, json.dumps({"item": 1, "turns": [{"text": ["x"]}]}), "odd.jsonl")
+    status, _, errors = ran(capsys, "surface", path)
+    assert (status, errors) == (2, [f"{path}:1: turns is not a JSON list of {{speaker, text}}"])
