@@ -62,11 +62,8 @@ def study_import(request: HttpRequest, project: str, intake: int) -> HttpRespons
     room, found = _find(request, project, intake)
     seen = checks.current(found) if found.state in reception.UNSTORED else None
     told = seen["parts"] if seen else found.report.get("parts", [])
-    shown, study, said = (
-        intake_page.context(request, room, found, None),
-        _study(found),
-        found.target.get("constants", {}),
-    )
+    shown = intake_page.context(request, room, found, None)
+    study, said = _study(found), found.target.get("constants", {})
     context = {
         **shown,
         "title": study.title if study else shown["title"],
