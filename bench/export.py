@@ -6,7 +6,6 @@ much memory the product's way takes beyond what it had before. On SQLite, which 
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -44,14 +43,14 @@ ORDER BY i.ordinal, c.position, a.id
 """
 
 
-def measure(kind: str) -> list[str]:
+def measure(kind: str) -> str:
     """The table's rows for one database."""
     with server.database(kind):
         export = _scene()
         ways = {each: _way(export, each) for each in ("csv", "jsonl")}
         raw = _raw(export)
         raw()  # the database is warm; the memory of the first export counts
-        return [_row(kind, each, raw, way) for each, way in ways.items()]
+        return "\n".join(_row(kind, each, raw, way) for each, way in ways.items())
 
 
 def _row(database: str, kind: str, raw: Callable[[], int], way: Callable[[], int]) -> str:
@@ -138,15 +137,8 @@ def _scene() -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print("\n".join(measure(chosen)))
-        return
-    table = "\n".join([HEAD, *(server.alone("bench.export", kind) for kind in server.DATABASES)])
-    RESULTS.write_text(f"# Exports\n\n{table}\n", encoding="utf-8")
-    print(table)
+    if table := server.compared(measure, head=HEAD):
+        RESULTS.write_text(f"# Exports\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

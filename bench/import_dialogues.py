@@ -6,10 +6,7 @@ that are ready: JSON written out, digests computed. Five runs of each, alternati
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -108,22 +105,9 @@ def _told(kind: str, seconds: dict[str, float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print(measure(chosen))
-        return
-    rows = [_alone(kind) for kind in server.DATABASES]  # Django knows one database in its life
-    table = "\n".join([HEAD, *rows])
-    title = f"# Import of {DIALOGUES:,} dialogues of {TURNS} turns, from parsed rows to commit"
-    RESULTS.write_text(f"{title}\n\n`python -m bench.import_dialogues`\n\n{table}\n", encoding="utf-8")
-    print(table)
-
-
-def _alone(kind: str) -> str:
-    command = [sys.executable, "-m", "bench.import_dialogues", "--database", kind]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    if table := server.compared(measure, head=HEAD):
+        title = f"# Import of {DIALOGUES:,} dialogues of {TURNS} turns, from parsed rows to commit"
+        RESULTS.write_text(f"{title}\n\n`python -m bench.import_dialogues`\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

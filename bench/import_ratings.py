@@ -7,7 +7,6 @@ that are ready. One run of each after a small one to warm up; memory is the high
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 from collections.abc import Callable
@@ -120,16 +119,9 @@ class _Scene:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print(measure(chosen))
-        return
-    table = "\n".join([HEAD, *(server.alone("bench.import_ratings", kind) for kind in server.DATABASES)])
-    title = f"# Import of {RATINGS:,} ratings: {RATERS} raters, {CRITERIA} criteria"
-    RESULTS.write_text(f"{title}\n\n`python -m bench.import_ratings`\n\n{table}\n", encoding="utf-8")
-    print(table)
+    if table := server.compared(measure, head=HEAD):
+        title = f"# Import of {RATINGS:,} ratings: {RATERS} raters, {CRITERIA} criteria"
+        RESULTS.write_text(f"{title}\n\n`python -m bench.import_ratings`\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ second are the ideal. Per database three runs of each, alternating; medians.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -144,19 +143,14 @@ def _told(kind: str, found: dict[str, list[Took]], missing: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print(measure(chosen))
-        return
-    table = "\n".join([HEAD, *(server.alone("bench.judge_run", kind) for kind in server.DATABASES)])
+    if table := server.compared(measure, head=HEAD):
+        RESULTS.write_text(f"# Replies stored a second by one worker\n\n{_said()}\n\n{table}\n", encoding="utf-8")
+
+
+def _said() -> str:
     said = f"{CALLS} calls of two verdicts, {LATENCY} s a reply, {IN_FLIGHT} in flight: {IDEAL:.0f} a second are ideal."
-    said += (
-        f" {os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}: read the run against the loop beside it."
-    )
-    RESULTS.write_text(f"# Replies stored a second by one worker\n\n{said}\n\n{table}\n", encoding="utf-8")
-    print(table)
+    load = f"{os.cpu_count()} cores under a load of {os.getloadavg()[1]:.1f}"
+    return f"{said} {load}: read the run against the loop beside it."
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ which is what a person waits for. No item may have more annotations than its ove
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -87,15 +86,8 @@ def _told(kind: str, takes: list[clients.Run], waits: list[clients.Run], given: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print(measure(chosen))
-        return
-    table = "\n".join([HEAD, *(server.alone("bench.next_item", kind) for kind in server.DATABASES)])
-    RESULTS.write_text(f"# The next item\n\n{table}\n", encoding="utf-8")
-    print(table)
+    if table := server.compared(measure, head=HEAD):
+        RESULTS.write_text(f"# The next item\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import secrets
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 DATABASES = ("sqlite", "postgresql")
@@ -102,7 +103,23 @@ def _wait(port: int) -> None:
     raise RuntimeError("the server did not start")
 
 
-def alone(module: str, kind: str) -> str:
-    """What a measurement prints in a process of its own: Django knows one database in its life."""
+def compared(measure: Callable[[str], str], *, head: str) -> str:
+    """A measurement's command: prints and returns the table of both databases, to be kept; of one only prints the rows.
+
+    Each is measured in a process of its own: Django knows one database in its life.
+    """
+    module = sys.modules[measure.__module__]
+    parser = argparse.ArgumentParser(description=module.__doc__)
+    parser.add_argument("--database", choices=DATABASES, help="only this one, printed and not written")
+    if chosen := parser.parse_args().database:
+        print(measure(chosen))
+        return ""
+    name = f"bench.{Path(str(module.__file__)).stem}"
+    table = "\n".join([head, *(_alone(name, kind) for kind in DATABASES)])
+    print(table)
+    return table
+
+
+def _alone(module: str, kind: str) -> str:
     command = [sys.executable, "-m", module, "--database", kind]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

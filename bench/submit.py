@@ -6,7 +6,6 @@ stored exactly once, with all its ratings.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -24,13 +23,13 @@ HEAD = (
 )
 
 
-def measure(kind: str) -> list[str]:
+def measure(kind: str) -> str:
     """The table's rows for one database."""
     with server.database(kind), server.serving(kind) as port:
         from bench import scene
 
         made = scene.make(items=max(map(_each, REQUESTS)), annotators=max(REQUESTS))
-        return [_row(kind, made, port, count) for count in REQUESTS]
+        return "\n".join(_row(kind, made, port, count) for count in REQUESTS)
 
 
 def _each(count: int) -> int:
@@ -109,15 +108,8 @@ def _told(kind: str, count: int, found: dict[str, list[clients.Run]], acknowledg
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", choices=server.DATABASES, help="only this one, printed and not written")
-    chosen = parser.parse_args().database
-    if chosen:
-        print("\n".join(measure(chosen)))
-        return
-    table = "\n".join([HEAD, *(server.alone("bench.submit", kind) for kind in server.DATABASES)])
-    RESULTS.write_text(f"# Submissions a second\n\n{table}\n", encoding="utf-8")
-    print(table)
+    if table := server.compared(measure, head=HEAD):
+        RESULTS.write_text(f"# Submissions a second\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
