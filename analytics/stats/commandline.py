@@ -18,6 +18,7 @@ from analytics.stats import options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from analytics.stats.estimate import CellEstimate
     from analytics.stats.reading import Lines
     from analytics.stats.tables import Problem, RatingsTable
 
@@ -127,10 +128,22 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
         return 2
     wanted, few = arguments.statistic, arguments.min_items
     kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
-    for note in getattr(table, "notes", ()):
-        _complain([f"{arguments.file}: note: {note}"])
+    kept += _absent(kept, wanted or (), module.ABSENT)
+    notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {module.ABSENT['*']}"])]
+    _complain(f"{arguments.file}: note: {note}" for note in notes)
     _print(rendered(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
     return 0
+
+
+def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: dict[str, str]) -> list[CellEstimate]:
+    """A row with the reason for each statistic that was asked for and that no cell has."""
+    from analytics.stats.estimate import CellEstimate, Estimate
+
+    there = {found.estimate.statistic for found in shown}
+    return [
+        CellEstimate(estimate=Estimate(statistic=name, value=None, reason=reasons.get(name, reasons["*"])))
+        for name in dict.fromkeys(wanted) if name not in there
+    ]  # fmt: skip
 
 
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:

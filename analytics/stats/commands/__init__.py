@@ -1,6 +1,6 @@
 """The subcommands of ``panelbench stats``: one module each, named like the subcommand with ``_`` for ``-``.
 
-A module holds three functions, and perhaps one more:
+A module holds three functions and a table, and perhaps one more function:
 
 ``configure(parser: argparse.ArgumentParser) -> None``
     Adds the subcommand's own options. FILE, the column names (--item ...), --by, --level, --scale, --raters,
@@ -15,6 +15,9 @@ A module holds three functions, and perhaps one more:
 
 ``names() -> tuple[str, ...]``
     The statistics ``--statistic`` may name; any other name ends with exit status 2.
+
+``ABSENT: dict[str, str]``
+    What a statistic needs that was asked for by name and has no row in any cell; "*" stands for all others.
 
 ``read(arguments: argparse.Namespace, frame: pandas.DataFrame) -> Any`` (optional)
     Makes something else of FILE's records; ``run`` then gets that instead of a ratings table.

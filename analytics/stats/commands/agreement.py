@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "no rating is by an annotator or by one of --raters",
+    "applicability_agreement": "nobody said that a criterion does not apply",
+    "applicability_alpha": "nobody said that a criterion does not apply",
+    "applicability_ac": "nobody said that a criterion does not apply",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {"*": "no item is scored by the judge or by an annotator"}
+
+
 class _MeasureOrColumn(argparse.Action):
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "it needs a short list of labels, and scores on them",
+    "ceiling_mae": "a nominal scale has no order and no distances",
+    "ceiling_pearson": "a nominal scale has no order and no distances",
+    "panel_given_judge": "no item has both a judge score and human scores",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {"*": "neither rater scored an item"}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument(

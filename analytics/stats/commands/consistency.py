@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "the judge scored nothing that has a language",
+    "mean": "it needs numbers that the judge gave to items with a language",
+    "language_shift": "it needs numbers that the judge gave in the pivot language and in another",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument("--judge", metavar="RATER", help="the judge (default: every judge in turn)")

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "no item is scored by the judge or by an annotator",
+    "rogan_gladen": "it needs a scale of two points",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument("--judge", required=True, metavar="RATER", help="the judge that scored all items")

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "no item is scored by the judge or by an annotator",
+    "alt_test_power": "it needs --judge",
+    "labels_affordable": "it needs --budget, and a language whose labels vary",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     goals = parser.add_argument_group("goals")

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
+ABSENT = {
+    "*": "it needs scores in two languages",
+    "mean": "nobody scored an item that has a language and a generator",
+    "confirmed_inversions": "it needs two languages that rank the generators, and resampling",
+}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument("--judge", metavar="RATER", help="whose scores rank (default: the panel's mean)")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from analytics.stats.estimate import CellEstimate
 
 
+ABSENT = {"*": "the file has no dialogue", "pairwise_cosine": "it needs --embeddings"}
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     texts = parser.add_argument_group("texts")
