@@ -5,6 +5,7 @@ Every audit takes arrays and gives estimates with intervals; clusters are what v
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import Estimate
+from analytics.stats.intervals import wilson_interval
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -112,17 +114,11 @@ def unreadable(n_unreadable: int, n_calls: int) -> Estimate:
 
 def share(statistic: str, hits: int, n: int, variant: str | None = None, *, confidence: float = 0.95) -> Estimate:
     """hits / n with Wilson's interval; undefined when n is 0."""
-    from scipy.special import ndtri
-
     if not n:
         return Estimate(statistic=statistic, variant=variant, value=None, reason="nothing was counted")
-    z, p = float(ndtri((1 + confidence) / 2)), hits / n
-    middle = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * float(np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))) / (1 + z**2 / n)
-    return Estimate(
-        statistic=statistic, variant=variant, value=p, low=max(0.0, middle - half), high=min(1.0, middle + half),
-        confidence=confidence, method="Wilson", n_items=n,
-    )  # fmt: skip
+    p = hits / n
+    interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, confidence=confidence)
+    return Estimate(statistic=statistic, variant=variant, value=p, n_items=n).with_(**interval.as_changes())
 
 
 def conditions(scores: Floats, names: Sequence[str], reference: Floats, cluster: Codes) -> list[Estimate]:

@@ -9,7 +9,7 @@ out: ``out_of_range`` judge scores and items ``without_reference``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from analytics.stats import ceiling, classes, curve, figures, resampling, substi
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
-from analytics.stats.intervals import Interval, bca, percentile
+from analytics.stats.intervals import Interval, percentile, wilson_interval
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
@@ -35,8 +35,6 @@ BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
 ON_REQUEST = ("confusion", *classes.STATISTICS)
 """Long lists, shown when they are asked for by name."""
 STATISTICS = (*figures.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
-BCA_BY_DEFAULT = ("accuracy", "accuracy_adjacent", "precision", "recall")
-"""Shares near 1, whose percentile intervals cover too little (bench/results/coverage_judges.md)."""
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
 
 
@@ -256,25 +254,32 @@ def _intervals(
     kernel, rng = faced.kernel(chosen, scale), np.random.default_rng(seed)
     rows = resampling.resampled(kernel, units, resamples=resamples, rng=rng)
     found = [percentile(row, confidence=confidence) for row in rows]
-    # With more kinds of units than resamples there are so many items that BCa would only cost time.
-    if units.multiplicity.size <= resamples:
-        for index, interval in _corrected(faced, chosen, scale, units, rows, confidence):
-            found[index] = found[index] if interval.low is None else interval
+    point = kernel(units.pattern_totals[None, :])[:, 0]
+    for index, base in _bases(faced, chosen, scale, units):
+        if found[index].low is not None:
+            found[index] = _of_share(point[index], rows[index], base, faced, confidence)
     return found
 
 
-def _corrected(
-    faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, rows: Floats, confidence: float
-) -> Iterator[tuple[int, Interval]]:
-    """BCa intervals of the shares among the chosen figures, by their place."""
-    places = [index for index, figure in enumerate(chosen) if figure.statistic in BCA_BY_DEFAULT]
-    if not places:
-        return
-    kernel = faced.kernel([chosen[index] for index in places], scale)
-    point, without = kernel(units.pattern_totals[None, :])[:, 0], resampling.left_out(kernel, units)
-    m = units.multiplicity.astype(np.float64)
-    for index, value, left in zip(places, point.tolist(), without, strict=True):
-        yield index, bca(value, rows[index], left, m, confidence=confidence)
+def _bases(faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units) -> Iterator[tuple[int, float]]:
+    """Places of the shares among the chosen figures, and how many pairs each is a share of."""
+    counted = {index: figure.base for index, figure in enumerate(chosen) if figure.base}
+    if counted:
+        shares = [replace(chosen[index], kernel=base) for index, base in counted.items()]
+        per_part = faced.kernel(shares, scale)(units.pattern_totals[None, :])[:, 0]
+        yield from zip(counted, (per_part * len(np.unique(faced.part))).tolist(), strict=True)
+
+
+def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: float) -> Interval:
+    """Wilson's interval of a share with the spread of its resamples (B,), at least that of ``base`` single answers.
+
+    A share of 0 or 1 has no spread: then whatever comes in one cluster counts as one answer.
+    """
+    n_clusters = len(np.unique(faced.cluster))
+    se = max(float(np.nanstd(row)), (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else 0.0
+    answers = max(1.0, base * n_clusters / len(faced.judge))
+    interval = wilson_interval(value, se, answers, method="Wilson, bootstrap spread", confidence=confidence)
+    return replace(interval, undefined_share=float(np.isnan(row).mean()))
 
 
 def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:

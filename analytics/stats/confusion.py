@@ -44,14 +44,24 @@ def adjacent(c: Floats) -> Floats:
     return _over(c[:, abs(k[:, None] - k) <= 1].sum(axis=1), c.sum(axis=(1, 2)))
 
 
+def judged(c: Floats, k: int) -> Floats:
+    """Items the judge gives label k, (R, q, q) -> (R,)."""
+    return c[:, :, k].sum(axis=1)
+
+
+def referred(c: Floats, k: int) -> Floats:
+    """Items with reference label k, (R, q, q) -> (R,)."""
+    return c[:, k, :].sum(axis=1)
+
+
 def precision(c: Floats, k: int) -> Floats:
     """Of the items the judge gives label k, the share the reference gives it too; undefined when it gives none."""
-    return _over(c[:, k, k], c[:, :, k].sum(axis=1))
+    return _over(c[:, k, k], judged(c, k))
 
 
 def recall(c: Floats, k: int) -> Floats:
     """Of the items with reference label k, the share the judge gives it too; undefined when there are none."""
-    return _over(c[:, k, k], c[:, k, :].sum(axis=1))
+    return _over(c[:, k, k], referred(c, k))
 
 
 def f1(c: Floats, k: int) -> Floats:
@@ -59,7 +69,7 @@ def f1(c: Floats, k: int) -> Floats:
 
     Source: van Rijsbergen 1979, Information Retrieval, ch. 7.
     """
-    return _over(2 * c[:, k, k], c[:, k, :].sum(axis=1) + c[:, :, k].sum(axis=1))
+    return _over(2 * c[:, k, k], referred(c, k) + judged(c, k))
 
 
 def f1_weighted(c: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,33 +10,52 @@ from numpy.typing import NDArray
 
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import approximate
+from analytics.stats.intervals import approximate, wilson_interval
 from analytics.stats.meeting import Meeting
-from analytics.stats.scales import spelled
+from analytics.stats.scales import Scale, spelled
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
 MOST_BINS = 10
-FEW_ITEMS = 50
-"""Below so many items t covers the mean of skewed scores too rarely (bench/results/coverage_judges.md)."""
+FEW_UNITS = 5
+"""Below so many independent items an interval says more about the scale than about the scores: approximate."""
 
 
 def reliability_table(meeting: Meeting, *, confidence: float = 0.95) -> list[Estimate]:
     """E[panel mean | judge score = s], one estimate per judge score; statistic ``panel_given_judge``, variant s.
 
     A judge with more than ten distinct scores is cut into ten bins of about equal size, named by their ends.
-    Intervals are cluster-robust t, approximate where a score has fewer than 50 items.
+    Intervals are cluster-robust: Wilson's between the ends of the scale, with t; plain t where nothing bounds the
+    scores.
     """
     both = ~np.isnan(meeting.judge) & (meeting.n_human > 0)
     judge, cluster = meeting.judge[both], meeting.cluster[both]
     panel = np.nanmean(meeting.humans[both], axis=1) if both.any() else np.empty(0)
-    rows = ((name, classical_mean(panel[at], cluster[at], confidence=confidence)) for name, at in _bins(judge))
     return [
-        row.with_(
-            statistic="panel_given_judge", variant=name, level=meeting.scale.level,
-            method=row.method and approximate(row.method) if row.n_items < FEW_ITEMS else row.method,
-        )
-        for name, row in rows
-    ]  # fmt: skip
+        _row(panel[at], cluster[at], meeting.scale, confidence).with_(variant=name, level=meeting.scale.level)
+        for name, at in _bins(judge)
+    ]
+
+
+def _row(panel: Floats, cluster: Codes, scale: Scale, confidence: float) -> Estimate:
+    """Mean of the panel's scores behind one judge score."""
+    mean = classical_mean(panel, cluster, confidence=confidence).with_(statistic="panel_given_judge")
+    if mean.value is None or mean.se is None or not _is_bounded(scale):
+        return mean
+    units = len(np.unique(cluster))
+    interval = wilson_interval(
+        mean.value, mean.se, units, ends=(float(scale.values[0]), float(scale.values[-1])), df=units - 1,
+        method="cluster-robust Wilson t", confidence=confidence,
+    )  # fmt: skip
+    if units < FEW_UNITS:
+        interval = replace(interval, method=interval.method and approximate(interval.method))
+    return mean.with_(**interval.as_changes())
+
+
+def _is_bounded(scale: Scale) -> bool:
+    """Whether the points are all there is: an interval scale nobody declared may go on beyond them."""
+    return scale.q > 1 and (scale.declared or scale.level in ("nominal", "ordinal"))
 
 
 def _bins(judge: Floats) -> list[tuple[str, NDArray[np.bool_]]]:

@@ -47,12 +47,16 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A named figure of pairs -> (b,), and what is to be said when it comes out NaN."""
+    """A named figure of pairs -> (b,), and what is to be said when it comes out NaN.
+
+    ``base`` (b,) counts the pairs a share is a share of; None for what is no share.
+    """
 
     statistic: str
     kernel: Callable[[Pairs], Floats]
     undefined: str
     variant: str | None = None
+    base: Callable[[Pairs], Floats] | None = None
 
 
 def mean_signed_error(pairs: Pairs) -> Floats:
@@ -70,6 +74,10 @@ def root_mean_squared_error(pairs: Pairs) -> Floats:
     return np.sqrt(pairs.mean((pairs.x - pairs.y) ** 2))
 
 
+def _all_pairs(pairs: Pairs) -> Floats:
+    return pairs.w.sum(axis=1)
+
+
 _NOTHING = "no item has both a judge score and a reference label"
 _FLAT = "the judge's or the reference's scores do not vary"
 _ONE_LABEL = "only one label is used"
@@ -83,20 +91,20 @@ DISTANCES = (
     Figure("kendall_tau_b", lambda p: association.kendall_tau_b(p.x, p.y, p.w), _FLAT),
 )
 STEPS = (
-    Figure("accuracy_adjacent", lambda p: confusion.adjacent(p.confusion), _NOTHING),
+    Figure("accuracy_adjacent", lambda p: confusion.adjacent(p.confusion), _NOTHING, base=_all_pairs),
     Figure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear"),
     Figure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic"),
 )
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 LABELS = (
-    Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING),
+    Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING, base=_all_pairs),
     Figure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted"),
     Figure("f1_weighted", lambda p: confusion.f1_weighted(p.confusion), _NOTHING),
 )
 _BY_LABEL = {
-    "f1": (confusion.f1, "neither the judge nor the reference gives this label"),
-    "precision": (confusion.precision, "the judge never gives this label"),
-    "recall": (confusion.recall, "the reference never gives this label"),
+    "f1": (confusion.f1, None, "neither the judge nor the reference gives this label"),
+    "precision": (confusion.precision, confusion.judged, "the judge never gives this label"),
+    "recall": (confusion.recall, confusion.referred, "the reference never gives this label"),
 }
 STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *LABELS, *STEPS))) + tuple(_BY_LABEL)
 
@@ -145,10 +153,10 @@ def _blocks(w: Floats, width: int) -> Iterator[Floats]:
 def _each_label(scale: Scale) -> Iterator[Figure]:
     if scale.q > MOST_LABELS:
         return
-    for statistic, (kernel, undefined) in _BY_LABEL.items():
+    for statistic, (kernel, base, undefined) in _BY_LABEL.items():
         for k in range(scale.q):
-            label = scale.label(k)
-            yield Figure(statistic, _of_label(kernel, k), undefined, label)
+            counted = base and _of_label(base, k)
+            yield Figure(statistic, _of_label(kernel, k), undefined, scale.label(k), counted)
 
 
 def _of_label(kernel: Callable[[Floats, int], Floats], k: int) -> Callable[[Pairs], Floats]:

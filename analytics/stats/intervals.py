@@ -1,4 +1,4 @@
-"""Intervals: percentile and BCa from resampled values, t and normal ones from a standard error."""
+"""Intervals: percentile and BCa from resampled values; t, normal and Wilson ones from a standard error."""
 
 from __future__ import annotations
 
@@ -98,6 +98,39 @@ def normal_interval(value: float, se: float, *, method: str, confidence: float =
         return Interval(interval_reason="the standard error is undefined")
     half = float(ndtri((1 + confidence) / 2)) * se
     return _around(value, half, se, method, confidence)
+
+
+def wilson_interval(
+    value: float,
+    se: float,
+    n: float,
+    *,
+    ends: tuple[float, float] = (0.0, 1.0),
+    df: float | None = None,
+    method: str = "Wilson",
+    confidence: float = 0.95,
+) -> Interval:
+    """Wilson's interval of a share, or of any mean that can't leave its ends a and b.
+
+    The means mu with |value - mu| <= z sqrt((mu - a)(b - mu) / m). m = (value - a)(b - value) / se^2 is how many
+    answers of a or b give the standard error seen, which may come from clusters; where nothing varies it is ``n``,
+    the number of independent ones. z is normal, or t with ``df``. No interval when that is undefined.
+    Source: Wilson 1927 (doi 10.2307/2276774); with m in place of n: Franco, Little, Louis & Slud 2019 (PMC6690503).
+    """
+    from scipy.special import ndtri, stdtrit
+
+    if not math.isfinite(se) or n <= 0 or (df is not None and df < 1):
+        return Interval(interval_reason="the standard error needs two independent units")
+    (low, high), tail = ends, (1 + confidence) / 2
+    z, width = float(ndtri(tail) if df is None else stdtrit(df, tail)), high - low
+    p = (value - low) / width
+    m = p * (1 - p) / (se / width) ** 2 if se > NO_WIDTH else n
+    middle, half = (p + z**2 / (2 * m)) / (1 + z**2 / m), z * math.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
+    half /= 1 + z**2 / m
+    if se <= NO_WIDTH and 0 < p < 1:
+        method = approximate(method, "no unit differs")
+    bounds = (low + width * (middle - half), low + width * (middle + half))
+    return Interval(low=bounds[0], high=bounds[1], confidence=confidence, method=method, se=se).within(low, high)
 
 
 def _acceleration(left_out: Floats, multiplicity: Floats) -> float:

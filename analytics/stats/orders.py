@@ -105,8 +105,8 @@ class Gaps:
 def allowed(signs: Floats, n: int) -> Allowed:
     """What rankings of n generators in two languages allow, given (P, 2) pair signs, 0 where the order is not known.
 
-    Bounds from pairs (tau-b, inversions) and from threes of generators (rho) looked at one by one: never too narrow, and
-    seldom wider than the rankings that are tried out. Rankings with ties lie within those without.
+    Bounds from pairs (tau-b, inversions) and from threes of generators (rho) looked at one by one: never too narrow,
+    seldom wider than trying all rankings out. Rankings with ties lie within those without.
     """
     agreed = signs[:, 0] * signs[:, 1]
     n_pairs, same, crossed = len(agreed), int((agreed > 0).sum()), int((agreed < 0).sum())

@@ -83,20 +83,32 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed() -> None:
     for estimate in first.values():
         if estimate.low is not None:
             assert estimate.low <= estimate.value <= estimate.high
-            kind = "BCa" if estimate.statistic in calibration.BCA_BY_DEFAULT else "percentile"
-            assert (estimate.confidence, estimate.method) == (0.95, f"bootstrap {kind}")
+            is_share = estimate.statistic in ("accuracy", "accuracy_adjacent", "precision", "recall")
+            method = "Wilson, bootstrap spread" if is_share else "bootstrap percentile"
+            assert (estimate.confidence, estimate.method) == (0.95, method)
 
 
-def test_clusters_are_resampled_whole() -> None:
+@pytest.mark.parametrize("figure", [("mae", None), ("accuracy", None), ("recall", "3")])
+def test_clusters_are_resampled_whole(figure: tuple[str, str | None]) -> None:
     # Every item copied ten times into one cluster: the interval must be that of the 40 originals, not of 400 items.
     humans, judge = noisy(40)
-    alone = figures_of(panel_table(humans, judge), bootstrap=2000)["mae", None]
+    alone = figures_of(panel_table(humans, judge), bootstrap=2000)[figure]
     copies = figures_of(
         panel_table(np.repeat(humans, 10, axis=0), np.repeat(judge, 10), cluster=np.repeat(np.arange(40), 10)),
         bootstrap=2000,
-    )["mae", None]
+    )[figure]
     assert copies.value == pytest.approx(alone.value)
     assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.15)
+
+
+@pytest.mark.parametrize("copies", [1, 10])
+def test_a_judge_who_is_always_right_is_not_known_to_be(copies: int) -> None:
+    # 20 of 20: Wilson's lower end is 20 / (20 + 1.96^2), however often each of the 20 is repeated in its cluster.
+    labels = np.repeat(np.arange(20) % 4, copies).astype(float)
+    table = panel_table(np.column_stack([labels, labels]), labels, cluster=np.repeat(np.arange(20), copies))
+    found = figures_of(table, bootstrap=200)
+    assert (found["accuracy", None].low, found["accuracy", None].high) == (pytest.approx(20 / 23.8415, abs=1e-4), 1)
+    assert found["recall", "3"].low == pytest.approx(5 / 8.8415, abs=1e-4)
 
 
 def test_a_constant_judge_has_errors_but_no_correlation() -> None:

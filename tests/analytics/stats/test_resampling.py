@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval
+from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval, wilson_interval
 from analytics.stats.resampling import Units, bootstrap, jackknife, left_out, resampled
 
 Array = NDArray[Any]
@@ -145,3 +145,14 @@ def test_a_wide_table_of_clusters_is_kept_sparse_and_says_the_same(monkeypatch: 
     assert wide.low == pytest.approx(
         bootstrap(mean, dense, rng=np.random.default_rng(1), resamples=20_000).low, abs=0.1
     )
+
+
+def test_wilson_of_a_mean_keeps_to_its_ends_and_moves_with_them() -> None:
+    share = wilson_interval(0.1, 0.05, 30, df=29)
+    mean = wilson_interval(-0.6, 0.2, 30, ends=(-1, 3), df=29)
+    assert (mean.low, mean.high) == pytest.approx((4 * share.low - 1, 4 * share.high - 1))
+    assert 0.1 - share.low < share.high - 0.1
+    middle = wilson_interval(2.0, 0.0, 10, ends=(0, 4))
+    assert middle.low < 2 < middle.high
+    assert "no unit differs" in middle.method
+    assert wilson_interval(0.5, float("nan"), 1).interval_reason
