@@ -46,12 +46,14 @@ def adjacent(c: Floats) -> Floats:
 
 def judged(c: Floats, k: int) -> Floats:
     """Items the judge gives label k, (R, q, q) -> (R,)."""
-    return c[:, :, k].sum(axis=1)
+    items: Floats = c[:, :, k].sum(axis=1)
+    return items
 
 
 def referred(c: Floats, k: int) -> Floats:
     """Items with reference label k, (R, q, q) -> (R,)."""
-    return c[:, k, :].sum(axis=1)
+    items: Floats = c[:, k, :].sum(axis=1)
+    return items
 
 
 def precision(c: Floats, k: int) -> Floats:

@@ -75,7 +75,8 @@ def root_mean_squared_error(pairs: Pairs) -> Floats:
 
 
 def _all_pairs(pairs: Pairs) -> Floats:
-    return pairs.w.sum(axis=1)
+    total: Floats = pairs.w.sum(axis=1)
+    return total
 
 
 _NOTHING = "no item has both a judge score and a reference label"
