@@ -1,22 +1,20 @@
-"""Do the 95 % intervals about judges and rankings cover? ``python -m bench.coverage_judges [STUDY ...]``.
+"""Do the 95 % intervals about judges cover? ``python -m bench.coverage_judges [STUDY ...]``.
 
 Each study draws a sample of n items, asks for intervals the way the command line does, and counts how many hold the
 truth: the figure on 400,000 items or more, or, where the figure depends on n by its nature (what calibration gains from
 n labels), its value over all simulated samples. Printed: coverage, its Monte Carlo error, and the share of samples
-without an interval.
+without an interval. Rankings have a table of their own: ``bench.coverage_rankings``.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from analytics.stats import (
@@ -34,10 +32,9 @@ from analytics.stats import (
 from analytics.stats.correction import Labelled
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import percentile
-from analytics.stats.meeting import Meeting
 from analytics.stats.prevalence import Flags, rogan_gladen
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, ratings_table
+from bench.coverage_rankings import POPULATIONS
+from bench.populations import FLAG, GRADES, dialogues, flagged, graded, met, panel, two_criteria
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -48,8 +45,6 @@ SIMULATIONS = 2000
 RESAMPLES = 500
 LARGE = 400_000
 FEWER = (50, 100)
-GRADES = scale_of(range(4))
-FLAG = scale_of([0, 1], "nominal")
 UNLABELLED = 1000
 CHEAP_CALIBRATORS = [name for name in calibrators.CALIBRATORS if name not in ("constant", "ordinal_logit")]
 
@@ -139,68 +134,25 @@ def _seed(rng: Rng) -> int:
     return int(rng.integers(2**31))
 
 
-# --- populations -----------------------------------------------------------------------------------------------------
-
-
-def graded(n: int, rng: Rng) -> tuple[Floats, Floats]:
-    """Three annotators' and a judge's scores 0 to 3 of n items."""
-    quality = rng.normal(size=(n, 1))
-    humans = np.clip(np.round(1.5 + quality + 0.6 * rng.normal(size=(n, 3))), 0, 3)
-    judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
-    return humans, judge
-
-
-def flagged(n: int, rng: Rng) -> tuple[Floats, Floats]:
-    """A flag on one item in six: annotators find .8 of them, the judge .7, both raise 5 % wrongly."""
-    present = rng.random((n, 1)) < 1 / 6
-    humans = np.where(present, rng.random((n, 3)) < 0.8, rng.random((n, 3)) < 0.05)
-    judge = np.where(present[:, 0], rng.random(n) < 0.7, rng.random(n) < 0.05)
-    return humans.astype(np.float64), judge.astype(np.float64)
-
-
-def _met(humans: Floats, judge: Floats, scale: Scale, cluster: NDArray[np.intp] | None = None) -> Meeting:
-    where = np.arange(len(judge)) if cluster is None else cluster
-    return Meeting(judge, humans, where, tuple("abcde"[: humans.shape[1]]), scale, pd.DataFrame())
-
-
-def _panel(humans: Floats, judge: Floats) -> RatingsTable:
-    """The same as a ratings table, items named by number."""
-    n, j = humans.shape
-    raters, kinds = [*"abcde"[:j], "gpt"], [*["annotator"] * j, "judge"]
-    frame = pd.DataFrame(
-        {
-            "item": np.repeat(np.arange(n), j + 1),
-            "rater": np.tile(raters, n),
-            "rater_kind": np.tile(kinds, n),
-            "score": np.column_stack([humans, judge]).ravel(),
-        }
-    )
-    return ratings_table(frame, scales={"*": GRADES})
-
-
 # --- a judge beside a panel ------------------------------------------------------------------------------------------
 
 
 def _calibration(n: int, rng: Rng, resamples: int) -> Named:
     humans, judge = graded(n, rng)
-    found = calibration.calibrate(_met(humans, judge, GRADES), rule="mode", bootstrap=resamples, seed=_seed(rng))
+    found = calibration.calibrate(met(humans, judge, GRADES), rule="mode", bootstrap=resamples, seed=_seed(rng))
     return [(_name(e), e) for e in found if e.statistic not in calibration.COUNTS]
 
 
 def _rare_flag(n: int, rng: Rng, resamples: int) -> Named:
     humans, judge = flagged(n, rng)
-    found = calibration.calibrate(_met(humans, judge, FLAG), rule="mode", bootstrap=resamples, seed=_seed(rng))
+    found = calibration.calibrate(met(humans, judge, FLAG), rule="mode", bootstrap=resamples, seed=_seed(rng))
     labels = ("accuracy", "cohen_kappa", "f1", "f1_weighted", "precision", "recall")
     return [(_name(e), e) for e in found if e.statistic in labels]
 
 
 def _clustered(n: int, rng: Rng, resamples: int) -> Named:
-    """n dialogues of 2 to 5 turns that share half of their quality."""
-    cluster = np.repeat(np.arange(n), rng.integers(2, 6, size=n))
-    quality = np.sqrt(0.5) * (rng.normal(size=n)[cluster] + rng.normal(size=len(cluster)))
-    humans = np.clip(np.round(1.5 + quality[:, None] + 0.6 * rng.normal(size=(len(cluster), 3))), 0, 3)
-    judge = np.clip(np.round(1.9 + 0.8 * quality + 0.6 * rng.normal(size=len(cluster))), 0, 3)
-    meeting = _met(humans, judge, GRADES, cluster)
+    humans, judge, cluster = dialogues(n, rng)
+    meeting = met(humans, judge, GRADES, cluster)
     figures = ["mae", "bias", "accuracy", "cohen_kappa", "kendall_tau_b", "f1"]
     found = calibration.calibrate(meeting, rule="mode", statistics=figures, bootstrap=resamples, seed=_seed(rng))
     found.append(correction.classical_mean(humans.mean(axis=1), cluster))
@@ -208,17 +160,17 @@ def _clustered(n: int, rng: Rng, resamples: int) -> Named:
 
 
 def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
-    meeting = _met(*graded(n, rng), GRADES)
+    meeting = met(*graded(n, rng), GRADES)
     return [(_name(e), e) for e in ceiling.estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
 
 
 def _substitution(n: int, rng: Rng, resamples: int) -> Named:
-    found = substitution.estimates(_met(*graded(n, rng), GRADES), bootstrap=resamples, seed=_seed(rng))
+    found = substitution.estimates(met(*graded(n, rng), GRADES), bootstrap=resamples, seed=_seed(rng))
     return [(_name(e), e) for e in found if e.variant != "paper_compat"]
 
 
 def _curve(n: int, rng: Rng, _: int) -> Named:
-    return [(_name(e), e) for e in curve.reliability_table(_met(*graded(n, rng), GRADES))]
+    return [(_name(e), e) for e in curve.reliability_table(met(*graded(n, rng), GRADES))]
 
 
 def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
@@ -226,9 +178,7 @@ def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
     found = []
     for score in ("rmse", "accuracy"):
         if resamples:
-            rows = alt_test.report(
-                _panel(humans, judge), judge="gpt", score=score, bootstrap=resamples, seed=_seed(rng)
-            )
+            rows = alt_test.report(panel(humans, judge), judge="gpt", score=score, bootstrap=resamples, seed=_seed(rng))
             rho = next(row.estimate for row in rows if row.estimate.statistic == "alt_test_rho")
         else:
             rho = Estimate(statistic="alt_test_rho", value=alt_test.run(judge, humans, [*"abc"], score=score).rho)
@@ -236,38 +186,14 @@ def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
     return found
 
 
-# --- rankings --------------------------------------------------------------------------------------------------------
-
-QUALITY = np.array([[0.0, 0.25, 0.5, 0.75, 1.0, 1.25], [0.0, 0.5, 0.25, 0.75, 1.0, 1.25]]).T
-"""Six generators in two languages that turn one pair of neighbours round."""
-CROWDED = QUALITY / 3
-"""The same, so close together that a hundred scenarios don't settle the order."""
-
-
-def _ranking(quality: Floats, noise: float = 1.0) -> Callable[[int, Rng], Named]:
-    """What ``stability.report`` does of parallel scenarios, without its table and its permutations."""
-
-    def draw(n: int, rng: Rng) -> Named:
-        shared = 0.5 * rng.normal(size=(n, 1, 1))
-        score = (quality + shared + noise * rng.normal(size=(n, *quality.shape))).ravel()
-        scenario, generator, language = (a.ravel() for a in np.indices((n, *quality.shape)))
-        scores = ranking.Scores(score, generator, language, scenario, tuple("abcdef"), ("en", "et"))
-        boards = ranking.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=True)
-        s, t = np.moveaxis(ranking.rank_pairs(boards), -1, 0)
-        drawn = {
-            "kendall_tau_b": ranking.tau_b(s, t),
-            "spearman": ranking.spearman(s, t, 6),
-            "inversions": ranking.inversions(s, t),
-            "mean": boards[:, 0, 0],
-        }
-        for name, values in drawn.items():
-            yield name, Estimate(statistic=name, value=0.0).with_(**percentile(values).as_changes())
-
-    return draw
-
-
-def _true_ranking(_: int) -> Truth:
-    return {"kendall_tau_b": 13 / 15, "spearman": 33 / 35, "inversions": 1.0, "mean": 0.0}
+def _boards(n: int, rng: Rng) -> Named:
+    """The mean of one generator of six in one of two languages, scenarios drawn jointly."""
+    scores = POPULATIONS["neighbours"].draw(n, rng)
+    boards = ranking.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=True)
+    yield (
+        "mean",
+        Estimate(statistic="mean", value=ranking.board(scores)[0, 0]).with_(**percentile(boards[:, 0, 0]).as_changes()),
+    )
 
 
 # --- corrected means -------------------------------------------------------------------------------------------------
@@ -395,20 +321,7 @@ def _audits(n: int, rng: Rng, _: int) -> Named:
 
 
 def _contrasts(n: int, rng: Rng, resamples: int) -> Named:
-    """Two criteria that share a third of their variance, scored by three annotators."""
-    quality = rng.normal(size=(n, 2)) + 0.7 * rng.normal(size=(n, 1))
-    scores = np.clip(np.round(1.5 + quality[:, None, :] + 0.6 * rng.normal(size=(n, 3, 2))), 0, 3)
-    item, rater, criterion = (a.ravel() for a in np.indices(scores.shape))
-    frame = pd.DataFrame(
-        {
-            "item": item,
-            "rater": np.array([*"abc"])[rater],
-            "criterion": np.array(["fluency", "tone"])[criterion],
-            "panel": np.array(["crowd", "crowd", "experts"])[rater],
-            "score": scores.ravel(),
-        }
-    )
-    table = ratings_table(frame, scales={"*": GRADES})
+    table = two_criteria(n, rng)
     rows = contrasts.between_criteria(table, resamples=resamples or 1, seed=_seed(rng))
     rows += contrasts.between_panels(table.only(criterion=["tone"]), "crowd", "experts", resamples=resamples or 1)
     return [(row.estimate.statistic, row.estimate) for row in rows]
@@ -429,12 +342,11 @@ STUDIES = {
     "audits": _study(_audits),
     "gain": Study(_gain, _true_gain, FEWER),
     "means": Study(_means, _true_means),
+    "generators": Study(_boards, lambda _: {"mean": 0.0}),
     "prevalence": Study(_flags, lambda _: {"rogan_gladen": 0.15}),
     "contrasts": _study(_contrasts, sizes=FEWER, large=50_000),
-    "ranking": Study(_ranking(QUALITY), _true_ranking),
-    "crowded ranking": Study(_ranking(CROWDED), _true_ranking),
 }
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    sys.exit(main())
+    main()
