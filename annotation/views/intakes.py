@@ -166,8 +166,8 @@ def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
 
 def _revise(request: HttpRequest, intake: Intake) -> None:
     form, actor = request.POST, request.user
-    if chosen := form.get("mapping_of", ""):
-        mapping = offers.chosen(user=request.user, intake=intake, choice=chosen)
+    if "mapping_of" in form:
+        mapping = offers.chosen(user=request.user, intake=intake, choice=form["mapping_of"])
         reception.revise(intake=intake, mapping=mapping, actor=actor)
     elif intake.kind == Intake.Kind.STUDY:
         reception.revise(intake=intake, target=intake_page.read_target(form, intake.kind), actor=actor)

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.refusals import Refused
 from annotation import reception
 from annotation.formats.mapping import Mapping
 from annotation.formats.studies import Import, studies
@@ -62,7 +63,9 @@ def _marks(each: Import) -> str:
 
 
 def chosen(*, user: User, intake: Intake, choice: str) -> Mapping:
-    """The mapping that the value of an option stands for."""
+    """The mapping that the value of an option stands for. Raises `Refused` when none is chosen."""
+    if not choice:
+        raise Refused(_("Choose a mapping."), code="no_mapping")
     place, _dash, key = choice.partition("-")
     if place == READY:
         if key not in (ready := _ready(intake.kind)):
