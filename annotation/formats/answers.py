@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import chain
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from annotation.formats.aligning import aligned
@@ -16,13 +16,10 @@ from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, Unfit, excerpt
 from annotation.formats.progress import Meter
-from annotation.formats.reading import is_tabular, read
+from annotation.formats.reading import is_tabular, read_blocks
 from annotation.formats.report import add
-from annotation.formats.rows import Row
+from annotation.formats.rows import Block
 from annotation.formats.spool import Plain, Spool
-
-TOGETHER = 250  # rows
-LONG = ("rationale", "reply")  # texts that may be of any length
 
 
 class Answer(NamedTuple):
@@ -178,9 +175,9 @@ class AnswerReader(Generic[Kept]):
     def read_files(self, meter: Meter) -> Spool[Kept]:
         """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
         for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
-            rows = read(name, raw, layout=self.mapping, problems=self.problems)
+            blocks = meter.watched(read_blocks(name, raw, layout=self.mapping, problems=self.problems))
             planner = Planner(self.mapping.of(name), self._headings)
-            _FileReader(name, planner, self._builder, self._ledger, self.problems).read(meter.watched(rows), meter)
+            _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
         self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
         return self._ledger.settle(self.repetitions.decide)
 
@@ -192,23 +189,21 @@ class _FileReader(Generic[Kept]):
         self._name, self._mapping, self._planner = name, planner.mapping, planner
         self._builder, self._ledger, self._problems = builder, ledger, problems
 
-    def read(self, rows: Iterator[Row], meter: Meter) -> None:
+    def read(self, blocks: Iterator[Block]) -> None:
         """Read to the end of the rows, or to the first when its file lacks what is needed."""
-        first = next(rows, None)
+        first = next(blocks, None)
         if first is None:
             return
-        if problem := self._lacking(self._planner.plan(first.fields), first):
+        if problem := self._lacking(self._planner.plan(first.columns), first.columns):
             self._problems.add(problem)
             return
         places: dict[tuple[str, ...], Places] = {}
-        for columns, alike in groupby(chain([first], rows), key=_columns):
-            while batch := list(islice(alike, TOGETHER)):
-                if columns not in places:
-                    places[columns] = Places.of(self._planner.plan(batch[0].fields), self._mapping)
-                self._enter(batch, places[columns])
-                meter.tell()
+        for block in chain([first], blocks):
+            if block.columns not in places:
+                places[block.columns] = Places.of(self._planner.plan(block.columns), self._mapping)
+            self._enter(block, places[block.columns])
 
-    def _lacking(self, plan: Plan, first: Row) -> Problem | None:
+    def _lacking(self, plan: Plan, columns: tuple[str, ...]) -> Problem | None:
         # Records of a JSON file may leave keys out; there, what the mapping names counts as given.
         mapped = [source.field for source in plan.sources] if is_tabular(self._name, self._mapping) else []
         given = {*(mapped or self._mapping.columns.values()), *self._mapping.constants}
@@ -219,10 +214,10 @@ class _FileReader(Generic[Kept]):
         elif "ratings" in kinds and "score" not in given:
             needed = ["item"]
         missing = [field for field in needed if field not in given]
-        return lacking(self._name, missing, self._mapping, first.fields)
+        return lacking(self._name, missing, self._mapping, columns)
 
-    def _enter(self, batch: list[Row], places: Places) -> None:
-        if len(batch) > 1 and places.lists:
+    def _enter(self, batch: Block, places: Places) -> None:
+        if batch.size > 1 and places.lists:
             self._enter_one_by_one(batch, places)
             return
         try:
@@ -233,10 +228,10 @@ class _FileReader(Generic[Kept]):
             return
         self._ledger.extend(rows, _weight(answers))
 
-    def _enter_one_by_one(self, batch: list[Row], places: Places) -> None:
-        for row in batch:
+    def _enter_one_by_one(self, batch: Block, places: Places) -> None:
+        for row in batch.rows():
             try:
-                answers = places.answers([row], self._builder.who, self._mapping)
+                answers = places.answers(Block.of([row]), self._builder.who, self._mapping)
             except Unfit as fault:
                 self._problems.refuse(fault.at(self._name, row.line))
                 continue
@@ -253,8 +248,6 @@ class _FileReader(Generic[Kept]):
 
 
 def _weight(answers: Columns) -> int:
-    return sum(len(text) for name in LONG for text in answers.get(name, ()) if isinstance(text, str))
-
-
-def _columns(row: Row) -> tuple[str, ...]:
-    return tuple(row.fields)
+    """About the bytes of the texts that may be of any length."""
+    replies = (reply for reply in answers.get("reply", ()) if isinstance(reply, str))
+    return sum(map(len, answers["rationale"])) + sum(map(len, replies))

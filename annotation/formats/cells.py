@@ -13,7 +13,7 @@ from annotation.formats.fields import Plan, as_text, first_of, written
 from annotation.formats.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Unfit, excerpt
-from annotation.formats.rows import Row
+from annotation.formats.rows import Block
 
 Columns = dict[str, Sequence[Any]]
 """Values by field, one for each row or for each answer."""
@@ -66,11 +66,11 @@ class Places(NamedTuple):
             may_be_none=any(field.startswith("ratings.") for field in mapping.columns.values()),
         )
 
-    def answers(self, rows: Sequence[Row], who: str, mapping: Mapping) -> Columns:
+    def answers(self, rows: Block, who: str, mapping: Mapping) -> Columns:
         """The answers in some rows, or of one row where there are lists. Raises ``Unfit`` when a row is no good."""
-        values = _values(self.plan, [row.fields for row in rows])
-        values["line"] = [row.line for row in rows]
-        answers = self._beside(values, len(rows))
+        values = _values(self.plan, rows)
+        values["line"] = rows.lines
+        answers = self._beside(values, rows.size)
         for place in self.lists:
             (entries,) = values[place.field]
             if entries:
@@ -111,17 +111,17 @@ def _named(fields: tuple[str, ...], kind: str) -> list[tuple[str, str]]:
     return [(field, criterion) for field, before, _dot, criterion in parted if before == kind and criterion]
 
 
-def _values(plan: Plan, rows: list[dict[str, Any]]) -> Columns:
+def _values(plan: Plan, rows: Block) -> Columns:
     """The values of some rows by field, as ``plan.take`` gives them for each."""
     fields = [source.field for source in plan.sources]
     if len(set(fields)) == len(fields) and all(source.inner is None for source in plan.sources):
-        values: Columns = {field: [value] * len(rows) for field, value in plan.constants.items()}
+        values: Columns = {field: [value] * rows.size for field, value in plan.constants.items()}
         for source in plan.sources:
-            column = [row[source.outer] for row in rows]
+            column = rows.column(source.outer)
             meant = source.meant
             values[source.field] = [meant.get(written(value), value) for value in column] if meant else column
         return values
-    taken = [plan.take(row) for row in rows]
+    taken = [plan.take(row.fields) for row in rows.rows()]
     return {field: [row[field] for row in taken] for field in taken[0]}
 
 

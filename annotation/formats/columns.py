@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 from annotation.formats.fields import SPREAD, is_blank, written
 from annotation.formats.mapping import Mapping
 from annotation.formats.patterns import fits
-from annotation.formats.rows import Row
+from annotation.formats.rows import Block, Row, blocks_of
 
 TOGETHER = 250  # rows
 MOST_COLUMNS = 2_000
@@ -80,11 +80,14 @@ class Facts:
     def following(self, rows: Iterator[Row]) -> Iterator[Row]:
         """The rows, as they are."""
         while some := list(islice(rows, TOGETHER)):
-            for names, alike in groupby(some, key=_names):
-                records = [row.fields for row in alike]
-                for name in names:
-                    self._see(name, [record[name] for record in records])
+            for block in blocks_of(some, TOGETHER):
+                self.see(block)
             yield from some
+
+    def see(self, block: Block) -> None:
+        """Count what stands in some rows."""
+        for name, values in zip(block.columns, block.values, strict=True):
+            self._see(name, values)
 
     def columns(self, mapping: Mapping) -> list[ColumnFacts]:
         """The columns of all files in the order in which they appear, with what ``mapping`` makes of them; objects are
@@ -93,7 +96,7 @@ class Facts:
             facts.target = _target(name, mapping)
         return list(self._columns.values())
 
-    def _see(self, name: str, values: list[Any]) -> None:
+    def _see(self, name: str, values: Sequence[Any]) -> None:
         if set(map(type, values)) == {str}:
             facts = self._of(name)
             for value, times in Counter(values).items():
@@ -110,10 +113,6 @@ class Facts:
                 return ColumnFacts(name)  # counted, and not kept
             self._columns[name] = ColumnFacts(name)
         return self._columns[name]
-
-
-def _names(row: Row) -> tuple[str, ...]:
-    return tuple(row.fields)
 
 
 def _target(column: str, mapping: Mapping) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 from annotation.formats.problems import FormatError, Problem, Problems, excerpt
-from annotation.formats.rows import Row
+from annotation.formats.rows import Block, Row
 
 # The csv module's own limit of 128 kB is less than a long document; it is one setting for the whole process.
 csv.field_size_limit(64 * 2**20)
 
 DELIMITERS = (",", ";", "\t", "|")
+TOGETHER = 500  # lines
 
 
 class Dialect(NamedTuple):
@@ -35,15 +37,29 @@ class _Lines:
         self.cut = False  # whether the last line has no line end
 
     def blocks(self) -> Iterator[list[str]]:
-        for block in self._blocks:
-            self._kept = self._kept[self.begun - self._before :] + block
-            self._before = self.begun
-            self.cut = not block[-1].endswith("\n")
+        """The lines from the record being read on."""
+        yield self._kept[self.begun - self._before :]
+        while block := self._next():
             yield block
+
+    def ahead(self, most: int) -> list[str]:
+        """The next few lines, none at the end of the file; they can still be read."""
+        if self.begun - self._before == len(self._kept):
+            self._next()
+        start = self.begun - self._before
+        return self._kept[start : start + most]
 
     def since_begun(self, end: int) -> list[str]:
         """The lines of the record being read, up to and with line ``end``."""
         return self._kept[self.begun - self._before : end - self._before]
+
+    def _next(self) -> list[str]:
+        block = next(self._blocks, [])
+        if block:
+            self._kept = self._kept[self.begun - self._before :] + block
+            self._before = self.begun
+            self.cut = not block[-1].endswith("\n")
+        return block
 
 
 class _Record(NamedTuple):
@@ -57,33 +73,95 @@ def read_delimited(
 ) -> Iterator[Row]:
     """Yield the rows of blocks of physical lines. Rows of another width are refused; raises ``FormatError`` where
     nothing that follows could be trusted."""
-    lines = _Lines(blocks)
-    reader = csv.reader(
-        chain.from_iterable(lines.blocks()),
-        delimiter=dialect.delimiter,
-        quoting=csv.QUOTE_MINIMAL if dialect.quoting else csv.QUOTE_NONE,
-        strict=True,
-    )
-    columns, width = header, len(header) or -1
-    try:
-        for cells in reader:
-            begun, end = lines.begun, reader.line_num
-            if len(cells) == width and end == begun + 1:
-                yield Row(end, dict(zip(columns, cells)))  # noqa: B905 - strict costs time, and the widths are equal
-            elif cells:
-                record = _Record(begun + 1, cells, lines.since_begun(end))
-                if not columns:
-                    columns = _header(name, record, dialect)
-                    width = len(columns)
-                elif _checked(name, record, width, dialect, problems):
-                    yield Row(record.line, dict(zip(columns, cells, strict=True)))
-            lines.begun = end
-    except csv.Error as error:
-        raise FormatError(_broken(name, lines.begun + 1, reader.line_num, lines, str(error))) from None
-    if not columns:
-        raise FormatError(Problem(name, None, None, "an empty file", "a header line with the columns", "empty"))
-    if lines.cut:
-        problems.note(name, "its last line has no line end. If the file was cut there, its last value may be too.")
+    reader = _Reader(name, _Lines(blocks), dialect, header, problems)
+    yield from reader.rows()
+    reader.end()
+
+
+def read_delimited_blocks(
+    name: str, blocks: Iterable[list[str]], dialect: Dialect, header: tuple[str, ...], problems: Problems
+) -> Iterator[Block]:
+    """The rows of ``read_delimited``, many together."""
+    reader = _Reader(name, _Lines(blocks), dialect, header, problems)
+    yield from reader.blocks()
+    reader.end()
+
+
+class _Reader:
+    """Reads the records of one file, whose columns are known once its header is read."""
+
+    def __init__(self, name: str, lines: _Lines, dialect: Dialect, header: tuple[str, ...], problems: Problems) -> None:
+        self._name, self._lines, self._dialect, self._problems = name, lines, dialect, problems
+        self._columns = header
+
+    def blocks(self) -> Iterator[Block]:
+        """Lines that are a record each, without fault, are taken as they come; the others record by record."""
+        while ahead := self._lines.ahead(TOGETHER):
+            begun = self._lines.begun
+            if self._columns and (cells := self._plain(ahead)):
+                self._lines.begun += len(ahead)
+                yield Block(self._columns, range(begun + 1, self._lines.begun + 1), cells)
+            else:
+                yield from self._careful(begun + (len(ahead) if self._columns else 1))
+
+    def _plain(self, lines: list[str]) -> list[tuple[str, ...]] | None:
+        """The cells of some lines by column; None unless each line is a record with all its cells."""
+        try:
+            records = list(self._csv(lines))
+        except csv.Error:
+            return None
+        # No record takes less than a line.
+        if len(records) != len(lines) or set(map(len, records)) != {len(self._columns)}:
+            return None
+        return list(zip(*records, strict=True))
+
+    def _careful(self, until: int) -> Iterator[Block]:
+        rows: list[Row] = []
+        try:
+            for row in self.rows(until):
+                rows.append(row)  # noqa: PERF402 (those before a fault stay)
+        finally:
+            if rows:
+                yield Block.of(rows)
+
+    def rows(self, until: float = inf) -> Iterator[Row]:
+        """The rows from here on, as far as the record that reaches line ``until``."""
+        name, lines, before, width = self._name, self._lines, self._lines.begun, len(self._columns) or -1
+        reader = self._csv(chain.from_iterable(lines.blocks()))
+        try:
+            for cells in reader:
+                begun, end = lines.begun, before + reader.line_num
+                if len(cells) == width and end == begun + 1:
+                    yield Row(end, dict(zip(self._columns, cells)))  # noqa: B905 - strict costs time; widths are equal
+                elif cells:
+                    record = _Record(begun + 1, cells, lines.since_begun(end))
+                    if not self._columns:
+                        self._columns = _header(name, record, self._dialect)
+                        width = len(self._columns)
+                    elif _checked(name, record, width, self._dialect, self._problems):
+                        yield Row(record.line, dict(zip(self._columns, cells, strict=True)))
+                lines.begun = end
+                if end >= until:
+                    return
+        except csv.Error as error:
+            raise FormatError(_broken(name, lines.begun + 1, before + reader.line_num, lines, str(error))) from None
+
+    def end(self) -> None:
+        """What is to be said at the end of the file."""
+        if not self._columns:
+            expected = "a header line with the columns"
+            raise FormatError(Problem(self._name, None, None, "an empty file", expected, "empty"))
+        if self._lines.cut:
+            sentence = "its last line has no line end. If the file was cut there, its last value may be too."
+            self._problems.note(self._name, sentence)
+
+    def _csv(self, lines: Iterable[str]) -> Any:
+        return csv.reader(
+            lines,
+            delimiter=self._dialect.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self._dialect.quoting else csv.QUOTE_NONE,
+            strict=True,
+        )
 
 
 def _checked(name: str, record: _Record, width: int, dialect: Dialect, problems: Problems) -> bool:

@@ -28,9 +28,14 @@ def headed(name: str, rows: Iterator[Row], layout: Mapping, problems: Problems) 
         if len(columns) < MOST:
             columns.update(dict.fromkeys(columns_of([row.fields])))
         yield row
+    note_people(name, columns, layout, problems)
+    yield from rows
+
+
+def note_people(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
+    """Note the columns that are called after persons."""
     if people := [column for column in among(columns) if not _is_settled(column, layout)]:
         problems.note(name, _about_columns(people))
-    yield from rows
 
 
 def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ attributes and passages may be JSON in a cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -31,11 +31,16 @@ def meant(rows: Iterator[Row]) -> Iterator[Row]:
     if first is None:
         return
     everything = chain([first], rows)
-    if _SPEAKING.isdisjoint(first.fields):
+    if not speaks(first.fields):
         yield from everything
         return
     for row in everything:
         yield Row(row.line, restored(row.fields))
+
+
+def speaks(columns: Iterable[str]) -> bool:
+    """Whether one of the columns says something about others."""
+    return not _SPEAKING.isdisjoint(columns)
 
 
 def restored(fields: dict[str, Any]) -> dict[str, Any]:

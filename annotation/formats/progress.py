@@ -9,7 +9,7 @@ from annotation.formats.columns import Facts
 from annotation.formats.containers import File, members
 from annotation.formats.encoding import opened
 from annotation.formats.problems import Problems
-from annotation.formats.rows import Row
+from annotation.formats.rows import Block, Row
 
 Progress = Callable[[int, int], None]
 """Called with the bytes read so far and those there are."""
@@ -41,13 +41,17 @@ class Meter:
             self._before += size
             self.tell()
 
-    def watched(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """The rows of a member, as they are, once facts has seen them."""
-        return rows if self._facts is None else self._facts.following(rows)
+    def watched(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The rows of a member, as they are, once facts has seen them; progress is told as they come."""
+        for block in blocks:
+            if self._facts is not None:
+                self._facts.see(block)
+            yield block
+            self.tell()
 
     def following(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """The same; every now and then progress is told."""
-        rows = self.watched(rows)
+        """The same, one by one; progress is told every now and then."""
+        rows = rows if self._facts is None else self._facts.following(rows)
         return rows if self._progress is None else self._followed(rows)
 
     def tell(self) -> None:

@@ -106,8 +106,9 @@ class _Builder:
         self._language = remembered(lambda value: None if is_blank(value) else as_language(value))
 
     def rows(self, answers: Columns, file: str) -> list[Plain]:
-        given = zip(*map(self._answer, answers["score"]), strict=True)  # score, applicable, missing
-        keys = [map(convert, answers.get(name, repeat(None))) for name, convert in self._key.items()]
+        given = zip(*self._answer.each(answers["score"]), strict=True)  # score, applicable, missing
+        blank = [None] * len(answers["line"])
+        keys = [convert.each(answers.get(name, blank)) for name, convert in self._key.items()]
         seconds, scale_max = (converted(convert, answers.get(name)) for name, convert in self._number.items())
         language = converted(self._language, answers.get("language"))
         beside = (answers["rationale"], seconds, language, scale_max)

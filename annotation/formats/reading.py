@@ -8,14 +8,14 @@ from typing import BinaryIO, NamedTuple
 
 from annotation.formats import containers
 from annotation.formats.columnar import read_parquet
-from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited
+from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited, read_delimited_blocks
 from annotation.formats.encoding import line_blocks, opened, text_lines, text_pieces
-from annotation.formats.headings import columns_of, headed
+from annotation.formats.headings import columns_of, headed, note_people
 from annotation.formats.jsontext import read_json, read_json_lines
 from annotation.formats.mapping import Mapping
-from annotation.formats.marks import MARKS, meant
+from annotation.formats.marks import MARKS, meant, speaks
 from annotation.formats.problems import FormatError, Problem, Problems
-from annotation.formats.rows import KEY_COLUMN, Row
+from annotation.formats.rows import KEY_COLUMN, Block, Row, blocks_of
 from annotation.formats.shaping import shaped
 from annotation.formats.sheets import read_workbook
 
@@ -29,7 +29,7 @@ FORMATS = {
     ".xlsx": "xlsx",
     ".parquet": "parquet",
 }
-
+TOGETHER = 250  # rows
 
 File = containers.File
 
@@ -51,12 +51,38 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     """
     layout = layout or Mapping()
     for inner, content in containers.members([(name, raw)], problems):
+        yield from _read_member(inner, content, layout.of(inner), problems)
+
+
+def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: Problems) -> Iterator[Block]:
+    """The rows of ``read``, those with the same columns together. Delimited files are read so from the start, unless
+    the mapping makes other rows of theirs."""
+    for inner, content in containers.members([(name, raw)], problems):
         said = layout.of(inner)
-        try:
-            rows = headed(inner, meant(_rows(inner, content, said, problems)), said, problems)
-            yield from shaped(inner, rows, said, problems)
-        except FormatError as error:
-            problems.add(error.problem)
+        if _is_delimited(inner, said) and not said.shape and not said.said_by_name(inner):
+            yield from _read_delimited_member(inner, content, said, problems)
+        else:
+            yield from blocks_of(_read_member(inner, content, said, problems), TOGETHER)
+
+
+def _read_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
+    try:
+        rows = headed(name, meant(_rows(name, raw, layout, problems)), layout, problems)
+        yield from shaped(name, rows, layout, problems)
+    except FormatError as error:
+        problems.add(error.problem)
+
+
+def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Block]:
+    heading: tuple[str, ...] = ()
+    try:
+        lines, dialect = _delimited(name, raw, layout)
+        for block in read_delimited_blocks(name, lines, dialect, layout.header, problems):
+            if not heading:
+                note_people(name, heading := block.columns, layout, problems)
+            yield Block.of(list(meant(block.rows()))) if speaks(heading) else block
+    except FormatError as error:
+        problems.add(error.problem)
 
 
 def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
@@ -69,7 +95,8 @@ def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems)
         return _json_rows(name, text_pieces(name, raw, layout.encoding), layout, problems)
     if kind == "jsonl":
         return read_json_lines(name, text_lines(name, raw, layout.encoding), problems)
-    return _delimited_rows(name, line_blocks(name, raw, layout.encoding), kind, layout, problems)
+    lines, dialect = _delimited(name, raw, layout)
+    return read_delimited(name, lines, dialect, layout.header, problems)
 
 
 def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, rows: int = 50) -> Sample:
@@ -84,10 +111,17 @@ def is_tabular(name: str, layout: Mapping) -> bool:
     return (layout.format or _format(name)) in {"csv", "tsv", "xlsx", "parquet"}
 
 
+def _is_delimited(name: str, layout: Mapping) -> bool:
+    return (layout.format or _kind(name)) in {"csv", "tsv"}
+
+
+def _kind(name: str) -> str | None:
+    return next((kind for ending, kind in FORMATS.items() if name.lower().endswith(ending)), None)
+
+
 def _format(name: str) -> str:
-    for ending, kind in FORMATS.items():
-        if name.lower().endswith(ending):
-            return kind
+    if kind := _kind(name):
+        return kind
     found = f"the name {name.rpartition('/')[2]}"
     expected = f"a name that ends in {', '.join(FORMATS)}, or format: NAME in the mapping"
     raise FormatError(Problem(name, None, None, found, expected, "format"))
@@ -98,12 +132,11 @@ def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Prob
         yield Row(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
 
 
-def _delimited_rows(
-    name: str, blocks: Iterator[list[str]], kind: str, layout: Mapping, problems: Problems
-) -> Iterator[Row]:
+def _delimited(name: str, raw: bytes | BinaryIO, layout: Mapping) -> tuple[Iterator[list[str]], Dialect]:
+    """The lines of a delimited file, and how its cells are written."""
+    blocks = line_blocks(name, raw, layout.encoding)
     first = list(islice(blocks, 1))
-    usual = "\t" if kind == "tsv" else likely_delimiter(first[0][0] if first else "")
+    usual = "\t" if (layout.format or _kind(name)) == "tsv" else likely_delimiter(first[0][0] if first else "")
     # Who wrote the marks has quoted every line break.
     vouched = layout.line_breaks or bool(first and first[0][0].rstrip().endswith(f",{MARKS}"))
-    dialect = Dialect(layout.delimiter or usual, layout.quoting, vouched)
-    return read_delimited(name, chain(first, blocks), dialect, layout.header, problems)
+    return chain(first, blocks), Dialect(layout.delimiter or usual, layout.quoting, vouched)

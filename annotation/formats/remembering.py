@@ -4,32 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 MOST = 50_000
 
 
-def remembered(convert: Callable[[Any], T], *, most: int = MOST) -> Callable[[Any], T]:
-    """``convert``, with what it made of the last texts kept. What is no text (1, 1.0 and true are one key) or cannot be
-    converted goes through it each time."""
-    known: dict[str, T] = {}
+class _Known(dict[str, T]):
+    """What texts are converted to; made when it is first asked for."""
 
-    def look_up(value: Any) -> T:
-        if type(value) is not str:
-            return convert(value)
-        try:
-            return known[value]
-        except KeyError:
-            if len(known) >= most:
-                known.clear()
-            made = known[value] = convert(value)
-            return made
+    def __init__(self, convert: Callable[[str], T], most: int) -> None:
+        super().__init__()
+        self._convert, self._most = convert, most
 
-    return look_up
+    def __missing__(self, text: str) -> T:
+        made = self._convert(text)
+        if len(self) >= self._most:
+            self.clear()
+        self[text] = made
+        return made
 
 
-def converted(convert: Callable[[Any], T], column: Sequence[Any] | None) -> Iterable[T | None]:
+class Remembered(Generic[T]):
+    """A conversion that keeps what it made of the last texts. What is no text (1, 1.0 and true are one key) or cannot
+    be converted goes through it each time."""
+
+    def __init__(self, convert: Callable[[Any], T], most: int) -> None:
+        self._convert, self._known = convert, _Known(convert, most)
+
+    def __call__(self, value: Any) -> T:
+        return self._known[value] if type(value) is str else self._convert(value)
+
+    def each(self, column: Sequence[Any]) -> Iterable[T]:
+        """What the values of a column become, one by one; in a loop in C where all of them are texts."""
+        return map(self._known.__getitem__ if set(map(type, column)) == {str} else self, column)
+
+
+def remembered(convert: Callable[[Any], T], *, most: int = MOST) -> Remembered[T]:
+    """``convert``, which remembers."""
+    return Remembered(convert, most)
+
+
+def converted(convert: Remembered[T], column: Sequence[Any] | None) -> Iterable[T | None]:
     """A column that may be absent, and then gives nothing as often as it is asked."""
-    return repeat(None) if column is None else map(convert, column)
+    return repeat(None) if column is None else convert.each(column)

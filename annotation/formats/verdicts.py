@@ -108,9 +108,10 @@ class _Builder:
         self._variant = remembered(lambda value: _optional_key(value, "variant") or "")
 
     def rows(self, answers: Columns, file: str) -> list[Plain]:
-        given = zip(*map(self._answer, answers["score"]), strict=True)  # score, applicable, missing
-        keys = [map(convert, answers.get(name, repeat(None))) for name, convert in self._key.items()]
-        repeats = map(self._repeat, answers.get("repeat", repeat(None)))
+        given = zip(*self._answer.each(answers["score"]), strict=True)  # score, applicable, missing
+        blank = [None] * len(answers["line"])
+        keys = [convert.each(answers.get(name, blank)) for name, convert in self._key.items()]
+        repeats = self._repeat.each(answers.get("repeat", blank))
         replies = map(_reply, answers.get("reply", repeat(None)))
         generators = converted(self._generator, answers.get("generator"))
         variants = map(self._variant, answers.get("variant", repeat("")))

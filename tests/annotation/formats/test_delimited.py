@@ -1,10 +1,18 @@
 """CSV and TSV: what is read is exact, and what is doubtful is refused with its line."""
 
-import pytest
+import io
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.formats.delimited import Dialect, read_delimited, read_delimited_blocks
 from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
+from annotation.formats.problems import FormatError, Problems
+from annotation.formats.reading import read, read_blocks
+from annotation.formats.rows import Row
 
 
 def rows(text: str | bytes, name: str = "a.csv", **layout: object) -> tuple[list[tuple[int, dict[str, str]]], Problems]:
@@ -138,3 +146,50 @@ def test_wide_encodings_are_named(encoding: str) -> None:
 
 def test_a_cut_character_is_refused_on_its_line() -> None:
     assert refused("id,text\n1,õ".encode()[:-1]) == ("encoding", 2)
+
+
+fragments = st.lists(
+    st.sampled_from(("a", "õ", ",", '"', '""', "\r", " ", "\n", "1,2\n", '3,"4\n', '5",6\r\n')), max_size=30
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(fragments.map("".join), st.integers(1, 4), st.booleans(), st.booleans(), st.sampled_from([(), ("x", "y")]))
+def test_records_read_together_are_those_read_one_by_one(
+    text: str, size: int, quoting: bool, line_breaks: bool, header: tuple[str, ...]
+) -> None:
+    lines = list(io.StringIO(text, newline="\n"))
+    blocks = [lines[start : start + size] for start in range(0, len(lines), size)]
+    dialect = Dialect(",", quoting, line_breaks)
+
+    def taken(way: Callable[..., Iterator[Any]]) -> tuple[list[Row], str, list[str], list[str]]:
+        rows: list[Row] = []
+        problems, fault = Problems(), ""
+        try:
+            for each in way("a.csv", blocks, dialect, header, problems):
+                rows += [each] if isinstance(each, Row) else each.rows()
+        except FormatError as error:
+            fault = str(error)
+        return rows, fault, problems.sentences(), problems.notes
+
+    assert taken(read_delimited_blocks) == taken(read_delimited)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mary Smith,score\n1,2\n",
+        "id,context,not_applicable,score,panelbench_marks\n1,'=1,true,,'context\n2,\"a\nb\",,3,\n3,,,1,-context\n",
+        'a,b\n1,2\n"3\n4",5\n6\n7,8\n"9,\n',
+        "a,b\nõ\0,2\n",
+        "a,a\n",
+        "",
+    ],
+)
+@pytest.mark.parametrize("layout", [Mapping(), Mapping(files={"{year}.csv": Mapping()})])
+def test_a_file_read_in_blocks_says_the_same(text: str, layout: Mapping) -> None:
+    one_by_one, together = Problems(), Problems()
+    rows = list(read("1984.csv", text.encode(), layout=layout, problems=one_by_one))
+    blocks = read_blocks("1984.csv", text.encode(), layout=layout, problems=together)
+    assert [row for block in blocks for row in block.rows()] == rows
+    assert (together.sentences(), together.notes) == (one_by_one.sentences(), one_by_one.notes)
