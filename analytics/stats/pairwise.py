@@ -215,6 +215,15 @@ def _reason_for_pair(n: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> 
     return "only one category is used: chance alone would agree always" if one else "chance alone would agree always"
 
 
+def _reason_for_all(cell: Coded) -> str:
+    """Why no pair has a kappa."""
+    if np.unique(cell.code).size == 1:
+        return "only one category is used: chance alone would agree always"
+    if np.bincount(cell.item).max() < 2:
+        return "no item has two ratings"
+    return "no pair of raters has a kappa: where two share items, chance alone would agree always"
+
+
 def _mean_estimate(
     cell: Coded,
     patterns: OrderedPatterns,
@@ -225,7 +234,7 @@ def _mean_estimate(
     how: Resampling,
 ) -> Estimate:
     """Unweighted mean of the pairs' kappas."""
-    base = _undefined(cell, "cohen_kappa", variant, "no pair of raters has a kappa")
+    base = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
     defined = ~np.isnan(values)
     if not defined.any():
         return base
