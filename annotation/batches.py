@@ -57,7 +57,7 @@ def receive(
             raise reception.no_file()
         if kind == Kind.STUDY or (not kind and target is None and mapping in (None, Mapping())):
             kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
-        parts = _parts(files, kept, kind, mapping or Mapping())
+        parts = _parts(project, files, kept, kind, mapping or Mapping())
         with transaction.atomic():
             _take_over(arrived)
             return _entered(project, parts, target, actor)
@@ -71,7 +71,7 @@ def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None)
     return (Kind.STUDY, {**(target or {}), "study": study.name}) if study else (kind, target)
 
 
-def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
+def _parts(project: Project, files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
     """The files by what they hold, each part with its mapping guessed."""
     kinds = {id(file): kind or _kind_of(file, said) for file in (*files, *(each.file for each in kept))}
     parts = []
@@ -80,7 +80,7 @@ def _parts(files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping
         own_kept = [one for one in kept if kinds[id(one.file)] == each]
         if own or own_kept:
             read = [*own, *(one.file for one in own_kept)]
-            parts.append(Part(each, reception.proposal(each, read, said), own, own_kept))
+            parts.append(Part(each, reception.proposal(project, each, read, said), own, own_kept))
     return parts
 
 
@@ -149,7 +149,7 @@ def also(*, intake: Intake, kind: str, actor: User | None = None) -> Intake:
         raise Refused(_("A whole study is one import. Take it apart, or upload its files together."), code="study")
     batch = intake.batch or uuid4()
     with reception.reopened(intake.files.order_by("pk")) as kept:
-        mapping = reception.proposal(kind, [each.file for each in kept], Mapping())
+        mapping = reception.proposal(intake.project, kind, [each.file for each in kept], Mapping())
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
         if not Intake.objects.select_for_update().filter(pk=intake.pk).update(batch=batch):
@@ -166,7 +166,7 @@ def apart(*, intake: Intake, actor: User | None = None) -> list[Intake]:
         raise Refused(_("These files are no import of a whole study."), code="wrong_kind")
     with reception.reopened(intake.files.order_by("pk")) as kept, transaction.atomic():
         own = [each for each in kept if not is_no_data(each.file[0])] or kept
-        entered = _entered(intake.project, _parts([], own, "", Mapping()), None, actor)
+        entered = _entered(intake.project, _parts(intake.project, [], own, "", Mapping()), None, actor)
         retraction.discard(intake=intake, actor=actor)
     return entered
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from accounts.models import Project
 from annotation.formats.fields import written
 from annotation.formats.mapping import Mapping
 from annotation.formats.reading import File
@@ -58,6 +59,13 @@ def match(names: Iterable[str], criteria: Sequence[Criterion]) -> dict[str, str]
             called.setdefault(spelling, set()).add(criterion.key)
     found = {name: called.get(_folded(name), set()) for name in sorted(names) if name not in keys}
     return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
+
+
+def names_known(project: Project) -> set[str]:
+    """Every name, case folded, by which a published rubric of the project knows a criterion."""
+    published = RubricVersion.objects.published().filter(rubric__project=project)
+    known = Criterion.objects.filter(rubric_version__in=published)
+    return {spelling for criterion in known for spelling in _spellings(criterion)}
 
 
 def applied(mapping: Mapping, matches: dict[str, str]) -> Mapping:

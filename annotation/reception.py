@@ -25,7 +25,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import appending, checks, custody, previews, rubrics, targets, uploads
+from annotation import appending, checks, custody, matching, previews, rubrics, targets, uploads
 from annotation import intake as storing
 from annotation.custody import Held
 from annotation.formats.mapping import Mapping as ColumnMapping
@@ -63,7 +63,7 @@ def open_intake(
     """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
     if not files:
         raise no_file()
-    proposed = proposal(kind, files, mapping or ColumnMapping())
+    proposed = proposal(project, kind, files, mapping or ColumnMapping())
     return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
 
 
@@ -73,9 +73,14 @@ def no_file() -> Refused:
     return Refused(sentence, code="no_file", fields={"files": sentence})
 
 
-def proposal(kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
-    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none."""
-    return said if kind in UNMAPPED else propose(kind, files, said)  # type: ignore[arg-type]
+def proposal(project: Project, kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
+    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
+
+    The criteria of the project's rubrics are known by any of their names.
+    """
+    if kind in UNMAPPED:
+        return said
+    return propose(kind, files, said, matching.names_known(project))  # type: ignore[arg-type]
 
 
 def enter(
@@ -207,7 +212,7 @@ def _guessed_anew(intake: Intake, mapping: ColumnMapping) -> ColumnMapping:
     if mapping.columns or _layout(mapping) == _layout(mapping_of(intake)):
         return mapping
     with opened(intake) as files:
-        return proposal(intake.kind, files, mapping)
+        return proposal(intake.project, intake.kind, files, mapping)
 
 
 def revise(
@@ -225,7 +230,8 @@ def revise(
     changes: dict[str, Any] = {}
     if kind is not None and kind != intake.kind:
         with opened(intake) as files:
-            changes = {"kind": kind, "mapping": proposal(kind, files, _layout(mapping_of(intake))).as_dict()}
+            guessed = proposal(intake.project, kind, files, _layout(mapping_of(intake)))
+        changes = {"kind": kind, "mapping": guessed.as_dict()}
     elif mapping is not None:
         changes = {"mapping": kept_mapping(_guessed_anew(intake, mapping))}
     if target is not None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 from annotation.formats.fields import written
 from annotation.formats.gathering import PREFIX
 from annotation.formats.mapping import Mapping
 from annotation.formats.rows import KEY_COLUMN
-from annotation.formats.turns import SPEAKER_KEYS, TEXT_KEYS
+from annotation.formats.turns import SPEAKER_KEYS, TEXT_KEYS, speakers_of
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 
@@ -22,9 +21,9 @@ RATER_KEYS = (
 SCORE_KEYS = ("score", "rating_value", "rating", "value", "label")
 _ITEM_KEYS = (
     *("external_id", "item_id", "conversation_external_id", "conversation_id", "dialogue_id", "dialog_id", "item"),
-    *("segid", "uid", "uuid", "id"),
+    *("segid", "uid", "uuid", "id", "input_hash"),
 )
-_GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "system")
+_GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "model_id", "system")
 _LANGUAGE_KEYS = ("language", "lang", "language_code", "locale")
 RATIONALE_KEYS = ("rationale", "explanation", "justification", "reason", "comment")
 _CRITERION_KEYS = ("criterion", "rating_category_name", "metric", "dimension", "aspect", "category")
@@ -45,7 +44,10 @@ _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
         "passages": ("passages",),
         "passage_a": ("passage_a",),
         "passage_b": ("passage_b",),
-        "answer": ("answer", "response", "reply", "completion", "output", "translation", "hypothesis"),
+        "answer": (
+            *("answer", "response", "reply", "completion", "output", "translation", "hypothesis"),
+            *("summary", "decoded", "prediction", "generated_text", "model_output", "candidate"),
+        ),
         "reference": ("reference", "reference_answer"),
         "content_warning": ("content_warning", "warning"),
         "attributes": ("attributes", "_metadata", "metadata", "meta"),
@@ -78,6 +80,8 @@ _WRITTEN: dict[Kind, set[str]] = {
     "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
     "verdicts": {"item", "judge", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
 }
+# What a text is called that has no part to play: what is judged, or else what that was made from.
+_TEXT_NAMES = ("text", "sentence", "content", "utterance", "post_text", "comment_text", "tweet")
 # What a row that is one turn says of it.
 _TURN_NAMES = {
     "speaker": (*SPEAKER_KEYS, "speaker_role", "participant"),
@@ -86,13 +90,17 @@ _TURN_NAMES = {
     "number": ("turn", "turn_number", "turn_id", "turn_index", "turn_idx", "utterance_id", "message_index", "position"),
 }
 _LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
 
-def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = ()) -> Mapping:
+def guess(
+    kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = (), criteria: Collection[str] = ()
+) -> Mapping:
     """The mapping that the names of the columns and a sample of their values suggest.
 
     ``columns`` and ``sample`` are those of ``reading.peek``: objects opened one level deep as ``outer.inner``.
+    ``criteria`` are the names, case folded, by which the rubrics that there are know their criteria.
     """
     sample = list(sample)
     if sample and (own := _own(kind, sample[0])):
@@ -104,14 +112,34 @@ def guess(kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] =
         found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
     if kind != "verdicts":
         found |= {column: f"ratings.{_criterion(column)}" for column in columns if column not in known}
-    if kind == "dataset" and KEY_COLUMN in columns:
+    if kind != "dataset":
+        return Mapping(columns=found | _by_criterion(found, columns, criteria), ignore=_unused_key(found, columns))
+    return _of_items(found, columns, rows)
+
+
+def _unused_key(found: dict[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    return (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
+
+
+def _of_items(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> Mapping:
+    """The mapping of a dataset, from what the names of its columns gave."""
+    if KEY_COLUMN in columns:
         found |= _of_key(found, rows)
-    ignored = (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
-    if kind == "dataset":
-        found = _with_turns(_with_id(found, columns, rows), columns, rows)
+    found = _with_id(_with_text(found, columns, rows), columns, rows)
+    given = _with_turns(found, columns, rows)
+    theirs = _of_raters(found, columns, rows) if given == found else ()
+    kept = {column: field for column, field in given.items() if column not in theirs}
     # S0's files by generator hold a dialogue without messages, which its counts include.
-    empty = found.get(KEY_COLUMN) == "generator" and "turns" in found.values()
-    return Mapping(columns=found, ignore=ignored, allow_empty=empty)
+    empty = kept.get(KEY_COLUMN) == "generator" and "turns" in kept.values()
+    ignored = (*_unused_key(found, columns), *theirs)
+    return Mapping(columns=kept, ignore=ignored, speakers=_speakers(kept, rows), allow_empty=empty)
+
+
+def _speakers(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The prefixes of turns that are written as one text."""
+    columns = [column for column, field in found.items() if field == "turns"]
+    texts = [value for row in rows for column in columns if isinstance(value := row.get(column), str) and value]
+    return speakers_of(texts)
 
 
 def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -122,18 +150,49 @@ def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str,
     return {called[0]: "id", **found}
 
 
+def _with_text(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where one column is a text and nothing else, it is what is judged; beside that, what it was made from."""
+    called = [column for name in _TEXT_NAMES for column in columns if _leaf(column) == name and column not in found]
+    free = [part for part in ("answer", "document") if part not in found.values()]
+    if not free or not called or "turns" in found.values() or not _are_words(called[0], rows):
+        return found
+    return {**found, called[0]: free[0]}
+
+
+def _are_words(column: str, rows: list[dict[str, Any]]) -> bool:
+    return all(isinstance(row.get(column), str | None) for row in rows)
+
+
+def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Collection[str]) -> dict[str, str]:
+    """Where no column names the criterion, those that are called as criteria are hold scores on them."""
+    if {"criterion", "score"} & set(found.values()):
+        return {}
+    names = {column: column.rpartition(".")[2] for column in columns if column not in found}
+    return {column: f"score.{name}" for column, name in names.items() if " ".join(name.casefold().split()) in criteria}
+
+
 def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
     parts = {part: [each for each in columns if _leaf(each) in names] for part, names in _TURN_NAMES.items()}
+    if "turns" in found.values() or not (parts["speaker"] and parts["text"]):
+        return found
+    differing = [column for column in _varying(found, columns, rows) if found.get(column) != "language"]
+    return {**found, **{column: f"{PREFIX}{_part(column, parts)}" for column in differing}}
+
+
+def _of_raters(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Where one id runs over several rows because several people rated it, the columns that are theirs."""
+    varying = _varying(found, columns, rows)
+    are_ratings = any(_goes_by(column, name) for column in varying for name in RATER_KEYS)
+    return tuple(column for column in varying if are_ratings)
+
+
+def _varying(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:
+    """The columns that differ between rows of one id."""
     key = next((column for column, field in found.items() if field == "id"), None)
-    if key is None or "turns" in found.values() or not (parts["speaker"] and parts["text"]):
-        return found
-    pairs = [(row, after) for row, after in pairwise(rows) if written(row.get(key)) == written(after.get(key))]
-    if not pairs:
-        return found
-    differing = [column for column in columns if any(row.get(column) != after.get(column) for row, after in pairs)]
-    turns = {column: f"{PREFIX}{_part(column, parts)}" for column in differing if found.get(column) != "language"}
-    return {**found, **turns}
+    first: dict[str, dict[str, Any]] = {}
+    pairs = [(row, first.setdefault(written(row.get(key)), row)) for row in rows if key is not None]
+    return [column for column in columns if any(row.get(column) != other.get(column) for row, other in pairs)]
 
 
 def _part(column: str, parts: dict[str, list[str]]) -> str:
@@ -164,10 +223,16 @@ def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> 
             heads = [column.partition(".")[0] for column in columns]
             found |= {head: target for head in heads if _plain(head) in names and head not in columns}
             continue
-        called = [column for name in names for column in columns if _leaf(column) == name and column not in found]
+        called = [column for name in names for column in columns if _goes_by(column, name) and column not in found]
         fitting = [column for column in called if target != "source" or _is_text(column, rows)]
         found |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
     return found
+
+
+def _goes_by(column: str, name: str) -> bool:
+    """Whether that is the column's name, also written as ``WorkerId`` or ``_worker_id``."""
+    own = column.rpartition(".")[2]
+    return name in (_plain(own), _plain(own).strip("_"), _plain(_CAMEL.sub("_", own)))
 
 
 def _plain(name: str) -> str:

@@ -212,9 +212,21 @@ class _ItemReader:
             self.report.collapsed += 1
             return
         found = f"{excerpt(item.external_id)}, which is another item in {_place(first)}"
-        expected, column = "an id of its own for each item", row[-3]
+        expected = (
+            f"an id of its own for each item, or the same item: they differ in {', '.join(_differing(item, first))}"
+        )
+        column = row[-3]
         self.problems.refuse(Problem(item.file, item.line, column, found, expected, "duplicate_id"))
         self._duplicates += 1
+
+
+def _differing(item: ItemRow, other: ItemRow) -> list[str]:
+    """What two items don't have in common, at most the first few."""
+    named = ("language", "generator", "scenario", "title", "turns", "content_warning")
+    parts = [name for name in named if getattr(item, name) != getattr(other, name)]
+    for ours, theirs in ((item.fields, other.fields), (item.attributes, other.attributes)):
+        parts += [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    return [*parts[:MOST_NAMED], *(["…"] if len(parts) > MOST_NAMED else [])]
 
 
 def _restored(row: Plain) -> ItemRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -59,15 +59,20 @@ def _is_rubric(name: str, raw: Any) -> bool:
     return name.lower().endswith(".json") and b'"criteria"' in head and b'"source_language"' in head
 
 
-def propose(kind: Literal["dataset", "ratings", "verdicts"], files: Iterable[File], said: Mapping) -> Mapping:
-    """The guess for each file, put together, with what was ``said`` over it.
+def propose(
+    kind: Literal["dataset", "ratings", "verdicts"],
+    files: Iterable[File],
+    said: Mapping,
+    criteria: Collection[str] = (),
+) -> Mapping:
+    """The guess for each file, put together, with what was ``said`` over it; ``criteria`` as for `guess`.
 
     What is said about a field replaces every guess about that field; what is said to be ignored is not guessed at.
     """
     guessed, unread = Mapping(), Problems()
     for name, raw in aligned(members(files, unread), said, unread):
         sample = peek(name, raw, layout=said)
-        guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows]))
+        guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows], criteria))
     settled = {*said.columns.values(), *said.constants}
     kept = {
         column: field
@@ -75,4 +80,5 @@ def propose(kind: Literal["dataset", "ratings", "verdicts"], files: Iterable[Fil
         if field not in settled and column not in said.columns and not fits(column, said.ignore)
     }
     ignored = tuple(column for column in guessed.ignore if column not in said.columns)
-    return replace(guessed, columns=kept, ignore=ignored).updated(said)
+    speakers = {} if said.speakers else guessed.speakers
+    return replace(guessed, columns=kept, ignore=ignored, speakers=speakers).updated(said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from annotation.formats.problems import FormatError, Unfit, excerpt
 Turn = dict[str, str]
 
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
+_PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
 TEXT_KEYS = ("text", "content", "message", "utterance", "value")
 NAME_KEYS = ("name", "from_name", "speaker_name")
 
@@ -79,6 +81,14 @@ def _from_json(text: str) -> Any:
     except FormatError as error:
         expected = f"turns as a JSON list, or speakers: in the mapping to split the text ({error.problem.expected})"
         raise Unfit(excerpt(text), expected, "turns", field="turns") from None
+
+
+def speakers_of(texts: Sequence[str]) -> dict[str, str]:
+    """The prefixes by which several texts seem to say who speaks: each at the start of lines in at least half of them."""
+    inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
+    speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
+    begin = all((found := _PREFIX.match(text)) and found[1] in speakers for text in texts)
+    return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}
 
 
 def _split(text: str, speakers: dict[str, str]) -> list[Turn]:

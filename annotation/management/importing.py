@@ -79,7 +79,7 @@ class ImportCommand(BaseCommand):
         reception.carry_out(intake=intake)
 
     def _look(self, room: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool) -> None:
-        seen = self.preview(room, files, reception.proposal(self.kind, files, said), target)
+        seen = self.preview(room, files, reception.proposal(room, self.kind, files, said), target)
         self._tell(seen.report, seen.problems, {}, as_json, stored=False)
         if seen.problems:
             sys.exit(REFUSED)
