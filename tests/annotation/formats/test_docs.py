@@ -1,14 +1,20 @@
-"""The examples of docs/formats.md are read by the code they describe."""
+"""The examples of docs/formats.md and docs/formats/shape.md are read by the code they describe."""
 
+import csv
 import re
 from pathlib import Path
 
+import pytest
+
+from annotation.formats.fields import written
 from annotation.formats.guessing import Kind, guess
 from annotation.formats.items import parse_items
 from annotation.formats.mapping import Mapping
+from annotation.formats.problems import Problems
 from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import peek
+from annotation.formats.reading import peek, read
 from annotation.formats.rubric import parse_rubric
+from annotation.formats.steps import BY_NAME
 from annotation.formats.verdicts import parse_verdicts
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
@@ -16,6 +22,11 @@ EXAMPLES = {
     kind: (f"example.{ending}", text.encode())
     for ending, kind, text in re.findall(r"```(\w+) (\w+)\n(.*?)```", PAGE.read_text(), re.DOTALL)
 }
+
+SHAPES = (PAGE.parent / "formats" / "shape.md").read_text()
+RECIPES = re.findall(
+    r"```(\w+) file\n(.*?)```\n\n```yaml mapping\n(.*?)```\n\n```csv rows\n(.*?)```", SHAPES, re.DOTALL
+)
 
 
 def guessed(kind: Kind) -> Mapping:
@@ -52,3 +63,18 @@ def test_the_rubric() -> None:
     assert parsed.problems.sentences() == []
     assert parsed.document
     assert [criterion.key for criterion in parsed.document.criteria] == ["fluency", "safe", "quality"]
+
+
+@pytest.mark.parametrize(("ending", "text", "mapping", "rows"), RECIPES, ids=range(len(RECIPES)))
+def test_a_shape(ending: str, text: str, mapping: str, rows: str) -> None:
+    problems = Problems()
+    made = read(f"file.{ending}", text.encode(), layout=Mapping.from_yaml("m.yaml", mapping), problems=problems)
+    found = [{column: written(value) for column, value in row.fields.items()} for row in made]
+    assert problems.sentences() == []
+    assert found == list(csv.DictReader(rows.splitlines()))
+
+
+def test_every_step_has_its_example() -> None:
+    assert len(RECIPES) == SHAPES.count("\n## ")
+    used = "".join(mapping for _ending, _text, mapping, _rows in RECIPES)
+    assert {name for name in BY_NAME if f"{{{name}: " not in used} == set()
