@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from analytics.stats import calibration, correction, ranking
+from analytics.stats import calibration, correction, orders, ranking
 from analytics.stats.correction import Labelled
 from analytics.stats.meeting import Meeting
 from analytics.stats.prevalence import Flags, rogan_gladen
@@ -48,34 +48,44 @@ def main() -> None:
 def speed(nltk: str | None) -> Iterator[str]:
     """Rows of a table: what, ours, theirs, ratio, largest difference."""
     yield "| what | ours, s | theirs, s | ratio | largest difference |\n|---|---|---|---|---|"
-    yield _tau()
+    yield from _tau()
     yield _bleu(nltk)
 
 
-def _tau() -> str:
-    """6 generators x 100 items x 4 languages, 1,500 resamples, all pairs of languages."""
+def _tau() -> Iterator[str]:
+    """6 generators x 100 items x 4 languages, 1,500 resamples, all pairs of languages; then their intervals as well."""
     rng = np.random.default_rng(0)
     scenario, generator, language = (a.ravel() for a in np.indices((100, 6, 4)))
     score = np.round(generator / 3 + rng.normal(size=2400), 1)
     names = (tuple("abcdef"), ("et", "fi", "hu", "en"))
     scores = ranking.Scores(score, generator, language, scenario, *names)
 
-    def ours() -> Floats:
-        drawn = ranking.resampled_boards(scores, resamples=1500, rng=np.random.default_rng(1), parallel=True)
+    def boards() -> Floats:
+        return ranking.resampled_boards(scores, resamples=1500, rng=np.random.default_rng(1), parallel=True)
+
+    def taus(drawn: Floats) -> Floats:
         signs = ranking.rank_pairs(drawn)
         return np.array([ranking.tau_b(signs[..., a], signs[..., b]) for a, b in ranking.language_pairs(4)])
 
+    def with_intervals() -> Floats:
+        drawn, means = boards(), ranking.board(scores)
+        for pair in ranking.language_pairs(4):
+            orders.intervals(means[:, pair], drawn[:, :, pair], n_scenarios=100)
+        return taus(drawn)
+
     def theirs() -> Floats:
-        taus = np.empty((6, 1500))
-        draws = np.random.default_rng(1).integers(0, 100, size=(1500, 100))
+        found = np.empty((6, 1500))
+        draws = np.random.default_rng(1).integers(0, 100, size=(1500, 100), dtype=np.uint16)
         wide = score.reshape(100, 6, 4)
         for b, drawn in enumerate(draws):
             means = wide[drawn].mean(axis=0).round(9)
             for pair, (first, second) in enumerate(ranking.language_pairs(4)):
-                taus[pair, b] = stats.kendalltau(means[:, first], means[:, second]).statistic
-        return taus
+                found[pair, b] = stats.kendalltau(means[:, first], means[:, second]).statistic
+        return found
 
-    return _row("tau-b bootstrap, 6 x 100 x 4, 1,500 resamples, against a loop over scipy", ours, theirs, repeats=9)
+    what = "6 x 100 x 4, 1,500 resamples, against a loop over scipy"
+    yield _row(f"tau-b bootstrap, {what}", lambda: taus(boards()), theirs, repeats=9)
+    yield _row(f"tau-b bootstrap and default intervals, {what}", with_intervals, theirs, repeats=9)
 
 
 def _bleu(nltk: str | None) -> str:

@@ -129,8 +129,7 @@ def _spearman(signs: Floats, n: int) -> Bounds:
     """
     known = (signs[_threes(n)] + 1).astype(np.intp)
     code = known[:, 0] * 9 + known[:, 1] * 3 + known[:, 2]
-    sums, pairs = _products()
-    low, high = _extremes(sums - 2 * pairs * (n - 3) / (n - 2))
+    low, high = _extremes(n)
     unit, one, other = 3 / (n * (n * n - 1)), code[:, 0], code[:, 1]
     return float(unit * low[one, other].sum()), float(unit * high[one, other].sum())
 
@@ -157,8 +156,11 @@ def _products() -> tuple[Floats, Floats]:
     return ranks @ ranks.T, s @ s.T
 
 
-def _extremes(kernel: Floats) -> tuple[Floats, Floats]:
-    """(27, 27) least and largest (6, 6) kernel of the orders compatible with what is known of three pairs, twice."""
+@lru_cache(maxsize=8)
+def _extremes(n: int) -> tuple[Floats, Floats]:
+    """(27, 27) least and largest share of three, among n, that the orders compatible with its known pairs can have."""
+    sums, pairs = _products()
+    kernel = sums - 2 * pairs * (n - 3) / (n - 2)
     known = np.array(list(product((-1, 0, 1), repeat=3)))[:, None, :]
     fits = ((known == 0) | (known == _order_signs())).all(axis=2)
     both = fits[:, None, :, None] & fits[None, :, None, :]
