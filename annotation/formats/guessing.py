@@ -183,8 +183,10 @@ def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[s
 def _of_raters(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
     """Where one id runs over several rows because several people rated it, the columns that are theirs."""
     varying = _varying(found, columns, rows)
-    are_ratings = any(_goes_by(column, name) for column in varying for name in RATER_KEYS)
-    return tuple(column for column in varying if are_ratings)
+    if not any(_goes_by(column, name) for column in varying for name in RATER_KEYS):
+        return ()
+    said = [column for column in columns for name in RATIONALE_KEYS if _goes_by(column, name)]
+    return tuple(column for column in columns if column in {*varying, *said})
 
 
 def _varying(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:

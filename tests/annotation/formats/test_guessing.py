@@ -65,7 +65,7 @@ def test_what_raters_said_is_no_part_of_the_item_that_they_rated(crowd: tuple[st
         [{"speaker": "user", "text": f"hi {n}"}, {"speaker": "bot", "text": "hello"}] for n in range(2)
     ]
     assert (parsed.report.read, parsed.report.collapsed) == (4, 2)
-    assert mapping.ignore == ("WorkerId", "Answer.fluency")
+    assert mapping.ignore == ("WorkerId", "Answer.fluency", "Answer.comment")
 
 
 def test_an_id_that_is_said_twice_of_different_things_tells_what_differs() -> None:
