@@ -84,7 +84,7 @@ def _from_json(text: str) -> Any:
 
 
 def speakers_of(texts: Sequence[str]) -> dict[str, str]:
-    """The prefixes by which several texts seem to say who speaks: each at the start of lines in at least half of them."""
+    """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
     inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
     speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
     begin = all((found := _PREFIX.match(text)) and found[1] in speakers for text in texts)
