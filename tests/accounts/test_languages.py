@@ -72,7 +72,7 @@ def test_a_country_typed_for_a_language_is_told_the_language() -> None:
 
 
 def test_a_language_called_by_its_name_is_told_the_tag() -> None:
-    with pytest.raises(ValueError, match="'Estonian' is not a language tag; write et$"):
+    with pytest.raises(ValueError, match=r"'Estonian' is not a language tag; write et$"):
         canonical("Estonian")
     assert [called(name) for name in ("brazilian portuguese", " Arabic ", "Elvish")] == ["pt-BR", "ar", ""]
 
