@@ -19,7 +19,7 @@ from analytics.stats import ceiling, classes, curve, figures, resampling, substi
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
-from analytics.stats.intervals import Interval, percentile, wilson_interval
+from analytics.stats.intervals import Interval, approximate, log_t_interval, percentile, wilson_interval
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
@@ -35,6 +35,8 @@ BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
 ON_REQUEST = ("confusion", *classes.STATISTICS)
 """Long lists, shown when they are asked for by name."""
 STATISTICS = (*figures.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+FEW_ANSWERS = 10
+"""A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
 
 
@@ -255,6 +257,9 @@ def _intervals(
     rows = resampling.resampled(kernel, units, resamples=resamples, rng=rng)
     found = [percentile(row, confidence=confidence) for row in rows]
     point = kernel(units.pattern_totals[None, :])[:, 0]
+    for index, figure in enumerate(chosen):
+        if figure.statistic == "rmse" and found[index].low is not None:
+            found[index] = log_t_interval(point[index], rows[index], units.n - 1, confidence=confidence)
     for index, base in _bases(faced, chosen, scale, units):
         if found[index].low is not None:
             found[index] = _of_share(point[index], rows[index], base, faced, confidence)
@@ -278,7 +283,8 @@ def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: 
     n_clusters = len(np.unique(faced.cluster))
     se = max(float(np.nanstd(row)), (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else 0.0
     answers = max(1.0, base * n_clusters / len(faced.judge))
-    interval = wilson_interval(value, se, answers, method="Wilson, bootstrap spread", confidence=confidence)
+    method = "Wilson, bootstrap spread" if answers >= FEW_ANSWERS else approximate("Wilson, bootstrap spread")
+    interval = wilson_interval(value, se, answers, method=method, confidence=confidence)
     return replace(interval, undefined_share=float(np.isnan(row).mean()))
 
 

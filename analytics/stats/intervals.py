@@ -100,6 +100,22 @@ def normal_interval(value: float, se: float, *, method: str, confidence: float =
     return _around(value, half, se, method, confidence)
 
 
+def log_t_interval(value: float, resampled: Floats, df: float, *, confidence: float = 0.95) -> Interval:
+    """Interval of a positive, right-skewed value: value times or over exp(t(df) s), s the spread of the (B,) logs.
+
+    Where a resample is 0 or undefined its logarithm is none, and the interval is the percentile one.
+    """
+    from scipy.special import stdtrit
+
+    if not (resampled > 0).all():
+        return percentile(resampled, confidence=confidence)
+    spread = float(np.log(resampled).std())
+    factor = math.exp(float(stdtrit(df, (1 + confidence) / 2)) * spread)
+    method = "bootstrap t of the logarithm"
+    method = approximate(method, "no resample differs") if spread <= NO_WIDTH else method
+    return Interval(low=value / factor, high=value * factor, confidence=confidence, method=method, undefined_share=0.0)
+
+
 def wilson_interval(
     value: float,
     se: float,

@@ -83,9 +83,10 @@ def test_intervals_hold_the_value_and_repeat_with_the_seed() -> None:
     for estimate in first.values():
         if estimate.low is not None:
             assert estimate.low <= estimate.value <= estimate.high
-            is_share = estimate.statistic in ("accuracy", "accuracy_adjacent", "precision", "recall")
-            method = "Wilson, bootstrap spread" if is_share else "bootstrap percentile"
-            assert (estimate.confidence, estimate.method) == (0.95, method)
+            shares = dict.fromkeys(("accuracy", "accuracy_adjacent", "precision", "recall"), "Wilson, bootstrap spread")
+            methods = shares | {"rmse": "bootstrap t of the logarithm"}
+            assert estimate.method == methods.get(estimate.statistic, "bootstrap percentile")
+            assert estimate.confidence == 0.95
 
 
 @pytest.mark.parametrize("figure", [("mae", None), ("accuracy", None), ("recall", "3")])
@@ -109,6 +110,10 @@ def test_a_judge_who_is_always_right_is_not_known_to_be(copies: int) -> None:
     found = figures_of(table, bootstrap=200)
     assert (found["accuracy", None].low, found["accuracy", None].high) == (pytest.approx(20 / 23.8415, abs=1e-4), 1)
     assert found["recall", "3"].low == pytest.approx(5 / 8.8415, abs=1e-4)
+    assert ["approximate" in found[name].method for name in (("accuracy", None), ("recall", "3"))] == [
+        False,
+        copies == 1,
+    ]
 
 
 def test_a_constant_judge_has_errors_but_no_correlation() -> None:

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytics.stats.intervals import Interval, bca, normal_interval, percentile, t_interval, wilson_interval
+from analytics.stats.intervals import (
+    Interval,
+    bca,
+    log_t_interval,
+    normal_interval,
+    percentile,
+    t_interval,
+    wilson_interval,
+)
 from analytics.stats.resampling import Units, bootstrap, jackknife, left_out, resampled
 
 Array = NDArray[Any]
@@ -156,3 +164,12 @@ def test_wilson_of_a_mean_keeps_to_its_ends_and_moves_with_them() -> None:
     assert middle.low < 2 < middle.high
     assert "no unit differs" in middle.method
     assert wilson_interval(0.5, float("nan"), 1).interval_reason
+
+
+def test_the_log_t_interval_is_a_factor_each_way_and_needs_positive_resamples() -> None:
+    drawn = np.exp([-0.1, 0.1] * 50)
+    found = log_t_interval(2.0, drawn, 1000)
+    assert found.low * found.high == pytest.approx(4)
+    assert found.high == pytest.approx(2 * np.exp(0.1 * 1.9623), abs=1e-3)
+    assert log_t_interval(2.0, np.append(drawn, 0.0), 1000) == percentile(np.append(drawn, 0.0))
+    assert "no resample differs" in log_t_interval(2.0, np.full(9, 2.0), 8).method
