@@ -110,10 +110,8 @@ def test_a_judge_who_is_always_right_is_not_known_to_be(copies: int) -> None:
     found = figures_of(table, bootstrap=200)
     assert (found["accuracy", None].low, found["accuracy", None].high) == (pytest.approx(20 / 23.8415, abs=1e-4), 1)
     assert found["recall", "3"].low == pytest.approx(5 / 8.8415, abs=1e-4)
-    assert ["approximate" in found[name].method for name in (("accuracy", None), ("recall", "3"))] == [
-        False,
-        copies == 1,
-    ]
+    assert "approximate" not in found["accuracy", None].method
+    assert "approximate" in found["recall", "3"].method
 
 
 def test_a_constant_judge_has_errors_but_no_correlation() -> None:
