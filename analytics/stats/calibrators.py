@@ -1,6 +1,7 @@
 """From a judge's score to the panel score it stands for: six calibrators, cross-validated by cluster (METHODS 3).
 
-A calibrator is fitted to judge scores ``f`` (n,) and panel scores ``y`` (n,) and returns a function of judge scores.
+A calibrator is fitted to judge scores ``f`` (n,) and panel scores ``y`` (n,) and returns a function of judge scores
+(m,) -> (m,). Level: interval, but for ``ordinal_logit``, which asks for an order only.
 One that doesn't beat the constant (the labels' mean) out of sample is useless, and is reported so.
 """
 
@@ -28,13 +29,13 @@ _RIDGE = 1.0
 
 
 def constant(f: Floats, y: Floats) -> Predict:
-    """The labels' mean whatever the judge says: the baseline to beat."""
+    """The mean of labels (n,) whatever the judge says: the baseline to beat. Source: METHODS 3."""
     level = float(y.mean())
     return lambda x: np.full(len(x), level)
 
 
 def offset(f: Floats, y: Floats) -> Predict:
-    """The judge's score less its bias on the labels."""
+    """The judge's score less its bias on the labels: x + mean(y - f), f and y (n,). Source: METHODS 3."""
     shift = float((y - f).mean())
     return lambda x: x + shift
 
@@ -71,7 +72,10 @@ def _pooled_violators(means: Floats, n: Codes) -> Floats:
 
 
 def cell_means(f: Floats, y: Floats) -> Predict:
-    """Mean label of each judge score, drawn towards the overall mean as by five labels; that mean for unseen scores."""
+    """Mean label of each judge score, drawn towards the overall mean as by five labels; that mean for unseen scores.
+
+    (sum of y where f = s, + 5 mean y) / (their number + 5), f and y (n,). Source: METHODS 3.
+    """
     scores, index = np.unique(f, return_inverse=True)
     level = y.mean()
     n = np.bincount(index)
@@ -85,7 +89,11 @@ def cell_means(f: Floats, y: Floats) -> Predict:
 
 
 def ordinal_logit(f: Floats, y: Floats) -> Predict:
-    """Expected label of a proportional-odds model of labels on the judge's score, its slope under a weak prior."""
+    """Expected label of a proportional-odds model of labels on the judge's score, its slope under a weak prior.
+
+    f and y (n,); the labels' mean where they do not vary. Source: McCullagh 1980,
+    doi:10.1111/j.2517-6161.1980.tb01109.x.
+    """
     points, codes = np.unique(y, return_inverse=True)
     if len(points) < 2:
         return constant(f, y)
@@ -148,7 +156,7 @@ class Validation:
 def cross_validate(
     name: str, f: Floats, y: Floats, cluster: Codes, *, rng: np.random.Generator, folds: int = 5
 ) -> Validation:
-    """Squared error of a calibrator on clusters it hasn't seen, beside the constant's.
+    """Squared error of a calibrator on clusters it hasn't seen, beside the constant's; f, y and cluster (n,).
 
     The gain's bounds are its 2.5 and 97.5 % points over resampled clusters of out-of-fold errors.
     """
@@ -180,7 +188,7 @@ def folds_by_cluster(cluster: Codes, *, folds: int, rng: np.random.Generator) ->
 
 
 def share_outside(seen: Floats, scores: Floats) -> float:
-    """Share of judge scores beyond the range seen in labels; from 5 % on no claim about levels is made."""
+    """Share of judge scores (N,) beyond the range seen in labels (n,); from 5 % on no claim about levels is made."""
     return float(((scores < seen.min()) | (scores > seen.max())).mean()) if len(scores) else 0.0
 
 

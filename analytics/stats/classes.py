@@ -22,7 +22,10 @@ CLASSES = ("full", "partial", "none")
 
 
 def agreement_class(counts: NDArray[np.int64]) -> NDArray[np.str_]:
-    """(N,) class of each row of counts n_ik (N, q): full, partial, none, or "" with fewer than two ratings."""
+    """(N,) class of each row of counts n_ik (N, q): full, partial, none, or "" with fewer than two ratings.
+
+    Any level. Source: METHODS 1 (S4, agreement classes).
+    """
     n, top = counts.sum(axis=1), counts.max(axis=1, initial=0)
     names = np.where(top == n, "full", np.where(top == 1, "none", "partial"))
     return np.where(n >= 2, names, "")

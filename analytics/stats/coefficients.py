@@ -34,14 +34,17 @@ def percent_agreement(counts: Floats, weights: Floats) -> Floats:
 def percent_agreement_pooled(counts: Floats, weights: Floats) -> Floats:
     """Share of all pairs of ratings of one item that agree, (P, q), (B, P) -> (B,): items count by their pairs.
 
-    sum_i sum_k n_ik (n_ik - 1) / sum_i n_i (n_i - 1). Undefined without a pair.
+    sum_i sum_k n_ik (n_ik - 1) / sum_i n_i (n_i - 1). Any level. Undefined without a pair. Source: METHODS 1.
     """
     n = counts.sum(axis=1)
     return _ratio(weights @ (counts * (counts - 1)).sum(axis=1), weights @ (n * (n - 1)))
 
 
 def percent_agreement_exact(counts: Floats, weights: Floats) -> Floats:
-    """Share of the items with n_i >= 2 on which all raters agree, (P, q), (B, P) -> (B,)."""
+    """Share of the items with n_i >= 2 on which all raters agree, (P, q), (B, P) -> (B,).
+
+    Any level. Undefined without such an item. Source: METHODS 1 (S4, full agreement).
+    """
     n = counts.sum(axis=1)
     return _ratio(weights @ ((n >= 2) & (counts.max(axis=1) == n)), weights @ (n >= 2))
 
@@ -125,7 +128,8 @@ def gwet_ac(counts: Floats, weights: Floats, w: Floats) -> Floats:
     """Gwet's AC1 (identity w) or AC2 of patterns (P, q) with agreement weights w (q, q) under weights (B, P) -> (B,).
 
     p_e = T sum_k pi_k (1 - pi_k) / (q (q - 1)), T = sum w_kl. It is 1 when one category of a longer scale is used;
-    undefined for a scale of one point. Source: Gwet 2008 (doi 10.1348/000711006X126600).
+    undefined for a scale of one point. Level: that of the weights (identity: nominal).
+    Source: Gwet 2008 (doi 10.1348/000711006X126600).
     """
     q = counts.shape[1]
     if q < 2:
@@ -137,7 +141,8 @@ def gwet_ac(counts: Floats, weights: Floats, w: Floats) -> Floats:
 def brennan_prediger(counts: Floats, weights: Floats, w: Floats) -> Floats:
     """Brennan-Prediger of patterns (P, q) with agreement weights w (q, q) under weights (B, P) -> (B,): p_e = T / q^2.
 
-    Source: Brennan & Prediger 1981 (doi 10.1177/001316448104100307).
+    Level: that of the weights (identity: nominal). Undefined on a scale of one point. Source: Brennan & Prediger 1981
+    (doi 10.1177/001316448104100307).
     """
     q = counts.shape[1]
     return _corrected(_observed(counts, weights, w), np.full(len(weights), w.sum() / max(q, 1) ** 2))
@@ -153,14 +158,20 @@ def verdict_confidence(counts: Floats, weights: Floats) -> Floats:
 
 
 def verdict_confidence_chance(counts: Floats, weights: Floats) -> Floats:
-    """The same expected by chance, (P, q), (B, P) -> (B,): raters of each item label uniformly over the q points."""
+    """The same expected by chance, (P, q), (B, P) -> (B,): raters of each item label uniformly over the q points.
+
+    Any level. Undefined without an item with n_i >= 2. Source: METHODS 1 (3 raters, 3 points: S2's 17/27).
+    """
     n = counts.sum(axis=1)
     expected = np.array([chance_majority(int(size), counts.shape[1]) if size >= 2 else 0.0 for size in n])
     return _ratio(weights @ expected, weights @ (n >= 2))
 
 
 def verdict_confidence_corrected(counts: Floats, weights: Floats) -> Floats:
-    """(mean observed - mean_i E_i) / (1 - mean_i E_i), (P, q), (B, P) -> (B,). Undefined on a scale of one point."""
+    """(mean observed - mean_i E_i) / (1 - mean_i E_i), (P, q), (B, P) -> (B,). Undefined on a scale of one point.
+
+    Any level. Source: METHODS 1.
+    """
     return _corrected(verdict_confidence(counts, weights), verdict_confidence_chance(counts, weights))
 
 

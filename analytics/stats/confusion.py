@@ -57,12 +57,18 @@ def referred(c: Floats, k: int) -> Floats:
 
 
 def precision(c: Floats, k: int) -> Floats:
-    """Of the items the judge gives label k, the share the reference gives it too; undefined when it gives none."""
+    """Of the items the judge gives label k, the share the reference gives it too, (b, q, q) -> (b,).
+
+    Level: nominal. Undefined where the judge never gives the label.
+    """
     return _over(c[:, k, k], judged(c, k))
 
 
 def recall(c: Floats, k: int) -> Floats:
-    """Of the items with reference label k, the share the judge gives it too; undefined when there are none."""
+    """Of the items with reference label k, the share the judge gives it too, (b, q, q) -> (b,).
+
+    Level: nominal. Undefined where the reference never gives the label.
+    """
     return _over(c[:, k, k], referred(c, k))
 
 

@@ -36,7 +36,10 @@ def standard_error(influence: Floats, units: Units) -> float:
 
 
 def gwet_influence(counts: Floats, totals: Floats, w: Floats) -> Floats:
-    """(P,) contributions to AC1 / AC2 of patterns (P, q) that occur totals (P,) times."""
+    """(P,) contributions to AC1 / AC2 of patterns (P, q) that occur totals (P,) times.
+
+    p_e|i = T sum_k (n_ik / n_i)(1 - pi_k) / (q (q - 1)). Source: Gwet 2008 (doi 10.1348/000711006X126600).
+    """
     q = counts.shape[1]
     shares, pi = _shares(counts), _prevalence(counts, totals)
     p_e_i = w.sum() * (shares * (1 - pi)).sum(axis=1) / (q * (q - 1))
@@ -45,13 +48,19 @@ def gwet_influence(counts: Floats, totals: Floats, w: Floats) -> Floats:
 
 
 def brennan_prediger_influence(counts: Floats, totals: Floats, w: Floats) -> Floats:
-    """(P,) contributions to Brennan-Prediger: chance agreement is a constant."""
+    """(P,) contributions to Brennan-Prediger of patterns (P, q): chance agreement is a constant, p_e|i = T / q^2.
+
+    Source: Gwet 2008 (doi 10.1348/000711006X126600), with the p_e of Brennan & Prediger 1981.
+    """
     p_e = float(w.mean())
     return _contributions(counts, totals, w, p_e, np.full(len(counts), p_e))
 
 
 def fleiss_influence(counts: Floats, totals: Floats, w: Floats) -> Floats:
-    """(P,) contributions to Fleiss' kappa with agreement weights w (identity: the kappa itself)."""
+    """(P,) contributions to Fleiss' kappa of patterns (P, q) with agreement weights w (identity: the kappa itself).
+
+    p_e|i = sum_kl w_kl (n_ik / n_i) pi_l. Source: Gwet 2008 (doi 10.1348/000711006X126600), with Fleiss' p_e.
+    """
     shares, pi = _shares(counts), _prevalence(counts, totals)
     return _contributions(counts, totals, w, float(pi @ w @ pi), shares @ (w @ pi))
 

@@ -1,7 +1,7 @@
 """Agreement between named raters: Cohen's kappa of a pair, Conger's kappa of a panel.
 
 Here it matters who gave a score, so an item's pattern is its ordered row of codes (P, R), -1 where a rater gave none.
-Kernels take weights (B, P) and return (B,), NaN where undefined, as in ``coefficients``.
+Kernels take weights (B, P) and return (B,), NaN where undefined, as in ``coefficients``. Rulings: METHODS 1.
 """
 
 from __future__ import annotations
@@ -99,7 +99,11 @@ def conger_kappa(codes: Codes, weights: Floats, w: Floats) -> Floats:
 
 
 def conger_influence(codes: Codes, totals: Floats, w: Floats) -> Floats:
-    """(P,) linearised contribution of an item of each pattern to Conger's kappa; their mean over items is kappa."""
+    """(P,) linearised contribution of an item of each pattern to Conger's kappa; their mean over items is kappa.
+
+    Codes (P, R), -1 where missing; the derivative goes through every rater's own margins, each over the items that
+    rater scored. Source: METHODS 1, with the p_e of Conger 1980 (doi 10.1037/0033-2909.88.2.322).
+    """
     (n_items, r), q = codes.shape, len(w)
     n = totals.sum()
     p_a, paired = _pair_agreement(codes, w)

@@ -57,7 +57,10 @@ def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: boo
 
 
 def mean_squares(scores: Floats) -> MeanSquares:
-    """Mean squares of complete (n, k) scores."""
+    """Mean squares of complete (n, k) scores: between items and raters, residual, within items.
+
+    Level: interval. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420).
+    """
     n, k = scores.shape
     centred = scores - scores.mean()
     items, raters = centred.mean(axis=1), centred.mean(axis=0)
@@ -203,7 +206,11 @@ def reliability_curve(components: Components, most: int = 10) -> list[tuple[int,
 
 
 def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -> list[Estimate]:
-    """``variance_component`` (item, rater, residual) or ``panel_reliability`` (m raters, absolute) of (N, R) scores."""
+    """``variance_component`` (item, rater, residual) or ``panel_reliability`` (m raters, absolute) of (N, R) scores.
+
+    Level: interval. Undefined where the design does not separate items, raters and the rest. Source: Brennan 2001
+    (doi 10.1007/978-1-4757-3456-0).
+    """
     found = variance_components(scores) if scores.size else None
     seen = ~np.isnan(scores)
     base = Estimate(

@@ -94,6 +94,7 @@ def substituted_by_trials(
     """(trials,) mean confidence when in each trial one random rater of every item is replaced: S2's own procedure.
 
     Its mean over many trials is the mean of ``substituted``; 100 trials leave a Monte Carlo error of their own.
+    Source: METHODS 1 (S2, D.2.2).
     """
     n = counts.sum(axis=1)
     cumulative = np.cumsum(counts, axis=1)
