@@ -116,6 +116,16 @@ def test_text_and_numbers_are_stored_as_they_are(cast: Cast) -> None:
     assert set(seconds) == {0.1 + 0.2, 1e-7}
 
 
+def test_more_rows_than_a_statement_inserts_are_all_stored(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    count = 2 * bulk.OF_A_STATEMENT + 37
+    rows = [row(f"d{n % 4 + 1}", f"A{n}", float(n % 4), rationale=f"{n}", seconds=n / 7) for n in range(count)]
+    store(campaign, rows)
+    stored = Rating.objects.values_list("annotation__annotator__pseudonym", "score", "rationale", "annotation__seconds")
+    assert set(stored) == {(each.rater, each.score, each.rationale, each.seconds) for each in rows}
+    assert len(stored) == count
+
+
 def test_primary_keys_are_nobody_elses(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa)
     store(campaign, [row("d1", "A", 1.0)])
