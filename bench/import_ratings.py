@@ -2,24 +2,29 @@
 ``python -m bench.import_ratings``.
 
 The other side writes the same columns into the same tables, keys and indexes and all, in one transaction, from tuples
-that are ready. One run of each after a small one to warm up; memory is the highest of the whole process.
+that are ready. One run of each after a small one to warm up; memory is the highest of the whole process. Beside the
+rows of a second stand those of a second of processor time, ours and that of the database's own process (Linux): what
+other jobs on the machine take away counts in the first and hardly in the second.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from bench import server
 
 RATERS, CRITERIA, RATINGS = 20, 5, 500_000
+T = TypeVar("T")
 RESULTS = Path(__file__).parent / "results" / "import_ratings.md"
 HEAD = (
-    "| database | bare, rows/s | store, rows/s | ratio | from CSV, rows/s | peak of the process, MB |\n"
-    "|---|---|---|---|---|---|"
+    "| database | bare, rows/s (per CPU s) | store, rows/s (per CPU s) | ratio (of CPU s) "
+    "| from CSV, rows/s (per CPU s) | of which read, rows/s (per CPU s) | peak of the process, MB | load |\n"
+    "|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -31,19 +36,45 @@ def measure(kind: str) -> str:
         scene = _Scene()
         content = scene.csv(RATINGS)
         scene.stored(parse_ratings([("warm.csv", scene.csv(5_000))], scene.mapping).rows)
-        whole = _rate(lambda: scene.stored(parse_ratings([("r.csv", content)], scene.mapping).rows))
+        whole, _ = _rate(lambda: scene.stored(parse_ratings([("r.csv", content)], scene.mapping).rows))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        rows = parse_ratings([("r.csv", content)], scene.mapping).rows
-        store = _rate(lambda: scene.stored(rows))
+        read, rows = _rate(lambda: parse_ratings([("r.csv", content)], scene.mapping).rows)
+        store, _ = _rate(lambda: scene.stored(rows))
         ready = scene.ready()
-        bare = _rate(lambda: scene.bare(*ready))
-        return f"| {kind} | {bare:,.0f} | {store:,.0f} | {store / bare:.2f} | {whole:,.0f} | {peak} |"
+        bare, _ = _rate(lambda: scene.bare(*ready))
+        ratio = f"{store.wall / bare.wall:.2f} ({store.cpu / bare.cpu:.2f})"
+        load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()}"
+        return f"| {kind} | {bare} | {store} | {ratio} | {whole} | {read} | {peak} | {load} |"
 
 
-def _rate(way: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    way()
-    return RATINGS / (time.perf_counter() - started)
+class _Rate(NamedTuple):
+    """Rows of a second, and of a second of processor time."""
+
+    wall: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:,.0f} ({self.cpu:,.0f})"
+
+
+def _rate(way: Callable[[], T]) -> tuple[_Rate, T]:
+    started, busy = time.perf_counter(), _busy()
+    made = way()
+    busy, passed = _busy() - busy, time.perf_counter() - started
+    return _Rate(RATINGS / passed, RATINGS / busy), made
+
+
+def _busy() -> float:
+    """The processor time that this process has taken so far, and the database's process that serves it."""
+    from django.db import connection
+
+    if connection.vendor == "sqlite":
+        return time.process_time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return time.process_time() + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class _Scene:
