@@ -13,6 +13,7 @@ from analytics.stats.calibration import panel_labels
 from analytics.stats.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
 from analytics.stats.correction import FEWEST_LABELS, Labelled
 from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.intervals import approximate
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.prevalence import Flags, rogan_gladen
 from analytics.stats.scales import snapped
@@ -25,6 +26,10 @@ STATISTICS = (
 )  # fmt: skip
 MOST_CATEGORIES = 50
 """An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
+ENOUGH_FOR_GAINS = 100
+"""With fewer labels the interval of a gain covers too little (bench/results/coverage_judges.md)."""
+UNSTEADY = ("cell_means", "ordinal_logit")
+"""Calibrators whose gain's interval covers too little at 100 labels as well, or is not simulated."""
 NOMINAL = "labels without an order have no mean"
 
 
@@ -118,9 +123,15 @@ def _gain(crossfit: correction.CrossFit) -> Estimate:
     reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
     return Estimate(
         statistic="ppi_gain", variant="crossfit", value=crossfit.gain, low=crossfit.gain_low, high=crossfit.gain_high,
-        confidence=None if reason else 0.95, method=None if reason else "bootstrap percentile",
+        confidence=None if reason else 0.95, method=None if reason else _how_gained(crossfit.estimate.n_items),
         n_items=crossfit.estimate.n_items, reason=reason,
     )  # fmt: skip
+
+
+def _how_gained(n: int, calibrator: str = "") -> str:
+    """Errors out of fold are resampled as they are, without fitting again: too little with few labels."""
+    method = "bootstrap percentile"
+    return approximate(method) if n < ENOUGH_FOR_GAINS or calibrator in UNSTEADY else method
 
 
 def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
@@ -144,7 +155,7 @@ def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
             notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
         yield Estimate(
             statistic="calibration_gain", variant=name, value=checked.gain, low=checked.gain_low,
-            high=checked.gain_high, n_items=n, seed=seed, confidence=0.95, method="bootstrap percentile",
+            high=checked.gain_high, n_items=n, seed=seed, confidence=0.95, method=_how_gained(n, name),
             reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
         )  # fmt: skip
 
