@@ -136,7 +136,7 @@ def stratified_mean(strata: list[Labelled], *, confidence: float = 0.95) -> Esti
     share = size / size.sum()
     theta = float(share @ np.array([part.value for part in parts], dtype=np.float64))
     se = float(np.sqrt(share**2 @ np.array([part.se for part in parts], dtype=np.float64) ** 2))
-    interval = normal_interval(theta, se, method="stratified normal", confidence=confidence)
+    interval = normal_interval(theta, se, method="stratified normal (approximate)", confidence=confidence)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
