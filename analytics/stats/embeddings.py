@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -40,9 +41,23 @@ class Endpoint:
             headers["Authorization"] = f"Bearer {key}"
         body = json.dumps({"model": self.model, "input": list(texts)}).encode()
         request = Request(f"{self.url.rstrip('/')}/embeddings", data=body, headers=headers)  # noqa: S310 - checked above
-        with urlopen(request, timeout=self.timeout) as reply:  # noqa: S310
-            rows = json.load(reply)["data"]
-        return np.array([row["embedding"] for row in sorted(rows, key=lambda row: row["index"])], dtype=np.float64)
+        try:
+            with urlopen(request, timeout=self.timeout) as reply:  # noqa: S310
+                return _vectors(reply.read(), len(texts))
+        except (OSError, HTTPException) as error:
+            raise ValueError(f"{request.full_url} gave no embeddings: {str(error).strip('<>')}") from error
+
+
+def _vectors(reply: bytes, n: int) -> Floats:
+    """(n, k) vectors of a reply, in the order of the texts."""
+    try:
+        rows = sorted(json.loads(reply)["data"], key=lambda row: row["index"])
+        vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError("the reply of the embeddings address is no list of embeddings") from error
+    if len(vectors) != n:
+        raise ValueError(f"the embeddings address gave {len(vectors)} vectors for {n} texts")
+    return vectors
 
 
 def local(model: str) -> Embed:

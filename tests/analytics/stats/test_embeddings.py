@@ -68,6 +68,41 @@ def test_only_http_addresses_are_asked() -> None:
         Endpoint("file:///etc", "e5")(["a"])
 
 
+@pytest.mark.parametrize(
+    ("path", "reply", "complaint"),
+    [
+        ("/v1/embeddings", {"error": "no such model"}, "is no list of embeddings"),
+        ("/v1/embeddings", {"data": [{"index": 0, "embedding": [1]}]}, "gave 1 vectors for 2 texts"),
+        ("/elsewhere", {}, "/v1/embeddings gave no embeddings: HTTP Error 404"),
+        (None, {}, "/v1/embeddings gave no embeddings: urlopen error"),
+    ],
+)
+def test_an_address_that_gives_no_embeddings_is_named_in_one_line(
+    path: str | None, reply: Any, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Canned(_Provider):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200 if self.path == path else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(reply).encode())
+
+    server = HTTPServer(("127.0.0.1", 0), Canned)
+    Thread(target=server.serve_forever, daemon=True).start()
+    if path is None:
+        server.shutdown()
+        server.server_close()
+    texts = tmp_path / "texts.csv"
+    texts.write_text("item,text\n1,a\n2,abc\n")
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    assert main(["surface", str(texts), "--embeddings", url, "--cache", str(tmp_path / "kept")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert complaint in line
+    if path is not None:
+        server.shutdown()
+        server.server_close()
+
+
 def test_a_local_model_says_what_to_install() -> None:
     with pytest.raises(ValueError, match=r"pip install .panelbench\[sentence-transformers\]"):
         local("e5")
