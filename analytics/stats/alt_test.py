@@ -17,6 +17,7 @@ from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Interval, percentile
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.multiple import benjamini_yekutieli
+from analytics.stats.resampling import resampled_sums
 from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
 
@@ -220,9 +221,9 @@ def _interval_of_rho(
     sums, counts = np.zeros((2, n, len(tested)))
     np.add.at(sums, meeting.cluster, np.where(known, wins, 0))
     np.add.at(counts, meeting.cluster, known)
-    weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+    drawn = resampled_sums(np.hstack([sums, counts]), resamples=resamples, rng=np.random.default_rng(seed))
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = (weights @ sums) / (weights @ counts)
+        each = drawn[:, : len(tested)] / drawn[:, len(tested) :]
     return percentile(each.mean(axis=1), confidence=confidence)
 
 

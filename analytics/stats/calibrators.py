@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.ordinal import fit_ordinal
+from analytics.stats.resampling import resampled_sums
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -194,8 +195,7 @@ def share_outside(seen: Floats, scores: Floats) -> float:
 
 def _bounds(losses: Floats, cluster: Codes, rng: np.random.Generator) -> tuple[float, float]:
     _, index = np.unique(cluster, return_inverse=True)
-    n = int(index.max()) + 1
     sums = np.stack([np.bincount(index, weights=row) for row in losses])
-    own, base = sums @ rng.multinomial(n, np.full(n, 1 / n), size=2000).T
+    own, base = resampled_sums(sums.T, resamples=2000, rng=rng).T
     low, high = np.quantile(1 - own[base > 0] / base[base > 0], [0.025, 0.975])
     return float(low), float(high)

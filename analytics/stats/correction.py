@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import normal_interval, t_interval
+from analytics.stats.resampling import resampled_sums
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -229,11 +230,10 @@ def _of_mean(deviations: Floats, cluster: Codes) -> tuple[float, int]:
 def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[float | None, ...]:
     """Variance of the labels' mean over that of theta, and its percentile interval over resampled labelled clusters."""
     _, index = np.unique(s.cluster, return_inverse=True)
-    n = int(index.max()) + 1
     extra = float(h.var() / len(h)) if len(h) else 0.0
     sums = np.stack([np.bincount(index, weights=column) for column in (np.ones(len(y)), y, y**2, e, e**2)])
-    weights = np.vstack([np.ones(n), rng.multinomial(n, np.full(n, 1 / n), size=2000)])
-    m, sy, syy, se, see = sums @ weights.T
+    drawn = resampled_sums(sums.T, resamples=2000, rng=rng)
+    m, sy, syy, se, see = np.vstack([sums.sum(axis=1), drawn]).T
     classical, powered = (syy / m - (sy / m) ** 2) / m, (see / m - (se / m) ** 2) / m + extra
     if classical[0] <= 0 or powered[0] <= 0:
         return None, None, None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,12 @@ class Units:
 def resampled(statistic: Statistic, units: Units, *, resamples: int, rng: np.random.Generator) -> Floats:
     """(..., resamples) values of the statistic over bootstrap resamples of the units."""
     return np.concatenate([statistic(weights) for weights in units.draw(rng, resamples)], axis=-1)
+
+
+def resampled_sums(rows: NDArray[Any], *, resamples: int, rng: np.random.Generator) -> Floats:
+    """(resamples, K) sums over bootstrap resamples of C units, from (C, K) what each unit adds."""
+    kinds, multiplicity = np.unique(rows, axis=0, return_counts=True)
+    return np.concatenate([weights @ kinds for weights in Units(multiplicity).draw(rng, resamples)])
 
 
 def left_out(statistic: Statistic, units: Units) -> Floats:

@@ -57,14 +57,15 @@ def test_every_calibrator_survives_constant_scores_and_single_labels(name: str) 
     assert fit(np.arange(3.0), np.full(3, 2.0))(np.array([1.0])) == pytest.approx([2.0], abs=1.1)
 
 
-def test_cross_validation_finds_a_good_judge_useful_and_a_random_one_useless() -> None:
+def test_cross_validation_finds_a_good_judge_useful_and_random_ones_useless() -> None:
     f, y = graded()
     rng = np.random.default_rng(12)
     good = calibrators.cross_validate("ridge_affine", f, y, np.arange(200), rng=rng)
-    noise = calibrators.cross_validate("cell_means", rng.permutation(f), y, np.arange(200), rng=rng)
     assert good.is_useful
     assert good.gain_low > 0.3
-    assert not noise.is_useful
+    noise = [calibrators.cross_validate("cell_means", rng.permutation(f), y, np.arange(200), rng=rng) for _ in range(30)]
+    assert np.mean([each.gain for each in noise]) < 0
+    assert np.mean([each.gain_low > 0 for each in noise]) < 0.1
 
 
 def test_folds_keep_clusters_whole_and_even() -> None:
