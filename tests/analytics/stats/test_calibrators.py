@@ -63,7 +63,9 @@ def test_cross_validation_finds_a_good_judge_useful_and_random_ones_useless() ->
     good = calibrators.cross_validate("ridge_affine", f, y, np.arange(200), rng=rng)
     assert good.is_useful
     assert good.gain_low > 0.3
-    noise = [calibrators.cross_validate("cell_means", rng.permutation(f), y, np.arange(200), rng=rng) for _ in range(30)]
+    noise = [
+        calibrators.cross_validate("cell_means", rng.permutation(f), y, np.arange(200), rng=rng) for _ in range(30)
+    ]
     assert np.mean([each.gain for each in noise]) < 0
     assert np.mean([each.gain_low > 0 for each in noise]) < 0.1
 
