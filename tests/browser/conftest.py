@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from playwright.sync_api import BrowserContext, Page
 
 from tests.cast import Cast
+from tests.workers import until
 
 VisitAs = Callable[[str, str], Page]
+BUSY = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND state <> 'idle'
+"""
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    """Nothing moves: a colour that is half-way to another is no colour of ours."""
+    return {**browser_context_args, "reduced_motion": "reduce"}
 
 
 @pytest.fixture
-def visit_as(context: BrowserContext, live_server: Any, cast: Cast) -> VisitAs:
+def visit_as(context: BrowserContext, live_server: Any, cast: Cast) -> Iterator[VisitAs]:
     """Opens an address of the server for the person of that name, in the first tab of the browser."""
 
     def opened(name: str, address: str) -> Page:
@@ -26,4 +39,20 @@ def visit_as(context: BrowserContext, live_server: Any, cast: Cast) -> VisitAs:
         page.goto(f"{live_server.url}{address}")
         return page
 
-    return opened
+    yield opened
+    for page in context.pages:
+        page.close()
+    until(_answered, seconds=10)
+
+
+def _answered() -> bool:
+    """Whether the server has nothing left to do, seen twice: what it still writes stands in the way of the clean-up."""
+    return not any(_busy() or time.sleep(0.05) for _look in range(2))
+
+
+def _busy() -> int:
+    if connection.vendor != "postgresql":
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(BUSY)
+        return int(cursor.fetchone()[0])

@@ -90,7 +90,7 @@ def test_every_page_is_for_everybody(visit: Open, addresses: list[str]) -> None:
 
 def violations(page: Page, scheme: Any) -> str:
     page.set_viewport_size({"width": 1440, "height": 900})
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.emulate_media(color_scheme=scheme)
     audit = Axe().run(page)
     return str(audit.generate_report()) if audit.violations_count else ""
 
