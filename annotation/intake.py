@@ -16,6 +16,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import bulk, custody, rating_rows
+from annotation.formats.garbage import seldom_collected
 from annotation.formats.items import ItemRow, content_digest
 from annotation.formats.problems import Problem, Problems
 from annotation.formats.progress import Told, between
@@ -226,6 +227,7 @@ def fit_items(items: Iterable[ItemRow]) -> Problems:
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
+@seldom_collected()
 def store_ratings(
     *,
     campaign: Campaign,

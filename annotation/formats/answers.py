@@ -11,6 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from annotation.formats.aligning import aligned
 from annotation.formats.cells import Columns, Places
 from annotation.formats.fields import Plan, Planner, as_number, is_blank, lacking
+from annotation.formats.garbage import seldom_collected
 from annotation.formats.headings import Headings
 from annotation.formats.ledger import DROPPED, KEPT, Ledger
 from annotation.formats.mapping import Mapping
@@ -172,6 +173,7 @@ class AnswerReader(Generic[Kept]):
         """The answers that the files hold, as far as they could be read."""
         return self._ledger.entered + self.problems.refused - self.repetitions.refused
 
+    @seldom_collected()
     def read_files(self, meter: Meter) -> Spool[Kept]:
         """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
         for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
