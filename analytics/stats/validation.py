@@ -73,10 +73,10 @@ def _about_judges(rows: pd.DataFrame, scales: Mapping[str, Scale]) -> Iterator[s
     if beyond:
         yield f"scores of judges beyond the ends of the scale: {beyond}; they enter no figure"
     between = 0
-    for criterion, scale in scales.items():
+    for criterion, scores in rows.loc[(rows["code"] >= 0).to_numpy()].groupby("criterion", sort=False)["score"]:
+        scale = scales[str(criterion)]
         if scale.is_numeric:
-            judged = rows.loc[(rows["criterion"] == criterion).to_numpy() & (rows["code"] >= 0).to_numpy(), "score"]
-            between += int((~judged.isin(scale.points)).sum())
+            between += int((~scores.isin(scale.points)).sum())
     if between:
         yield f"scores of judges between the points of the scale: {between}; rounded half up where labels are compared"
 
