@@ -73,10 +73,8 @@ def fit_ratings(
         fitting = _fitting(some, fit, items, scales, before)
         raters.update(map(_RATER, fitting))
         if len(raters) > MOST_RATERS:
-            first, expected = (
-                RatingRow._make(some[0]),
-                f"at most {MOST_RATERS:,}: is this the column that says who rated?",
-            )
+            first = RatingRow._make(some[0])
+            expected = f"at most {MOST_RATERS:,}: is this the column that says who rated?"
             fit.problems.add(Problem(first.file, first.line, "rater", "too many raters", expected, "raters"))
             break
         fit.rows.extend(fitting)
