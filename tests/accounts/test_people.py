@@ -122,6 +122,13 @@ class TestTokens:
         )
         assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
 
+    @pytest.mark.parametrize("slug", [15, 1.5, True, None, ["x"]])
+    def test_text_is_text(self, cast: Cast, slug: object) -> None:
+        _token, secret = tokens.issue(user=cast.boris, name="script", scope=Scope.WRITE)
+        body, headers = {"name": "X", "slug": slug}, {"authorization": f"Bearer {secret}"}
+        answer = Client().post("/api/v1/projects/", body, "application/json", headers=headers)
+        assert (answer.status_code, list(answer.json()["fields"])) == (400, ["slug"])
+
     def test_a_token_of_one_project_reaches_no_other(self, cast: Cast) -> None:
         Membership.objects.create(project=cast.teine, user=cast.boris, role=Role.RESEARCHER)
         _token, secret = tokens.issue(user=cast.boris, name="script", scope=Scope.READ, project=cast.kassa)
