@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from accounts.models import Project
-from annotation.formats.fields import written
+from annotation.formats.fields import folded
 from annotation.formats.mapping import Mapping
 from annotation.formats.reading import File
 from annotation.models import Criterion, RubricVersion
@@ -57,7 +57,7 @@ def match(names: Iterable[str], criteria: Sequence[Criterion]) -> dict[str, str]
     for criterion in criteria:
         for spelling in _spellings(criterion):
             called.setdefault(spelling, set()).add(criterion.key)
-    found = {name: called.get(_folded(name), set()) for name in sorted(names) if name not in keys}
+    found = {name: called.get(folded(name), set()) for name in sorted(names) if name not in keys}
     return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
 
 
@@ -87,8 +87,4 @@ def _field(field: str, matches: dict[str, str]) -> str:
 
 def _spellings(criterion: Criterion) -> set[str]:
     texts = [criterion.text.get(part, {}) for part in ("name", "question")]
-    return {_folded(criterion.key), *(_folded(words) for by_language in texts for words in by_language.values())}
-
-
-def _folded(name: str) -> str:
-    return " ".join(written(name).casefold().split())
+    return {folded(criterion.key), *(folded(words) for by_language in texts for words in by_language.values())}

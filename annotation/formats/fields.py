@@ -154,6 +154,11 @@ def written(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def folded(name: Any) -> str:
+    """A name as it is compared: upper and lower case alike, and so is the space between its words."""
+    return " ".join(written(name).casefold().split())
+
+
 def is_blank(value: Any) -> bool:
     """Nothing, or nothing but white space."""
     return value is None or (isinstance(value, str) and not value.strip())

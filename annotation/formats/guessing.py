@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
-from annotation.formats.fields import written
+from annotation.formats.fields import folded, written
 from annotation.formats.gathering import PREFIX
 from annotation.formats.mapping import Mapping
 from annotation.formats.rows import KEY_COLUMN
@@ -168,7 +168,7 @@ def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Colle
     if {"criterion", "score"} & set(found.values()):
         return {}
     names = {column: column.rpartition(".")[2] for column in columns if column not in found}
-    return {column: f"score.{name}" for column, name in names.items() if " ".join(name.casefold().split()) in criteria}
+    return {column: f"score.{name}" for column, name in names.items() if folded(name) in criteria}
 
 
 def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:

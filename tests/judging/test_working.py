@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from judging.models import Attempt, Call, JudgeRun
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider
+from tests.workers import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,13 +45,6 @@ def at_work(run: JudgeRun) -> Iterator[None]:
         yield
     finally:
         worker.join()
-
-
-def until(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
 
 
 def priced(settings: Any) -> None:
