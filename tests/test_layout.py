@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import platform
-import statistics
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -35,7 +34,7 @@ BANNED = {
     "obj",
     "gold",
 }
-LONGEST_FILE, LONGEST_FUNCTION, MEDIAN_FUNCTION = 400, 60, 8
+LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -113,12 +112,6 @@ def test_no_function_is_too_long() -> None:
         if (length := body_lines(function)) > LONGEST_FUNCTION
     }
     assert long == {}
-
-
-def test_most_functions_are_short() -> None:
-    lengths = [body_lines(function) for path in CODE if "tests" not in path.parts for function in functions(path)]
-    assert statistics.median(lengths) <= MEDIAN_FUNCTION
-    assert statistics.quantiles(lengths, n=10)[-1] <= 30
 
 
 def test_names_say_what_they_mean() -> None:
