@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.intervals import percentile
 from analytics.stats.ordinal import fit_ordinal
 from analytics.stats.resampling import resampled_sums
 
@@ -147,6 +148,7 @@ class Validation:
     gain: float | None
     gain_low: float | None = None
     gain_high: float | None = None
+    gain_reason: str | None = None
 
     @property
     def is_useful(self) -> bool:
@@ -165,7 +167,7 @@ def cross_validate(
     own, base = (out_of_fold(CALIBRATORS[one], f, y, fold) for one in (name, "constant"))
     losses = np.stack([(y - own) ** 2, (y - base) ** 2])
     error, baseline = losses.mean(axis=1)
-    if baseline == 0:
+    if baseline <= 1e-24 * float(np.abs(y).max()) ** 2:
         return Validation(name, float(error), 0.0, None)
     return Validation(name, float(error), float(baseline), float(1 - error / baseline), *_bounds(losses, cluster, rng))
 
@@ -193,9 +195,11 @@ def share_outside(seen: Floats, scores: Floats) -> float:
     return float(((scores < seen.min()) | (scores > seen.max())).mean()) if len(scores) else 0.0
 
 
-def _bounds(losses: Floats, cluster: Codes, rng: np.random.Generator) -> tuple[float, float]:
+def _bounds(losses: Floats, cluster: Codes, rng: np.random.Generator) -> tuple[float | None, float | None, str | None]:
+    """Percentile bounds of the gain over resampled clusters, or the reason there are none."""
     _, index = np.unique(cluster, return_inverse=True)
     sums = np.stack([np.bincount(index, weights=row) for row in losses])
     own, base = resampled_sums(sums.T, resamples=2000, rng=rng).T
-    low, high = np.quantile(1 - own[base > 0] / base[base > 0], [0.025, 0.975])
-    return float(low), float(high)
+    varies = base > 1e-12 * sums[1].sum()
+    interval = percentile(1 - np.divide(own, base, out=np.full(len(own), np.nan), where=varies))
+    return interval.low, interval.high, interval.interval_reason

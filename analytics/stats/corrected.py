@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,11 +122,16 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
 
 def _gain(crossfit: correction.CrossFit) -> Estimate:
     reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
-    return Estimate(
-        statistic="ppi_gain", variant="crossfit", value=crossfit.gain, low=crossfit.gain_low, high=crossfit.gain_high,
-        confidence=None if reason else 0.95, method=None if reason else _how_gained(crossfit.estimate.n_items),
-        n_items=crossfit.estimate.n_items, reason=reason,
-    )  # fmt: skip
+    n = crossfit.estimate.n_items
+    found = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
+    return found.with_(**_gained(crossfit.gain_low, crossfit.gain_high, _how_gained(n), crossfit.gain_reason))
+
+
+def _gained(low: float | None, high: float | None, method: str, reason: str | None) -> dict[str, Any]:
+    """The fields of a gain's interval, or why it has none."""
+    if low is None:
+        return {"interval_reason": reason}
+    return {"low": low, "high": high, "confidence": 0.95, "method": method}
 
 
 def _how_gained(n: int, calibrator: str = "") -> str:
@@ -153,11 +159,11 @@ def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
         notes = [] if checked.is_useful else ["useless: no better than the labels' mean"]
         if outside >= MOST_OUTSIDE:
             notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
-        yield Estimate(
-            statistic="calibration_gain", variant=name, value=checked.gain, low=checked.gain_low,
-            high=checked.gain_high, n_items=n, seed=seed, confidence=0.95, method=_how_gained(n, name),
+        gain = Estimate(
+            statistic="calibration_gain", variant=name, value=checked.gain, n_items=n, seed=seed,
             reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
         )  # fmt: skip
+        yield gain.with_(**_gained(checked.gain_low, checked.gain_high, _how_gained(n, name), checked.gain_reason))
 
 
 def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:

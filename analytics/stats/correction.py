@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import normal_interval, t_interval
+from analytics.stats.intervals import normal_interval, percentile, t_interval
 from analytics.stats.resampling import resampled_sums
 
 Floats = NDArray[np.float64]
@@ -97,6 +97,7 @@ class CrossFit:
     gain: float | None = None
     gain_low: float | None = None
     gain_high: float | None = None
+    gain_reason: str | None = None
 
 
 def crossfit_mean(
@@ -227,16 +228,20 @@ def _of_mean(deviations: Floats, cluster: Codes) -> tuple[float, int]:
     return _robust(deviations / len(deviations), cluster) * float(np.sqrt(n / (n - 1))), n - 1
 
 
-def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[float | None, ...]:
-    """Variance of the labels' mean over that of theta, and its percentile interval over resampled labelled clusters."""
+def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Variance of the labels' mean over that of theta, its percentile interval over resampled labelled clusters, and
+    why there is none.
+    """
     _, index = np.unique(s.cluster, return_inverse=True)
     extra = float(h.var() / len(h)) if len(h) else 0.0
     sums = np.stack([np.bincount(index, weights=column) for column in (np.ones(len(y)), y, y**2, e, e**2)])
     drawn = resampled_sums(sums.T, resamples=2000, rng=rng)
     m, sy, syy, se, see = np.vstack([sums.sum(axis=1), drawn]).T
     classical, powered = (syy / m - (sy / m) ** 2) / m, (see / m - (se / m) ** 2) / m + extra
-    if classical[0] <= 0 or powered[0] <= 0:
-        return None, None, None
-    ratio = classical / powered
-    low, high = np.quantile(ratio[1:], [0.025, 0.975])
-    return float(ratio[0]), float(low), float(high)
+    # Sums of squares leave rounding where nothing varies: a variance of less is none.
+    least = 1e-12 * max(float(np.abs(y).max()), float(np.abs(e).max())) ** 2 / m
+    ratio = np.divide(classical, powered, out=np.full(len(m), np.nan), where=(classical > least) & (powered > least))
+    if np.isnan(ratio[0]):
+        return None, None, None, None
+    interval = percentile(ratio[1:])
+    return float(ratio[0]), interval.low, interval.high, interval.interval_reason

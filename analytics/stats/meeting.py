@@ -43,9 +43,9 @@ class Meeting:
         """(N,) how many annotators scored each item."""
         return np.asarray((~np.isnan(self.humans)).sum(axis=1), dtype=np.intp)
 
-    def human_codes(self) -> NDArray[np.int16]:
+    def human_codes(self) -> NDArray[np.int32]:
         """(N, J) place of each human score on the scale, -1 where missing."""
-        codes = np.full(self.humans.shape, -1, dtype=np.int16)
+        codes = np.full(self.humans.shape, -1, dtype=np.int32)
         given = ~np.isnan(self.humans)
         codes[given] = np.searchsorted(self.scale.values, self.humans[given])
         return codes

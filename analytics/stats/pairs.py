@@ -68,7 +68,7 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, w: Floats) -> float:
     n, q = totals.sum(), len(w)
     if n < 2:
         return np.nan
-    p = np.bincount(a * q + b, weights=totals, minlength=q * q).reshape(q, q) / n
+    p = np.bincount(a.astype(np.intp) * q + b, weights=totals, minlength=q * q).reshape(q, q) / n
     p_k, p_l = p.sum(axis=1), p.sum(axis=0)
     p_e = float(p_k @ w @ p_l)
     if 1 - p_e <= TINY:

@@ -17,6 +17,7 @@ Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
 FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 
 TINY = 1e-12
+"""Relative: scores are divided by their largest deviation before their squares are compared with it."""
 ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
 
 
@@ -46,7 +47,7 @@ def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: boo
     counts = {"n_items": n, "n_raters": k, "n_ratings": n * k}
     if reason := _too_few(n, k):
         return Estimate(statistic="icc", variant=form, value=None, reason=reason, **counts)
-    squares = mean_squares(complete)
+    squares = mean_squares(_unit(complete)[0])
     value = _value(squares, form)
     if math.isnan(value):
         return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
@@ -54,6 +55,18 @@ def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: boo
     note = ANONYMOUS if positional and not form.startswith("1") else None
     estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
     return estimate.with_(**interval.as_changes())
+
+
+def _unit(scores: Floats) -> tuple[Floats, float]:
+    """Scores centred and divided by their largest deviation, and that deviation: 0 where no score differs (NaN stay).
+
+    Correlations do not change, and no tolerance then depends on the unit of the scores.
+    """
+    centred = scores - np.nanmean(scores)
+    width = float(np.nanmax(np.abs(centred)))
+    if width <= 8 * np.finfo(np.float64).eps * float(np.nanmax(np.abs(scores))):
+        return np.where(np.isnan(scores), np.nan, 0.0), 0.0
+    return centred / width, width
 
 
 def mean_squares(scores: Floats) -> MeanSquares:
@@ -83,12 +96,12 @@ def _value(m: MeanSquares, form: Form) -> float:
     error = m.wms if form.startswith("1") else m.ems
     above = m.bms - error
     below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
-    scale = max(m.bms, m.jms, m.wms, TINY)
-    return above / below if below > TINY * scale and max(m.bms, m.wms) > TINY else math.nan
+    scale = max(m.bms, m.jms, m.wms)
+    return above / below if below > TINY * scale else math.nan
 
 
 def _why_undefined(m: MeanSquares) -> str:
-    if max(m.bms, m.wms) <= TINY:
+    if max(m.bms, m.wms) == 0:
         return "the scores do not differ"
     return "the items differ so little that their estimated total variance is not positive"
 
@@ -96,7 +109,7 @@ def _why_undefined(m: MeanSquares) -> str:
 def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     """Bounds of the single-rater form, stepped up by Spearman-Brown for the mean of k."""
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
-    if single is None or not np.isfinite(single).all():
+    if single is None or not np.isfinite(single).all() or single[1] - single[0] <= TINY:
         return Interval(interval_reason="the mean squares leave F without finite bounds")
     if form.endswith("1"):
         return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
@@ -115,7 +128,7 @@ def _two_way_mixed(m: MeanSquares, p: float) -> tuple[float, float] | None:
 
 
 def _from_f(bms: float, error: float, df1: int, df2: int, k: int, p: float) -> tuple[float, float] | None:
-    if error <= TINY * max(bms, TINY):
+    if error <= TINY * bms:
         return None
     low, high = bms / error / _f(df1, df2, p), bms / error * _f(df2, df1, p)
     return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)
@@ -124,14 +137,18 @@ def _from_f(bms: float, error: float, df1: int, df2: int, k: int, p: float) -> t
 def _two_way_random(m: MeanSquares, p: float) -> tuple[float, float] | None:
     """Satterthwaite's degrees of freedom for the mix of rater and residual variance."""
     rho, n, k = _value(m, "2,1"), m.n, m.k
-    if m.ems <= TINY * max(m.bms, TINY):
+    if m.ems <= TINY * m.bms or m.ems == 0:
         return None
     f_j = m.jms / m.ems
     mixed = k * rho * f_j + n * (1 + (k - 1) * rho) - k * rho
     below = (n - 1) * k**2 * rho**2 * f_j**2 + (n * (1 + (k - 1) * rho) - k * rho) ** 2
-    v = (k - 1) * (n - 1) * mixed**2 / below
+    v = (k - 1) * (n - 1) * mixed**2 / below if below > 0 else 0.0
+    if v <= 0:
+        return None
     upper, lower = _f(n - 1, v, p), _f(v, n - 1, p)
     spread = k * m.jms + (k * n - k - n) * m.ems
+    if min(upper * spread + n * m.bms, spread + n * lower * m.bms) <= 0:
+        return None
     low = n * (m.bms - upper * m.ems) / (upper * spread + n * m.bms)
     return low, n * (lower * m.bms - m.ems) / (spread + n * lower * m.bms)
 
@@ -169,7 +186,8 @@ def variance_components(scores: Floats) -> Components | None:
     total = int(seen.sum())
     if min(seen.any(axis=1).sum(), seen.any(axis=0).sum()) < 2:
         return None
-    y = np.where(seen, scores - np.nanmean(scores), 0.0)
+    centred, width = _unit(scores)
+    y = np.where(seen, centred, 0.0)
     per_item, per_rater = seen.sum(axis=1), seen.sum(axis=0)
     sums = np.array([_squares(y.sum(axis=1), per_item), _squares(y.sum(axis=0), per_rater), float((y**2).sum())])
     i, j = int((per_item > 0).sum()), int((per_rater > 0).sum())
@@ -183,17 +201,17 @@ def variance_components(scores: Floats) -> Components | None:
     )
     if np.linalg.matrix_rank(design) < 3:
         return None
-    return _components(np.linalg.solve(design, sums))
+    return _components(np.linalg.solve(design, sums), width**2)
 
 
 def _squares(sums: Floats, sizes: NDArray[np.integer]) -> float:
     return float((sums[sizes > 0] ** 2 / sizes[sizes > 0]).sum())
 
 
-def _components(solved: Floats) -> Components:
+def _components(solved: Floats, unit: float) -> Components:
     names = ("item", "rater", "residual")
-    negative = tuple(name for name, value in zip(names, solved, strict=True) if value < 0)
-    item, rater, residual = (max(float(value), 0.0) for value in solved)
+    negative = tuple(name for name, value in zip(names, solved, strict=True) if value < -TINY)
+    item, rater, residual = (float(value) * unit if value > TINY else 0.0 for value in solved)
     return Components(item, rater, residual, negative)
 
 

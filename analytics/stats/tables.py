@@ -123,16 +123,20 @@ class Coded:
         q = self.scale.q
         return np.bincount(self.item * q + self.code, minlength=self.n_items * q).reshape(self.n_items, q)
 
-    def matrix(self) -> NDArray[np.int16]:
-        """(N, R) the code each rater gave each item; -1 marks "no score" inside kernels only."""
-        codes = np.full((self.n_items, len(self.raters)), -1, dtype=np.int16)
+    def matrix(self) -> NDArray[np.int32]:
+        """(N, R) the code each rater gave each item; -1 marks "no score" inside kernels only.
+
+        32 bits: a continuous scale has as many codes as distinct scores, and kernels multiply codes by q.
+        """
+        codes = np.full((self.n_items, len(self.raters)), -1, dtype=np.int32)
         codes[self.item, self.rater] = self.code
         return codes
 
     def values(self) -> NDArray[np.float64]:
         """(N, R) the number each rater gave each item, NaN where there is none."""
-        codes = self.matrix()
-        return np.where(codes < 0, np.nan, self.scale.values[codes])
+        values = np.full((self.n_items, len(self.raters)), np.nan)
+        values[self.item, self.rater] = self.scale.values[self.code]
+        return values
 
     def without_rater(self, index: int) -> Coded:
         """The same cell with one rater left out."""

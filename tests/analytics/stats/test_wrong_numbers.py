@@ -1,0 +1,112 @@
+"""Tables at the edges that once gave a wrong number or a traceback (issue 9, A and B), through the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analytics.stats.commandline import main
+from analytics.stats.reliability import FORMS, icc
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    """Writes (item, rater, score, ...) rows under a header as a CSV file and gives its name."""
+
+    def _write(rows: Iterable[Sequence[Any]], header: str = "item,rater,score") -> str:
+        path = tmp_path / "ratings.csv"
+        lines = [header, *(",".join(map(str, row)) for row in rows)]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return str(path)
+
+    return _write
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command with --format json and gives its rows; its notes are in ``.notes``."""
+
+    def _run(*argv: str, seed: int = 0) -> list[Row]:
+        status = main([*argv, "--format", "json", "--seed", str(seed)])
+        printed = capsys.readouterr()
+        assert status == 0, printed.err
+        document = json.loads(printed.out)
+        _run.notes = printed.err  # type: ignore[attr-defined]
+        return list(document["estimates"])
+
+    return _run
+
+
+def one(rows: Iterable[Row], statistic: str, variant: str | None = None, **wanted: Any) -> Row:
+    found = [row for row in rows if row["statistic"] == statistic and (variant is None or row["variant"] == variant)]
+    found = [row for row in found if all(row[name] == value for name, value in wanted.items())]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def matrix_rows(scores: Any, names: str = "abcdefgh") -> list[tuple[Any, ...]]:
+    return [(f"i{i}", names[j], score) for i, row in enumerate(scores) for j, score in enumerate(row)]
+
+
+def test_more_distinct_scores_than_sixteen_bits_number(write: Any, run: Any) -> None:
+    """ICC and variance components of 45,000 distinct scores: codes of 16 bits gave .034 for .794."""
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.normal(0, 2, 15_000)[:, None] + rng.normal(0, 1, (15_000, 3)), 9)
+    assert len(np.unique(scores)) > 32_767
+    rows = run("agreement", write(matrix_rows(scores.tolist())), "--bootstrap", "0", "--statistic",
+               "icc,variance_component")  # fmt: skip
+    n, k = scores.shape
+    centred = scores - scores.mean()
+    bms = k * (centred.mean(axis=1) ** 2).sum() / (n - 1)
+    wms = ((centred - centred.mean(axis=1, keepdims=True)) ** 2).sum() / (n * (k - 1))
+    assert one(rows, "icc", "1,1")["value"] == pytest.approx((bms - wms) / (bms + (k - 1) * wms), abs=1e-12)
+    assert one(rows, "variance_component", "item")["value"] == pytest.approx(4, rel=0.05)
+
+
+def test_a_slider_of_two_hundred_distinct_points(write: Any, run: Any) -> None:
+    """Cohen's kappa from 182 points on: the product of two 16-bit codes overflowed."""
+    rng = np.random.default_rng(5)
+    scores = rng.integers(0, 1001, (300, 2)) / 10
+    scores[:, 1] = np.where(rng.random(300) < 0.6, scores[:, 0], scores[:, 1])
+    rows = run("agreement", write(matrix_rows(scores.tolist())), "--bootstrap", "0", "--statistic", "cohen_kappa")
+    found = one(rows, "cohen_kappa", "unweighted", raters=["a", "b"])
+    points, code = np.unique(scores, return_inverse=True)
+    table = np.zeros((len(points), len(points)))
+    np.add.at(table, tuple(code.reshape(scores.shape).T), 1 / len(scores))
+    chance = float(table.sum(axis=1) @ table.sum(axis=0))
+    assert found["value"] == pytest.approx((np.trace(table) - chance) / (1 - chance), abs=1e-12)
+    assert found["se"] > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_icc_where_all_means_are_equal(form: str) -> None:
+    """A value where the formula has one, and no interval; before, a division by zero."""
+    found = icc(np.array([[0.0, 1], [1, 0], [0, 1], [1, 0]]), form)  # type: ignore[arg-type]
+    assert found.value == {"1,1": -1.0, "2,1": -2.0, "3,1": -1.0}.get(form)
+    assert found.low is None
+    assert found.reason or found.interval_reason
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e-7, 1.0, 1e12])
+def test_icc_does_not_depend_on_the_unit_of_the_scores(unit: float) -> None:
+    scores = np.array([[9.0, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
+    found, plain = icc(scores * unit, "2,1"), icc(scores, "2,1")
+    assert (found.value, found.low, found.high) == pytest.approx((plain.value, plain.low, plain.high), rel=1e-9)
+
+
+def test_a_constant_judge_and_a_rare_flag(write: Any, run: Any) -> None:
+    """Some resamples have no flag at all: NaN made the JSON unwritable."""
+    rows = [(f"i{i}", "gpt", "judge", 0) for i in range(200)]
+    rows += [(f"i{i}", "a", "annotator", int(i == 3)) for i in range(60)]
+    found = run("correct", write(rows, "item,rater,rater_kind,score"), "--judge", "gpt")
+    gain = one(found, "ppi_gain")
+    assert gain["value"] == pytest.approx(1.0)
+    assert gain["low"] is None
+    assert "resamples" in gain["interval_reason"]
