@@ -5,6 +5,7 @@ decides the queue, so a worker can serve judges only (`celery -A panelbench work
 """
 
 import os
+from pathlib import Path
 
 from celery import Celery
 from django.conf import settings
@@ -13,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 
 QUEUES = ("judging", "analytics", "default")
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
+TRANSPORT = "panelbench.folder_queue:Transport"  # where there is no Redis
 SWEEPERS = (
     *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),
     "analytics.tasks.refresh_stale",
@@ -23,7 +25,11 @@ def _transport_options() -> dict[str, object]:
     if settings.REDIS_URL:
         # A message not acknowledged for this long is delivered again: far above every time limit below.
         return {"visibility_timeout": 3600}
-    folder = settings.CELERY_BROKER_DIR
+    return folder_options(settings.CELERY_BROKER_DIR)
+
+
+def folder_options(folder: Path) -> dict[str, object]:
+    """The options of TRANSPORT for a queue in this folder, which is made."""
     for name in ("messages", "control"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {
@@ -37,6 +43,7 @@ def _transport_options() -> dict[str, object]:
 app = Celery("panelbench")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
+    broker_transport=None if settings.REDIS_URL else TRANSPORT,
     broker_transport_options=_transport_options(),
     broker_connection_retry_on_startup=True,
     task_ignore_result=True,
