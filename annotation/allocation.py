@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,7 @@ from annotation import bulk
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, Selection
 
 MOST_OVERLAP = 50
+SEEDS = 2**53  # whole numbers that every JSON reader keeps exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,13 @@ def allocate(
     criteria: Sequence[Criterion] | None = None,
     name: str | None = None,
     languages: Sequence[str] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     actor: User | None = None,
 ) -> Duty:
     """A duty of ``panel`` over every item in its language (or in ``languages``), each drawn with probability 1.
 
-    ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone.
+    ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone; without one, a random
+    seed is drawn and stored, so that nobody can tell the order of the dataset, and with it the generators, from it.
     """
     asked = _asked(campaign, criteria)
     _require_open(campaign)
@@ -82,10 +85,11 @@ def allocate(
             code="no_items",
         )
     with transaction.atomic():
-        duty = _open_duty(campaign, panel, name or panel.name, overlap, seed, languages or ())
+        stored = secrets.randbelow(SEEDS) if seed is None else seed
+        duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or ())
         duty.criteria.set(asked)
         criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
-        _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", seed, "all")
+        _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", stored, "all")
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=["overlap", "seed"])
     return duty
 
@@ -187,32 +191,36 @@ def draw(
     items: Sequence[Item],
     probabilities: Sequence[float],
     stratum: str = "",
-    seed: int = 0,
+    seed: int | None = None,
     origin: str,
 ) -> int:
     """One more wave: the items (each drawn with the probability at its place) that the duty has not got yet.
 
-    Returns how many were new. ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
+    Their order depends on ``seed``, by default the duty's, and on the number of the wave. Returns how many were new. ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
     """
     if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
         raise ValueError("one inclusion probability above 0 and at most 1 per item")
     parts = set(Dataset.objects.parts_of(duty.campaign.dataset).values_list("pk", flat=True))
     if any(item.dataset_id not in parts for item in items):
         raise ValueError("a duty's items come from its campaign's dataset")
-    chances = {item.pk: chance for item, chance in zip(items, probabilities, strict=True)}
+    in_order = sorted(zip(items, probabilities, strict=True), key=lambda drawn: drawn[0].ordinal)
+    chances = {item.pk: chance for item, chance in in_order}
     with transaction.atomic():
         Duty.objects.select_for_update().get(pk=duty.pk)  # one wave at a time
         known = set(Selection.objects.filter(duty=duty, item__in=list(chances)).values_list("item", flat=True))
         new = [pk for pk in chances if pk not in known]
-        _draw(duty, new, chances, stratum, seed, origin)
+        _draw(duty, new, chances, stratum, duty.seed if seed is None else seed, origin)
     return len(new)
 
 
 def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratum: str, seed: int, origin: str) -> None:
-    """Selections and slots for ``items``, in an order that tells nothing of who wrote them."""
-    shuffled = sorted(items)
-    random.Random(seed).shuffle(shuffled)
+    """Selections and slots for ``items``, given in the dataset's order, in one that tells nothing of who wrote them.
+
+    The order depends on the seed, the wave and the places of the items in the dataset, not on primary keys.
+    """
     wave = (Selection.objects.filter(duty=duty).aggregate(last=Max("wave"))["last"] or 0) + 1
+    shuffled = list(items)
+    random.Random(seed if wave == 1 else f"{seed}:{wave}").shuffle(shuffled)
     start = (Assignment.objects.filter(duty=duty).aggregate(last=Max("position"))["last"] or 0) + 1
     bulk.insert(
         Selection,

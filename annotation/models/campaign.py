@@ -59,7 +59,8 @@ class DutyQuerySet(models.QuerySet["Duty"]):
 class Duty(models.Model):
     """A panel's share of a campaign: which criteria, on how many annotators per item.
 
-    `languages` are the items' languages where they are not simply the panel's.
+    `languages` are the items' languages where they are not simply the panel's. `seed` gives the order of the items:
+    leads see it, annotators never do.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
@@ -67,7 +68,7 @@ class Duty(models.Model):
     name = models.CharField(_("name"), max_length=120)
     overlap = models.PositiveSmallIntegerField(_("annotators per item"))
     criteria = models.ManyToManyField(Criterion, related_name="+")
-    seed = models.BigIntegerField(default=0)
+    seed = models.BigIntegerField()
     languages = models.JSONField(default=list, blank=True)
 
     objects = DutyQuerySet.as_manager()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts.refusals import Refused
-from annotation import allocation, campaigns, panels
+from annotation import allocation, appending, campaigns, panels
 from annotation.models import Assignment, Item, Selection
 from tests import make
 from tests.annotation import scene
@@ -104,3 +104,60 @@ def test_what_can_not_be_allocated_is_refused_with_a_sentence_and_changes_nothin
             allocation.allocate(campaign=campaign, **asked)
         assert refused.value.code == code
     assert campaign.duties.count() == 1
+
+
+def test_without_a_seed_a_random_one_is_drawn_stored_and_shown_to_leads_alone(cast: Cast) -> None:
+    rows = [make.item(n, generator="atlas" if n <= 30 else "birch") for n in range(1, 61)]  # a file sorted by generator
+    campaign = make.campaign(cast.kassa, items=rows)
+    panel = panels.create(project=cast.kassa, name="Estonian", language="et")
+    panels.seat(panel=panel, user=cast.maarika)
+    address, lead = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/duties/", cast.client("aino")
+
+    def made(**asked: object) -> tuple[int, list[str]]:
+        posted = {"panel": panel.pk, "overlap": 1, "name": f"Duty {campaign.duties.count()}", **asked}
+        duty = lead.post(address, posted, "application/json").json()
+        queue = Assignment.objects.filter(duty=duty["id"]).order_by("position")
+        return duty["seed"], list(queue.values_list("item__external_id", flat=True))
+
+    (seed, order), (other, another) = made(), made()
+
+    assert seed and other and seed != other and order != another
+    assert made(seed=seed)[1] == order, "the stored seed gives the order again"
+    assert f"seed {seed}" in lead.get(f"/p/kassa/campaigns/{campaign.pk}/").content.decode()
+    annotator = cast.client("maarika")
+    assert annotator.get(address).status_code in (403, 404)
+    for seen in (annotator.get("/api/v1/projects/kassa/desk/"), annotator.get("/desk/")):
+        assert str(seed) not in seen.content.decode()
+
+
+def test_the_order_depends_on_the_places_in_the_dataset_and_not_on_primary_keys(cast: Cast) -> None:
+    panel = panels.create(project=cast.kassa, name="Estonian", language="et")
+    rubric, orders = make.rubric(cast.kassa), []
+    for name in ("First", "Second"):
+        campaign = campaigns.open_campaign(
+            project=cast.kassa, name=name, dataset=make.dataset(cast.kassa, 40, name=name), rubric_version=rubric
+        )
+        if orders:  # the same items again, whose primary keys run against their places
+            backwards = reversed(Item.objects.filter(dataset=campaign.dataset).order_by("ordinal"))
+            for place, item in enumerate(backwards):
+                Item.objects.filter(pk=item.pk).update(ordinal=1_000 + place, external_id=f"new-d{place + 1}")
+        duty = allocation.allocate(campaign=campaign, panel=panel, overlap=1, seed=7)
+        queue = Assignment.objects.filter(duty=duty).order_by("position")
+        orders.append([name.removeprefix("new-") for name in queue.values_list("item__external_id", flat=True)])
+
+    assert orders[0] == orders[1]
+
+
+def test_a_later_wave_has_an_order_of_its_own(cast: Cast) -> None:
+    rows = [make.item(n) for n in range(1, 41)]
+    work = scene.duty(cast, items=rows[:20])
+    whole = appending.append(dataset=work.campaign.dataset, items=rows)
+    campaigns.extend(campaign=work.campaign, dataset=whole)
+
+    allocation.hand_out(campaign=work.campaign)
+
+    queue = list(
+        Assignment.objects.filter(duty=work, slot=1).order_by("position").values_list("item__ordinal", flat=True)
+    )
+    assert sorted(queue[20:]) == list(range(20, 40))
+    assert [place - 20 for place in queue[20:]] != queue[:20], "one wave would give the other away"
