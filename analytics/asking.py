@@ -9,6 +9,7 @@ from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import Project
+from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from analytics import exports
 from analytics.exports import SUBJECTS, Export, Options
@@ -40,8 +41,8 @@ def chosen(*, project: Project, subject: str, name: str = "") -> Any:
     """
     there = list(choices(project=project, subject=subject))
     found = [row for row in there if str(row) == name] or [row for row in there if _base(row) == name]
-    if not found and name.isdecimal():
-        found = [row for row in there if row.pk == int(name)]
+    if not found:
+        found = [row for row in there if row.pk == whole_number(name)]
     if not name and len({_base(row) or str(row) for row in there}) == 1:
         found = there
     if found:

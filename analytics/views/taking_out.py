@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import access
 from accounts.models import Project, Role
+from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from analytics import asking, exports, extents, tasks, transfers
 from analytics.exports import FORMATS, SUBJECTS, Export, Options
@@ -129,8 +130,9 @@ def _subjects(room: Project, subject: str) -> list[Any]:
 
 def _options(said: QueryDict) -> Options:
     seed = said.get("renumbered", "").strip()
-    if seed and not (seed.isascii() and seed.isdecimal() and int(seed[:12]) < MOST_SEED):
+    number = whole_number(seed, largest=MOST_SEED - 1)
+    if seed and number is None:
         sentence = str(_("Other pseudonyms need a whole number as their seed."))
         raise Refused(sentence, fields={"renumbered": sentence})
     switched = {name: name in said for name in SWITCHES}
-    return Options(renumbered=int(seed) if seed else None, rationales="without_rationales" not in said, **switched)
+    return Options(renumbered=number, rationales="without_rationales" not in said, **switched)

@@ -24,6 +24,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import User
+from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from annotation import batches, checks, reception, retraction, targets, tasks, uploads
 from annotation.api.intake_files import IntakeFileSerializer
@@ -256,9 +257,9 @@ def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
 
 
 def _check_length(request: Request) -> None:
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if length.isdecimal() and int(length) > uploads.AT_ONCE + uploads.MEGABYTE:
-        raise uploads.too_long(int(length))
+    length = whole_number(request.META.get("CONTENT_LENGTH")) or 0
+    if length > uploads.AT_ONCE + uploads.MEGABYTE:
+        raise uploads.too_long(length)
 
 
 def _said(request: Request) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from annotation import uploads
 from annotation.models import Upload
@@ -197,10 +198,10 @@ def _require_version(request: Request) -> None:
 
 
 def _count(request: Request, name: str) -> int:
-    said = request.headers.get(name, "")
-    if not (said.isascii() and said.isdecimal() and len(said) < 19):
+    count = whole_number(request.headers.get(name), largest=10**18)
+    if count is None:
         raise ValidationError({name: [_("A whole number of bytes.")]})
-    return int(said)
+    return count
 
 
 def _name(request: Request) -> str:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import access, languages
 from accounts.models import Project
+from accounts.parameters import whole_number
 from annotation import sheet
 from annotation.models import Dataset, Intake, Item
 from annotation.models.corpus import ITEM_FILTERS, DatasetQuerySet
@@ -62,7 +63,7 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
     room, found = _datasets(request, project)
     shown = get_object_or_404(found.select_related("intake", "derived_from"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
-    after = _number(request.GET.get("after", ""))
+    after = whole_number(request.GET.get("after"))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
     context = {
         "title": shown.name,
@@ -93,10 +94,6 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
         for tag in sorted(counts)
     ]
     return {"generators": generators, "counts": rows}
-
-
-def _number(text: str) -> int | None:
-    return int(text[:18]) if text.isascii() and text.isdecimal() else None
 
 
 @require_safe

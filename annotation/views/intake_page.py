@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from accounts.models import Project, User
+from accounts.parameters import whole_number
 from annotation import batches, checks, reception, sheet, targets
 from annotation.formats import codepages
 from annotation.formats.items import NAMED_FIELDS
@@ -268,7 +269,7 @@ def text(form: QueryDict, name: str) -> str:
 
 def key(posted: str) -> int:
     """A primary key as posted; 0, which no row has, for anything else."""
-    return int(posted) if posted.isascii() and posted.isdecimal() and len(posted) < 19 else 0
+    return whole_number(posted) or 0
 
 
 def address(intake: Intake) -> str:

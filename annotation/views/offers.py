@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from annotation import reception
 from annotation.formats.mapping import Mapping
@@ -71,7 +72,7 @@ def chosen(*, user: User, intake: Intake, choice: str) -> Mapping:
         if key not in (ready := _ready(intake.kind)):
             raise Http404("There is no such ready mapping.")
         return ready[key][1].mapping
-    pk = int(key) if key.isascii() and key.isdecimal() and len(key) < 19 else 0
+    pk = whole_number(key) or 0
     if place == SAVED:
         saved = SavedMapping.objects.visible_to(user).filter(project=intake.project_id, kind=intake.kind)
         return Mapping.from_dict(get_object_or_404(saved, pk=pk).mapping)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import access
+from accounts.parameters import whole_number
 from judging.forms import LogForm
 from judging.models import Attempt, Call, JudgeRun
 
@@ -23,8 +24,7 @@ def log(request: HttpRequest, run: JudgeRun) -> dict[str, Any]:
     spoken = run.calls.order_by("item__language").values_list("item__language", flat=True).distinct()
     form = LogForm(request.GET or None, spoken=list(spoken))
     calls = form.narrow(run.calls.all()) if form.is_bound else run.calls.all()
-    after = request.GET.get("after", "")
-    start = int(after[:18]) if after.isascii() and after.isdecimal() else 0
+    start = whole_number(request.GET.get("after")) or 0
     page = list(_with_replies(calls.filter(pk__gt=start))[: PAGE + 1])
     return {
         "log": page[:PAGE],

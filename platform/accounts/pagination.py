@@ -7,6 +7,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination as DrfCursorPagination
 from rest_framework.request import Request
 
+from accounts.parameters import whole_number
+
 
 class CursorPagination(DrfCursorPagination):
     """`limit` rows to a page, a thousand at most; what is no number is refused rather than guessed."""
@@ -19,7 +21,7 @@ class CursorPagination(DrfCursorPagination):
     def get_page_size(self, request: Request) -> int | None:
         """The asked for size, cut to the largest."""
         asked = request.query_params.get(self.page_size_query_param)
-        if asked is not None and not (asked.isascii() and asked.isdecimal() and int(asked[:18]) > 0):
+        if asked is not None and not whole_number(asked):
             raise ValidationError({self.page_size_query_param: [_("A whole number from 1 on.")]})
         size: int | None = super().get_page_size(request)
         return size

@@ -15,6 +15,7 @@ from accounts import access, invitations, people, refusals
 from accounts.forms import InvitationForm, RoleForm
 from accounts.invitations import InvitationClosed
 from accounts.models import AuditEntry, Invitation, Membership, Role
+from accounts.parameters import whole_number
 
 LEAD = (Role.LEAD,)
 AUDIT_PAGE = 200
@@ -82,8 +83,8 @@ def audit_page(request: HttpRequest, project: str) -> HttpResponse:
     """The newest entries of the project's trail; `before` pages back."""
     room = access.require(user=request.user, slug=project, roles=LEAD)
     entries = AuditEntry.objects.visible_to(request.user).filter(project=room).select_related("actor")
-    if (before := request.GET.get("before", "")).isdecimal():
-        entries = entries.filter(pk__lt=int(before[:18]))
+    if before := whole_number(request.GET.get("before")):
+        entries = entries.filter(pk__lt=before)
     page = list(entries[: AUDIT_PAGE + 1])
     older = page[AUDIT_PAGE - 1].pk if len(page) > AUDIT_PAGE else None
     return render(request, "accounts/audit.html", {"project": room, "entries": page[:AUDIT_PAGE], "older": older})
