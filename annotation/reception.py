@@ -262,9 +262,9 @@ def carry_out(*, intake: Intake, actor: User | None = None) -> Intake:
 
 
 def start(*, intake: Intake, actor: User | None = None) -> None:
-    """Say that storing has begun; the edge calls `finish`, or the task that does."""
+    """Say that storing has begun; the edge calls `finish`, or the task that does. A check that runs is given up."""
     with transaction.atomic():
-        _move(intake, UNSTORED, State.STORING, report={}, lease=None, beat_at=timezone.now(), done=0, total=0)
+        _move(intake, checks.EDITABLE, State.STORING, report={}, lease=None, beat_at=timezone.now(), done=0, total=0)
         audit.record(actor=actor, project=intake.project, verb="start import", subject=intake)
 
 

@@ -81,12 +81,11 @@ def store(intake: Intake, actor: User) -> bool:
 
 
 def enqueue(store: Any, intake: Intake, actor: User) -> None:
-    """Hand a started import to the task that stores its kind; where the queue is away, store it here and now."""
+    """Hand a started import to the task that stores its kind; where the queue is away, it waits for the sweep."""
     try:
         store.delay_on_commit(intake.pk, actor.pk)
     except OperationalError as error:
-        logger.warning("The queue is away; import %s is stored at once: %s", intake.pk, error)
-        store(intake.pk, actor.pk)
+        logger.warning("The queue is away; import %s waits for the sweep: %s", intake.pk, error)
 
 
 @shared_task(**LONGEST)

@@ -6,6 +6,7 @@ import resource
 import subprocess
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.files.storage import default_storage
@@ -15,7 +16,7 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from accounts.refusals import Refused
-from annotation import checks, pulse, reception, tasks
+from annotation import checks, custody, pulse, reception, tasks
 from annotation.formats.mapping import Mapping
 from annotation.models import Dataset, DryRun, Intake, Item
 from judging.models import Verdict
@@ -140,8 +141,6 @@ def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
     assert "No worker is running, so nobody reads the files." in page(boris, intake)
     waiting = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/preview/")
     assert (waiting.status_code, waiting.json()["state"]) == (202, "checking")
-    refused = boris.post(f"/api/v1/projects/kassa/intakes/{intake.pk}/store/")
-    assert refused.status_code == 409
     boris.post(f"/p/kassa/imports/{intake.pk}/discard/")
     assert not Intake.objects.exists()
     carried_out(intake)  # the message arrives after all
@@ -207,3 +206,30 @@ def test_large_verdicts_are_checked_by_judging(worker: subprocess.Popen[bytes], 
     boris.post(f"/p/kassa/verdict-imports/{intake.pk}/store/")
     until(lambda: state(intake) == "stored")
     assert Verdict.objects.count() == 2
+
+
+def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Popen[bytes], cast: Cast) -> None:
+    """The client opens, stores and waits without ever asking for a preview."""
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    Intake.objects.filter(pk=intake.pk).update(state="checking", lease=uuid4())  # its worker has only begun
+    answer = boris.post(f"/api/v1/projects/kassa/intakes/{intake.pk}/store/")
+    assert (answer.status_code, answer.json()["state"]) == (202, "storing"), answer.content.decode()
+    until(lambda: state(intake) == "stored")
+    assert Dataset.objects.get().items.count() == 80
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    boris = cast.client("boris")
+    intake = uploaded(boris)
+    carried_out(intake)
+    with monkeypatch.context() as broken:
+        broken.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
+        broken.setattr(app.amqp, "_producer_pool", None)
+        assert boris.post(f"/p/kassa/imports/{intake.pk}/store/").status_code == 302
+    assert (state(intake), Item.objects.count()) == ("storing", 0)
+    assert "Being stored" in page(boris, intake)
+    for freed in custody.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0)):
+        tasks.store_intake(freed.pk)
+    assert state(intake) == "stored"

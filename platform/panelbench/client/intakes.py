@@ -18,7 +18,7 @@ from panelbench.client.wire import TRIES, Wire, operation
 AT_ONCE = 16 * 2**20  # bytes; files that are larger together are sent in pieces
 PIECE = 8 * 2**20
 TUS = {"Tus-Resumable": "1.0.0"}
-UNDER_WAY = ("storing",)
+UNDER_WAY = ("checking", "storing")
 
 
 class Intakes(Wire):
