@@ -211,4 +211,4 @@ def _row(
 
 def _seeded(estimate: Estimate, request: _Request) -> Estimate:
     """The seed where random numbers made the interval."""
-    return estimate.with_(seed=request.seed if (estimate.method or "").startswith("bootstrap") else None)
+    return estimate.with_(seed=request.seed if "bootstrap" in (estimate.method or "") else None)

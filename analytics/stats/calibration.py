@@ -19,7 +19,14 @@ from analytics.stats import ceiling, classes, curve, figures, resampling, substi
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
-from analytics.stats.intervals import Interval, approximate, log_t_interval, percentile, wilson_interval
+from analytics.stats.intervals import (
+    MAX_UNDEFINED_SHARE,
+    Interval,
+    approximate,
+    log_t_interval,
+    percentile,
+    wilson_interval,
+)
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import settled
 from analytics.stats.resampling import Units
@@ -255,13 +262,15 @@ def _intervals(
         return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
     kernel, rng = faced.kernel(chosen, scale), np.random.default_rng(seed)
     rows = resampling.resampled(kernel, units, resamples=resamples, rng=rng)
-    found = [percentile(row, confidence=confidence) for row in rows]
+    size = float(max(np.abs(faced.judge).max(initial=0), np.abs(faced.reference).max(initial=0)))
+    units_of = [size if figure.statistic in figures.IN_SCORES else 1.0 for figure in chosen]
+    found = [percentile(row, confidence=confidence, unit=unit) for row, unit in zip(rows, units_of, strict=True)]
     point = kernel(units.pattern_totals[None, :])[:, 0]
     for index, figure in enumerate(chosen):
         if figure.statistic == "rmse" and found[index].low is not None:
-            found[index] = log_t_interval(point[index], rows[index], units.n - 1, confidence=confidence)
+            found[index] = log_t_interval(point[index], rows[index], units.n - 1, confidence=confidence, unit=size)
     for index, base in _bases(faced, chosen, scale, units):
-        if found[index].low is not None:
+        if (found[index].undefined_share or 0) <= MAX_UNDEFINED_SHARE:
             found[index] = _of_share(point[index], rows[index], base, faced, confidence)
     return found
 

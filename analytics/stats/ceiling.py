@@ -98,6 +98,7 @@ def _three(
 ) -> list[Estimate]:
     values = (both[0], both[1], both[0] - both[1])
     rows = None if draws is None else (draws[0], draws[1], draws[0] - draws[1])
+    unit = float(np.nanmax(np.abs(meeting.humans))) if n_items and statistic == "ceiling_mae" else 1.0
     found = []
     for i, (side, value) in enumerate(zip(SIDES, values, strict=True)):
         base = Estimate(
@@ -105,7 +106,7 @@ def _three(
             n_raters=len(meeting.annotators), reason=_FLAT_SCORES if n_items else _NO_PANEL,
         )  # fmt: skip
         if not np.isnan(value):
-            interval = percentile(rows[i], confidence=confidence).as_changes() if rows is not None else {}
+            interval = percentile(rows[i], confidence=confidence, unit=unit).as_changes() if rows is not None else {}
             base = base.with_(value=float(value), reason=None).with_(**interval)
         found.append(base)
     return found

@@ -104,7 +104,11 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
     cells.add_argument("--statistic", type=options.names, metavar="NAME,...", help="only these statistics")
     numbers = parser.add_argument_group("intervals and output")
     numbers.add_argument(
-        "--bootstrap", type=options.whole, default=2000, metavar="B", help="resamples; 0: closed form only"
+        "--bootstrap",
+        type=options.resamples,
+        default=2000,
+        metavar="B",
+        help="resamples, 200 or more; 0: closed form only",
     )
     numbers.add_argument("--seed", type=options.whole, default=0, help="seed of the random numbers")
     numbers.add_argument(

@@ -113,6 +113,11 @@ def _compared(
     if np.isnan(found):
         return base.with_(reason="one side does not vary")
     rng = np.random.default_rng(seed)
-    interval = bootstrap(value, units, rng=rng, resamples=resamples) if resamples else jackknife(value, units)
+    unit = float(np.abs(pairs).max()) if kernel is _difference else 1.0
+    interval = (
+        bootstrap(value, units, rng=rng, resamples=resamples, unit=unit)
+        if resamples
+        else jackknife(value, units, unit=unit)
+    )
     estimate = base.with_(value=found, reason=None, seed=seed if resamples else None)
     return estimate.with_(**interval.as_changes())

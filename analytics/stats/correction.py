@@ -49,6 +49,11 @@ class Labelled:
         first, rest = alone if cluster is None or cluster_rest is None else (cluster, cluster_rest)
         return cls(y, f, f_rest, first, rest)
 
+    @property
+    def size(self) -> float:
+        """The largest label or judge score, without its sign: what counts as rounding depends on it."""
+        return float(max(np.abs(part).max(initial=0.0) for part in (self.y, self.f, self.f_rest)))
+
 
 def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
     """Mean of the human labels alone (n,), cluster-robust standard error, t with C - 1 degrees of freedom."""
@@ -57,7 +62,8 @@ def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Es
         return Estimate(value=None, reason="no item has a human label", **base)
     mean = float(y.mean())
     se, df = _of_mean(y - mean, cluster)
-    interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence)
+    size = float(np.abs(y).max())
+    interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence, unit=size)
     return Estimate(value=mean, **base).with_(**interval.as_changes())
 
 
@@ -119,7 +125,7 @@ def crossfit_mean(
     df = len(np.unique(s.cluster)) - 1
     method = "cross-fitted t" + (", approximate: fewer than 50 labels" if n < WARN_BELOW else "")
     estimate = Estimate(value=theta, **base).with_(
-        **t_interval(theta, se, df, method=method, confidence=confidence).as_changes()
+        **t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size).as_changes()
     )
     return CrossFit(estimate, *_gain(s.y, e, h, s, rng))
 
@@ -138,7 +144,9 @@ def stratified_mean(strata: list[Labelled], *, confidence: float = 0.95) -> Esti
     share = size / size.sum()
     theta = float(share @ np.array([part.value for part in parts], dtype=np.float64))
     se = float(np.sqrt(share**2 @ np.array([part.se for part in parts], dtype=np.float64) ** 2))
-    interval = normal_interval(theta, se, method="stratified normal (approximate)", confidence=confidence)
+    size = max(stratum.size for stratum in strata)
+    method = "stratified normal (approximate)"
+    interval = normal_interval(theta, se, method=method, confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
@@ -159,7 +167,8 @@ def active_mean(
     z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
     theta = float(z.mean())
     se, df = _of_mean(z - theta, cluster)
-    interval = t_interval(theta, se, min(df, int(drawn.sum()) - 1), method="Horvitz-Thompson t", confidence=confidence)
+    df, size = min(df, int(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
+    interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
@@ -187,7 +196,7 @@ def _plain(statistic: str, s: Labelled, lam: float, confidence: float) -> Estima
     if n < 2 or (lam > 0 and rest < 2):
         return Estimate(value=theta, interval_reason=_TOO_FEW if n < 2 else _ONE_WITHOUT, **base)
     se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
-    interval = normal_interval(theta, se, method="normal", confidence=confidence)
+    interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
     return Estimate(value=theta, note=f"lambda {lam:.4f}", **base).with_(**interval.as_changes())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from analytics.stats import coefficients as kernels
 from analytics.stats import linearised
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval, bca, percentile, t_interval
+from analytics.stats.intervals import MAX_UNDEFINED_SHARE, Interval, bca, percentile, t_interval, wilson_interval
 from analytics.stats.patterns import Patterns, patterns_of
 from analytics.stats.resampling import Units, jackknife, left_out, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
@@ -30,6 +30,9 @@ MOST_POINTS = 1001
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """Percentile intervals of these cover too little on small panels (bench/stats_RESULTS.md): BCa is their default."""
+
+SHARES = ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent")
+"""Means of answers between 0 and 1: Wilson's interval by default, with the spread of the resamples (decision 0015)."""
 
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
 """S2 reads Verdict Confidence by these bounds."""
@@ -56,6 +59,11 @@ class Figure:
     def is_corrected(self) -> bool:
         """Whether chance is taken out, so that values below 0 have a meaning."""
         return self.statistic in CHANCE_CORRECTED or self.variant == "corrected"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a mean of answers between 0 and 1."""
+        return self.statistic in SHARES or (self.statistic, self.variant) == ("verdict_confidence", "observed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +304,24 @@ def _resampled(
         without = dict(zip(skewed, rows, strict=True))
     m = patterns.units.multiplicity.astype(np.float64)
     return [
-        how.interval(estimate.statistic, float(estimate.value or 0.0), row, without.get(index), m)
+        _of_share(patterns, estimate, row, how)
+        if how.method == "default" and figures[index].is_share
+        else how.interval(estimate.statistic, float(estimate.value or 0.0), row, without.get(index), m)
         for index, (estimate, row) in enumerate(zip(found, values, strict=True))
     ]
+
+
+def _of_share(patterns: Patterns, found: Estimate, draws: Floats, how: Resampling) -> Interval:
+    """Wilson's interval with the spread of (B,) resamples; units in which everybody agrees still count as answers."""
+    undefined = float(np.isnan(draws).mean())
+    if undefined > MAX_UNDEFINED_SHARE:
+        return percentile(draws, confidence=how.confidence)
+    answers = _restricted(patterns.units, patterns.n >= 2).n
+    spread = float(np.nanstd(draws))
+    interval = wilson_interval(
+        float(found.value or 0.0), spread, answers, method="Wilson, bootstrap spread", confidence=how.confidence
+    )
+    return replace(interval, undefined_share=undefined)
 
 
 def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampling) -> Interval:
@@ -307,7 +330,12 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
     if estimate.se is not None and estimate.value is not None:
         method = "linearised t (approximate: single ratings)" if (patterns.n == 1).any() else "linearised t"
         return t_interval(estimate.value, estimate.se, units.n - 1, method=method, confidence=how.confidence)
-    return jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
+    interval = jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
+    if figure.is_share and how.method == "default" and interval.se is not None:
+        answers = _restricted(units, patterns.n >= 2).n
+        value = float(estimate.value or 0.0)
+        return wilson_interval(value, interval.se, answers, method="Wilson, jackknife", confidence=how.confidence)
+    return interval
 
 
 def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:

@@ -96,6 +96,8 @@ STEPS = (
     Figure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear"),
     Figure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic"),
 )
+IN_SCORES = ("mae", "rmse", "bias")
+"""Figures in the unit of the scores; all others have none."""
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 LABELS = (
     Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING, base=_all_pairs),

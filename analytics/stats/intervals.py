@@ -13,8 +13,13 @@ Floats = NDArray[np.float64]
 
 MAX_UNDEFINED_SHARE = 0.05
 """Above this share of undefined resamples no interval is given (METHODS 0)."""
+FEWEST_RESAMPLES = 200
+"""With fewer the ends of a percentile interval are chance (METHODS 0)."""
 NO_WIDTH = 1e-12
-"""Units that are all alike leave no width: that says little about units not seen, and is marked approximate."""
+"""Width, as a share of the numbers it is made of, below which there is none but rounding: such bounds say nothing about
+units not seen, and no interval is given. Statistics without a unit are of size 1."""
+NO_RESAMPLE_DIFFERS = "every resample gives the same value: nothing tells how far it may be off"
+NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +51,26 @@ def approximate(method: str, why: str = "") -> str:
     return method if "approximate" in method else f"{method} (approximate{why and ': '}{why})"
 
 
-def percentile(resampled: Floats, *, confidence: float = 0.95) -> Interval:
+def percentile(resampled: Floats, *, confidence: float = 0.95, unit: float = 1.0) -> Interval:
     """Percentile interval of (B,) resampled values, NaN where a resample leaves the statistic undefined.
 
-    The bounds are the empirical quantiles (1 - confidence)/2 and (1 + confidence)/2 of the defined resamples.
+    The bounds are the empirical quantiles (1 - confidence)/2 and (1 + confidence)/2 of the defined resamples. ``unit``
+    is the size of the numbers that the statistic is made of (the largest score, for a mean). No interval where all
+    resamples are equal.
     Source: Efron & Tibshirani 1993, An Introduction to the Bootstrap, chapter 13 (doi 10.1201/9780429246593).
     """
     tail = (1 - confidence) / 2
-    return _from_resamples(resampled, (tail, 1 - tail), confidence, "bootstrap percentile")
+    return _from_resamples(resampled, (tail, 1 - tail), confidence, "bootstrap percentile", unit)
 
 
 def bca(
-    value: float, resampled: Floats, left_out: Floats, multiplicity: Floats, *, confidence: float = 0.95
+    value: float,
+    resampled: Floats,
+    left_out: Floats,
+    multiplicity: Floats,
+    *,
+    confidence: float = 0.95,
+    unit: float = 1.0,
 ) -> Interval:
     """Bias-corrected and accelerated interval.
 
@@ -77,30 +90,34 @@ def bca(
     z0, a = float(ndtri(share)), _acceleration(left_out, multiplicity)
     z = z0 + ndtri(np.array([(1 - confidence) / 2, (1 + confidence) / 2]))
     low, high = ndtr(z0 + z / (1 - a * z))
-    return _from_resamples(resampled, (float(low), float(high)), confidence, "bootstrap BCa")
+    return _from_resamples(resampled, (float(low), float(high)), confidence, "bootstrap BCa", unit)
 
 
-def t_interval(value: float, se: float, df: float, *, method: str, confidence: float = 0.95) -> Interval:
-    """value +- t(df) se; no interval when the standard error or its degrees of freedom are undefined."""
+def t_interval(
+    value: float, se: float, df: float, *, method: str, confidence: float = 0.95, unit: float = 1.0
+) -> Interval:
+    """value +- t(df) se; none where the standard error or its degrees of freedom are undefined, or it is 0."""
     from scipy.special import stdtrit
 
     if not (math.isfinite(se) and df >= 1):
         return Interval(interval_reason="the standard error needs two independent units")
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
-    return _around(value, half, se, method, confidence)
+    return _around(value, half, se, method, confidence, unit)
 
 
-def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95) -> Interval:
-    """value +- z se; no interval when the standard error is undefined."""
+def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95, unit: float = 1.0) -> Interval:
+    """value +- z se; none where the standard error is undefined or 0."""
     from scipy.special import ndtri
 
     if not math.isfinite(se):
         return Interval(interval_reason="the standard error is undefined")
     half = float(ndtri((1 + confidence) / 2)) * se
-    return _around(value, half, se, method, confidence)
+    return _around(value, half, se, method, confidence, unit)
 
 
-def log_t_interval(value: float, resampled: Floats, df: float, *, confidence: float = 0.95) -> Interval:
+def log_t_interval(
+    value: float, resampled: Floats, df: float, *, confidence: float = 0.95, unit: float = 1.0
+) -> Interval:
     """Interval of a positive, right-skewed value: value times or over exp(t(df) s), s the spread of the (B,) logs.
 
     Where a resample is 0 or undefined its logarithm is none, and the interval is the percentile one.
@@ -108,11 +125,12 @@ def log_t_interval(value: float, resampled: Floats, df: float, *, confidence: fl
     from scipy.special import stdtrit
 
     if not (resampled > 0).all():
-        return percentile(resampled, confidence=confidence)
+        return percentile(resampled, confidence=confidence, unit=unit)
     spread = float(np.log(resampled).std())
+    if spread <= NO_WIDTH:
+        return _none(NO_RESAMPLE_DIFFERS, resampled)
     factor = math.exp(float(stdtrit(df, (1 + confidence) / 2)) * spread)
     method = "bootstrap t of the logarithm"
-    method = approximate(method, "no resample differs") if spread <= NO_WIDTH else method
     return Interval(low=value / factor, high=value * factor, confidence=confidence, method=method, undefined_share=0.0)
 
 
@@ -155,17 +173,21 @@ def _acceleration(left_out: Floats, multiplicity: Floats) -> float:
     return float(multiplicity @ d**3) / (6 * spread**1.5) if spread > 0 else 0.0
 
 
-def _from_resamples(resampled: Floats, tails: tuple[float, float], confidence: float, method: str) -> Interval:
+def _from_resamples(
+    resampled: Floats, tails: tuple[float, float], confidence: float, method: str, unit: float
+) -> Interval:
     undefined = float(np.isnan(resampled).mean()) if resampled.size else 1.0
     if undefined > MAX_UNDEFINED_SHARE:
         return _none(f"{undefined:.1%} of the resamples leave the statistic undefined (more than 5%)", resampled)
     low, high = (float(bound) for bound in np.quantile(resampled[~np.isnan(resampled)], tails))
-    method = approximate(method, "no resample differs") if high - low <= NO_WIDTH else method
+    if high - low <= NO_WIDTH * max(unit, abs(low), abs(high)):
+        return _none(NO_RESAMPLE_DIFFERS, resampled)
     return Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=undefined)
 
 
-def _around(value: float, half: float, se: float, method: str, confidence: float) -> Interval:
-    method = approximate(method, "no unit differs") if half <= NO_WIDTH else method
+def _around(value: float, half: float, se: float, method: str, confidence: float, unit: float) -> Interval:
+    if half <= NO_WIDTH * max(unit, abs(value)):
+        return Interval(se=se, interval_reason=NO_UNIT_DIFFERS)
     return Interval(low=value - half, high=value + half, confidence=confidence, method=method, se=se)
 
 

@@ -28,6 +28,15 @@ def count(text: str) -> int:
     return int(text)
 
 
+def resamples(text: str) -> int:
+    """0, or 200, 201, ...: with fewer the ends of an interval are chance."""
+    from analytics.stats.intervals import FEWEST_RESAMPLES
+
+    if not text.isdecimal() or 0 < int(text) < FEWEST_RESAMPLES:
+        raise ArgumentTypeError(f"should be 0 (no resampling) or a whole number from {FEWEST_RESAMPLES} on")
+    return int(text)
+
+
 def number(text: str) -> float:
     """A finite number."""
     try:

@@ -137,8 +137,10 @@ def bootstrap(
     resamples: int = 2000,
     confidence: float = 0.95,
     method: str = "percentile",
+    unit: float = 1.0,
 ) -> Interval:
-    """Cluster bootstrap interval of a statistic with (b,) values; ``method`` is ``percentile`` or ``bca``.
+    """Cluster bootstrap interval of a statistic with (b,) values; ``method`` is ``percentile`` or ``bca``,
+    ``unit`` the size of the numbers it is made of.
 
     Undefined (no bounds, ``interval_reason``) when more than 5 % of the resamples leave the statistic undefined or
     when there are fewer than two units. Source: Efron & Tibshirani 1993 (doi 10.1201/9780429246593); clusters:
@@ -150,11 +152,11 @@ def bootstrap(
     if method == "bca":
         value = float(statistic(units.pattern_totals[None, :])[0])
         multiplicity = units.multiplicity.astype(np.float64)
-        return bca(value, values, left_out(statistic, units), multiplicity, confidence=confidence)
-    return percentile(values, confidence=confidence)
+        return bca(value, values, left_out(statistic, units), multiplicity, confidence=confidence, unit=unit)
+    return percentile(values, confidence=confidence, unit=unit)
 
 
-def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95) -> Interval:
+def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95, unit: float = 1.0) -> Interval:
     """Delete-one-unit jackknife interval of a statistic with (b,) values: no random numbers, t with C - 1 df.
 
     se^2 = (C - 1)/C sum_u m_u (theta_(u) - mean)^2. Source: Efron 1982 (doi 10.1137/1.9781611970319).
@@ -167,7 +169,7 @@ def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95) -
         return Interval(interval_reason="leaving one unit out makes the statistic undefined")
     spread = float(m @ (without - np.average(without, weights=m)) ** 2)
     se = float(np.sqrt((units.n - 1) / units.n * spread))
-    return t_interval(value, se, units.n - 1, method="jackknife t", confidence=confidence)
+    return t_interval(value, se, units.n - 1, method="jackknife t", confidence=confidence, unit=unit)
 
 
 def _chunks(total: int, width: int) -> Iterator[int]:

@@ -122,7 +122,8 @@ def _means(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
     for g, k in zip(*np.nonzero(counts), strict=True):
         estimate = Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k]), seed=how.seed)
         if boards is not None and counts[g, k] > 1:
-            interval = _drawn(percentile(boards[:, g, k], confidence=how.confidence), how.drawn)
+            size = float(np.abs(s.score).max())
+            interval = _drawn(percentile(boards[:, g, k], confidence=how.confidence, unit=size), how.drawn)
             estimate = estimate.with_(**interval.as_changes())
         found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
     return found

@@ -100,7 +100,7 @@ def asked(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *optio
     argv = [subcommand, path, *OWN.get(subcommand, []), "--statistic", ",".join(names), *options]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        status = main([*argv, "--bootstrap", "20", "--format", "json"])
+        status = main([*argv, "--bootstrap", "200", "--format", "json"])
     printed = capsys.readouterr()
     assert (status, [line for line in printed.err.splitlines() if ": note: " not in line]) == (0, [])
     found: list[Row] = json.loads(printed.out)["estimates"]

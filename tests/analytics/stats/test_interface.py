@@ -77,7 +77,7 @@ def test_every_published_name_is_printed_and_may_be_asked_for(
     call: str, names: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     subcommand, *options = call.split()
-    argv = [subcommand, written(tmp_path, study()), *options, "--bootstrap", "20", "--scale", "0,1,2,3"]
+    argv = [subcommand, written(tmp_path, study()), *options, "--bootstrap", "200", "--scale", "0,1,2,3"]
     found = estimates(capsys, *argv)
     assert set(names.split()) <= {row["statistic"] for row in found}
     assert all(list(row)[: len(KEYS)] == KEYS for row in found)
@@ -128,7 +128,7 @@ def test_shared_options_are_taken_everywhere(
     own = ["--judge", "gpt"] if subcommand in ("calibration", "alt-test", "correct") else []
     raters = ["--raters", "ann,ben"] if subcommand in ("agreement", "compare") else []
     argv = [subcommand, written(tmp_path, renamed), *own, *raters, "--by", "criterion,task", "--level", "ordinal",
-            "--scale", "0,1,2,3", "--min-items", "5", "--bootstrap", "20", "--seed", "3"]  # fmt: skip
+            "--scale", "0,1,2,3", "--min-items", "5", "--bootstrap", "200", "--seed", "3"]  # fmt: skip
     found = estimates(capsys, *argv, *(word for name, own in columns.items() for word in (f"--{name}", own)))
     assert {row["task"] for row in found if row.get("criterion")} == {"chat", "qa"}
     assert estimates(capsys, *argv, "--pool", *(w for n, own in columns.items() for w in (f"--{n}", own)))

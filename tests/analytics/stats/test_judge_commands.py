@@ -111,7 +111,7 @@ def test_stability_ranks_in_every_language(ratings: Path, capsys: pytest.Capture
 
 
 def test_consistency_takes_languages_as_raters(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = run(capsys, "consistency", ratings, "--judge", "gpt", "--pivot", "et", "--bootstrap", 100)
+    found = run(capsys, "consistency", ratings, "--judge", "gpt", "--pivot", "et", "--bootstrap", 200)
     fleiss = only(found, statistic="fleiss_kappa", variant="unequal")
     assert (fleiss["n_items"], fleiss["n_raters"], fleiss["judge"]) == (180, 2, "gpt")
     assert only(found, statistic="language_shift")["languages"] == ["et", "en"]
@@ -188,7 +188,7 @@ def test_plan_says_what_is_still_needed(ratings: Path, capsys: pytest.CaptureFix
         "--price",
         "et=2",
         "--bootstrap",
-        100,
+        200,
     )
     humans, judge = (only(found, statistic="labels_needed", variant=v, language="et") for v in ("humans", "judge"))
     assert judge["value"] < humans["value"]

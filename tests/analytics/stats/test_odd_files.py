@@ -42,7 +42,7 @@ def written(folder: Path, content: str | bytes, name: str = "odd.csv") -> str:
 def ran(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> tuple[int, str, list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        status = main([subcommand, path, *OWN.get(subcommand, []), *options, "--bootstrap", "20", "--format", "json"])
+        status = main([subcommand, path, *OWN.get(subcommand, []), *options, "--bootstrap", "200", "--format", "json"])
     printed = capsys.readouterr()
     return status, printed.out, printed.err.splitlines()
 

@@ -50,7 +50,7 @@ def test_a_shuffled_file_prints_the_same_figures(name: str, tmp_path: Path, caps
         with (tmp_path / "ratings.csv").open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([HEADER, *order])
         subcommand, *options = COMMANDS[name]
-        argv = [subcommand, str(tmp_path / "ratings.csv"), *options, "--bootstrap", "100", "--format", "json"]
+        argv = [subcommand, str(tmp_path / "ratings.csv"), *options, "--bootstrap", "200", "--format", "json"]
         assert main([*argv, "--scale", "0,1,2,3"]) == 0
         estimates = json.loads(capsys.readouterr().out)["estimates"]
         # S0's script reads the number of raters off the first row: that one figure goes by the file's order.

@@ -110,3 +110,45 @@ def test_a_constant_judge_and_a_rare_flag(write: Any, run: Any) -> None:
     assert gain["value"] == pytest.approx(1.0)
     assert gain["low"] is None
     assert "resamples" in gain["interval_reason"]
+
+
+def test_shares_of_one_get_wilsons_interval(write: Any, run: Any) -> None:
+    """51 of 51 items agreed upon is no proof that all items would be: [1, 1] before."""
+    rows = run("agreement", write(matrix_rows([[i % 3] * 3 for i in range(51)])))
+    for name in ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact",
+                 "percent_agreement_adjacent"):  # fmt: skip
+        found = one(rows, name)
+        assert found["value"] == 1.0
+        assert found["low"] == pytest.approx(51 / (51 + 1.959964**2), abs=1e-6)
+        assert found["high"] == 1.0
+        assert "Wilson" in found["method"]
+    for name, variant in (("krippendorff_alpha", None), ("fleiss_kappa", "unequal"), ("conger_kappa", "identity")):
+        found = one(rows, name, variant)
+        assert (found["value"], found["low"]) == (1.0, None)
+        assert "same value" in found["interval_reason"]
+
+
+def test_a_figure_that_no_resample_moves_has_no_interval(write: Any, run: Any) -> None:
+    """A judge always one point above the only annotator: bias, MAE and the mean have no width to show."""
+    rows = [(f"i{i}", "gpt", "judge", 1e-13) for i in range(30)]
+    rows += [(f"i{i}", "a", "annotator", 2e-13) for i in range(30)]
+    found = run("calibration", write(rows, "item,rater,rater_kind,score"), "--judge", "gpt")
+    for name in ("mae", "bias", "rmse"):
+        assert one(found, name)["low"] is None
+        assert "same value" in one(found, name)["interval_reason"]
+    rows = [
+        (item, rater, kind, score if rater == "gpt" else float(item[1:]) * 1e-13) for item, rater, kind, score in rows
+    ]
+    found = run("calibration", write(rows, "item,rater,rater_kind,score"), "--judge", "gpt")
+    mae = one(found, "mae")
+    assert 0 < mae["low"] < mae["value"] < mae["high"]
+
+
+@pytest.mark.parametrize("few", ["1", "20", "199"])
+def test_fewer_than_two_hundred_resamples_are_refused(write: Any, capsys: pytest.CaptureFixture[str], few: str) -> None:
+    path = write(matrix_rows([[0, 1], [1, 1], [0, 0]]))
+    with pytest.raises(SystemExit) as stopped:
+        main(["agreement", path, "--bootstrap", few])
+    assert stopped.value.code == 2
+    assert "200" in capsys.readouterr().err
+    assert main(["agreement", path, "--bootstrap", "0"]) == 0
