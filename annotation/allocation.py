@@ -196,7 +196,8 @@ def draw(
 ) -> int:
     """One more wave: the items (each drawn with the probability at its place) that the duty has not got yet.
 
-    Their order depends on ``seed``, by default the duty's, and on the number of the wave. Returns how many were new. ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
+    Their order depends on ``seed``, by default the duty's, and on the number of the wave. Returns how many were new.
+    ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
     """
     if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
         raise ValueError("one inclusion probability above 0 and at most 1 per item")
