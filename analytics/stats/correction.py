@@ -144,9 +144,9 @@ def stratified_mean(strata: list[Labelled], *, confidence: float = 0.95) -> Esti
     share = size / size.sum()
     theta = float(share @ np.array([part.value for part in parts], dtype=np.float64))
     se = float(np.sqrt(share**2 @ np.array([part.se for part in parts], dtype=np.float64) ** 2))
-    size = max(stratum.size for stratum in strata)
+    largest = max(stratum.size for stratum in strata)
     method = "stratified normal (approximate)"
-    interval = normal_interval(theta, se, method=method, confidence=confidence, unit=size)
+    interval = normal_interval(theta, se, method=method, confidence=confidence, unit=largest)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
