@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.forms import SignupForm
+from allauth.core import context
 from django import forms
 from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy as _
 
-from accounts import languages
+from accounts import invitations, languages
 from accounts.models import Project, Role, Scope, User
+from accounts.refusals import Refused
 
 
 class LanguagesField(forms.CharField):
@@ -41,6 +47,46 @@ def _canonical(tag: str) -> str:
             else _("“%(tag)s” is not a language tag. Write one such as et, pt-BR or zh-Hant.")
         )
         raise forms.ValidationError(sentence, params={"tag": tag, "meant": meant}) from None
+
+
+class SignUpForm(SignupForm):
+    """An account by invitation: made together with its membership, or not at all."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.invitation = invitations.pending(context.request.session)
+        if self.invitation and self.invitation.email:
+            self.fields["email"].initial = self.invitation.email
+
+    def clean_email(self) -> str:
+        """An address that is registered, and one that was not invited, are answered alike."""
+        refusal = forms.ValidationError(
+            _(
+                "This invitation can't make an account for this address. Use the address that was invited; if you have "
+                "an account with it, sign in and follow the link again."
+            )
+        )
+        email = str(self.cleaned_data["email"]).lower()
+        try:
+            email = super().clean_email()
+        except forms.ValidationError:
+            if self.invitation:
+                invitations.bind(invitation=self.invitation, email=email)
+            raise refusal from None
+        if self.invitation and self.invitation.email not in ("", email):
+            raise refusal
+        return email
+
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
+        """The account, or where to go instead when the invitation was used in the meantime."""
+        secret = request.session.get(invitations.SESSION_KEY, "")
+        try:
+            with transaction.atomic():
+                user, response = super().try_save(request)
+                invitations.accept(secret=secret, user=user)
+        except (Refused, IntegrityError):  # somebody else was quicker with this link, or with this address
+            return None, redirect("join", secret) if secret else redirect("account_signup")
+        return user, response
 
 
 class SelfForm(forms.Form):
@@ -83,6 +129,11 @@ class ProjectForm(forms.Form):
 
 class InvitationForm(forms.Form):
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
+    email = forms.EmailField(
+        label=_("E-mail"),
+        required=False,
+        help_text=_("Only this address can use the link. Left empty, whoever opens the link first can."),
+    )
     note = forms.CharField(
         label=_("For whom"), max_length=120, required=False, help_text=_("Only leads see this; to tell links apart.")
     )

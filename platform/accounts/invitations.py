@@ -24,6 +24,10 @@ class InvitationClosed(Refused):
     """The link is unknown, used, revoked or too old."""
 
 
+class InvitedOther(Refused):
+    """The link is for another address than that of the account."""
+
+
 def digest(secret: str) -> str:
     """What is stored of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -34,16 +38,18 @@ def invite(
     project: Project,
     role: Role,
     created_by: User,
+    email: str = "",
     note: str = "",
     languages: Sequence[str] = (),
     days: int = DEFAULT_DAYS,
 ) -> tuple[Invitation, str]:
-    """Make an invitation; the secret is returned once and not stored."""
+    """Make an invitation, for one address if `email` is given; the secret is returned once and not stored."""
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():
         invitation = Invitation.objects.create(
             project=project,
             role=role,
+            email=email.strip().lower(),
             note=note,
             languages=list(languages),
             secret_digest=digest(secret),
@@ -77,11 +83,34 @@ def pending(session: SessionBase) -> Invitation | None:
         return None
 
 
+def bind(*, invitation: Invitation, email: str) -> None:
+    """Keep an invitation that names nobody for this address from now on, because an account has it already.
+
+    Whoever holds a link so learns of one address at most whether it is registered.
+    """
+    Invitation.objects.open().filter(pk=invitation.pk, email="").update(email=email)
+
+
+def is_used_by(*, secret: str, user: User) -> bool:
+    """Whether this person has accepted the invitation behind a link."""
+    return Invitation.objects.filter(secret_digest=digest(secret), accepted_by=user).exists()
+
+
 def accept(*, secret: str, user: User) -> Membership:
     """Use the invitation: compare-and-set, so that one link makes one member however often it is followed."""
     invitation = find(secret)
+    if invitation.email not in ("", user.email):
+        raise Refused(
+            _("This invitation is for another e-mail address. Sign in with that one, or ask the lead for a new link.")
+        )
+    if Membership.objects.filter(project=invitation.project, user=user).exists():
+        raise Refused(_("You are in this project already. The link stays open for the person it is meant for."))
     with transaction.atomic():
-        taken = Invitation.objects.open().filter(pk=invitation.pk).update(accepted_by=user, accepted_at=timezone.now())
+        taken = (
+            Invitation.objects.open()
+            .filter(pk=invitation.pk, email=invitation.email)
+            .update(accepted_by=user, accepted_at=timezone.now())
+        )
         if not taken:
             raise InvitationClosed(_("This invitation was just used."))
         member, _made = Membership.objects.get_or_create(

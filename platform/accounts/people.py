@@ -6,14 +6,17 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts import audit
 from accounts.models import Membership, Profile, Project, Role, User
 from accounts.refusals import Refused
 
+MAY_NOT_FOUND = gettext_lazy("You may not found projects here. Ask whoever runs this instance to let you.")
+
 
 def found_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
-    """Start a project; whoever starts it leads it."""
+    """Start a project; whoever starts it leads it. Pages and API first ask whether the founder may."""
     slug = slug or slugify(name)[:60]
     if not slug:
         raise Refused(_("Give the project an address of letters, digits and hyphens."), fields={"slug": _("Missing.")})
@@ -26,6 +29,21 @@ def found_project(*, name: str, founder: User, slug: str = "", description: str 
         taken = _("The address “%(slug)s” is taken. Choose another.") % {"slug": slug}
         raise Refused(taken, fields={"slug": taken}) from None
     return project
+
+
+def may_found(user: User) -> bool:
+    """Whether the operator lets this person found projects."""
+    return user.may_found_projects
+
+
+def allow_founding(*, user: User, allowed: bool) -> bool:
+    """Let somebody found projects, or no longer; only the operator calls this. False when it was so before."""
+    with transaction.atomic():
+        changed = User.objects.filter(pk=user.pk, may_found_projects=not allowed).update(may_found_projects=allowed)
+        if changed:
+            verb = "allow founding" if allowed else "forbid founding"
+            audit.record(actor=None, project=None, verb=verb, subject=user, fields=["may_found_projects"])
+    return bool(changed)
 
 
 def change_role(*, member: Membership, role: Role, actor: User) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import StringIO
+from threading import Barrier
 
 import pytest
+from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from accounts import invitations, people, tokens
-from accounts.models import AuditEntry, Invitation, Membership, Role, Scope, Token, User
+from accounts.models import AuditEntry, Invitation, Membership, Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from tests.cast import PASSWORD, Cast
+from tests.cast import PASSWORD, Cast, make_cast
 
 
 def _link(cast: Cast, **form: object) -> str:
@@ -29,6 +34,113 @@ def test_a_new_person_joins_by_link_once(cast: Cast) -> None:
     member = Membership.objects.get(user__email="new@panelbench.test")
     assert (member.role, member.user.languages) == ("annotator", ["es-MX", "et"])
     assert cast.client("layla").get(link).status_code == 410
+
+
+def test_an_invitation_makes_one_account(cast: Cast) -> None:
+    link = _link(cast)
+    first, second = Client(), Client()
+    for browser in (first, second):
+        browser.get(link)
+    first.post("/account/signup/", {"email": "one@panelbench.test", "password1": "a long enough one"})
+    second.post("/account/signup/", {"email": "two@panelbench.test", "password1": "a long enough one"})
+    assert list(User.objects.filter(email__startswith="one").values_list("memberships__project", flat=True)) == [
+        cast.kassa.pk
+    ]
+    assert not User.objects.filter(email="two@panelbench.test").exists()
+    assert first.get(link)["Location"] == "/"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_sign_up_at_once_by_one_invitation_one_gets_an_account() -> None:
+    cast = make_cast()
+    link, ready = _link(cast), Barrier(2)
+
+    def sign_up(name: str) -> int:
+        try:
+            browser = Client()
+            browser.get(link)
+            ready.wait(30)
+            form = {"email": f"{name}@panelbench.test", "password1": "a long enough one"}
+            return browser.post("/account/signup/", form).status_code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(sign_up, ("one", "two"))) in ([302, 302], [302, 200], [200, 302])
+    made = User.objects.filter(email__in=("one@panelbench.test", "two@panelbench.test"))
+    assert [user.memberships.count() for user in made] == [1]
+    assert Invitation.objects.get().accepted_by == made.get()
+
+
+def test_an_invitation_is_for_the_invited_address(cast: Cast) -> None:
+    link = _link(cast, email="Sofia@panelbench.test")
+    stranger = Client()
+    stranger.get(link)
+    stranger.post("/account/signup/", {"email": "other@panelbench.test", "password1": "a long enough one"})
+    assert not User.objects.filter(email="other@panelbench.test").exists()
+    page = cast.client("zoltan").post(link, follow=True).content.decode()
+    assert "for another e-mail address" in page
+    assert not Membership.objects.filter(project=cast.kassa, user=cast.zoltan).exists()
+    sofia = Client()
+    sofia.get(link)
+    assert "sofia@panelbench.test" in sofia.get("/account/signup/").content.decode()
+    sofia.post("/account/signup/", {"email": "sofia@panelbench.test", "password1": "a long enough one"})
+    assert Membership.objects.get(user__email="sofia@panelbench.test").project == cast.kassa
+
+
+def test_signing_up_does_not_tell_who_is_registered(cast: Cast) -> None:
+    link = _link(cast, email="sofia@panelbench.test")
+    browser = Client()
+    browser.get(link)
+
+    def answer(email: str) -> str:
+        page = browser.post("/account/signup/", {"email": email, "password1": "a long enough one"}).content.decode()
+        return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page.replace(email, "ADDRESS"))
+
+    assert answer("maarika@panelbench.test") == answer("nobody@panelbench.test")
+
+
+def test_a_link_for_anybody_tells_of_one_address_at_most(cast: Cast) -> None:
+    browser = Client()
+    browser.get(_link(cast))
+    browser.post("/account/signup/", {"email": "maarika@panelbench.test", "password1": "a long enough one"})
+    assert Invitation.objects.get().email == "maarika@panelbench.test"
+    browser.post("/account/signup/", {"email": "new@panelbench.test", "password1": "a long enough one"})
+    assert not User.objects.filter(email="new@panelbench.test").exists()
+
+
+def test_a_member_does_not_use_up_somebody_elses_link(cast: Cast) -> None:
+    link = _link(cast)
+    cast.client("aino").post(link)
+    assert Invitation.objects.open().count() == 1
+
+
+class TestFounding:
+    BODY = {"name": "Mine", "slug": "mine"}
+
+    def test_only_those_the_operator_names_found_projects(self, cast: Cast) -> None:
+        browser = cast.client("boris")
+        answer = browser.post("/api/v1/projects/", self.BODY, "application/json")
+        assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+        assert "Ask whoever runs this instance" in answer.json()["detail"]
+        assert browser.post("/new/", self.BODY).status_code == browser.get("/new/").status_code == 403
+        assert "/new/" not in browser.get("/").content.decode()
+        assert not Project.objects.filter(slug="mine").exists()
+        call_command("allow_founding", cast.boris.email, stdout=StringIO())
+        assert "/new/" in browser.get("/").content.decode()
+        assert browser.post("/api/v1/projects/", self.BODY, "application/json").status_code == 201
+        call_command("allow_founding", cast.boris.email, "--revoke", stdout=StringIO())
+        assert browser.post("/new/", {"name": "More", "slug": "more"}).status_code == 403
+        assert list(AuditEntry.objects.filter(subject_pk=cast.boris.pk).values_list("verb", flat=True)) == [
+            "forbid founding",
+            "allow founding",
+        ]
+
+    def test_the_first_account_and_those_made_for_it_may(self, db: None) -> None:
+        for email, extra in (("first@x.test", []), ("second@x.test", []), ("third@x.test", ["--may-found"])):
+            call_command("create_user", email, *extra, stdout=StringIO())
+        may = User.objects.order_by("pk").values_list("may_found_projects", flat=True)
+        assert list(may) == [True, False, True]
 
 
 def test_nobody_signs_up_without_an_invitation(cast: Cast) -> None:
@@ -63,7 +175,7 @@ def test_a_project_keeps_a_lead(cast: Cast) -> None:
 
 
 def test_a_taken_address_is_refused_in_words(cast: Cast) -> None:
-    page = cast.client("boris").post("/new/", {"name": "Kassa again", "slug": "kassa"})
+    page = cast.client("aino").post("/new/", {"name": "Kassa again", "slug": "kassa"})
     assert "is taken" in page.content.decode()
 
 
@@ -124,7 +236,7 @@ class TestTokens:
 
     @pytest.mark.parametrize("slug", [15, 1.5, True, None, ["x"]])
     def test_text_is_text(self, cast: Cast, slug: object) -> None:
-        _token, secret = tokens.issue(user=cast.boris, name="script", scope=Scope.WRITE)
+        _token, secret = tokens.issue(user=cast.aino, name="script", scope=Scope.WRITE)
         body, headers = {"name": "X", "slug": slug}, {"authorization": f"Bearer {secret}"}
         answer = Client().post("/api/v1/projects/", body, "application/json", headers=headers)
         assert (answer.status_code, list(answer.json()["fields"])) == (400, ["slug"])

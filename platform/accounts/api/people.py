@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -43,7 +44,7 @@ class MeSerializer(serializers.ModelSerializer[User]):
 
     class Meta:
         model = User
-        fields = ("email", "name", "languages", "ui_language", "memberships")
+        fields = ("email", "name", "languages", "ui_language", "may_found_projects", "memberships")
 
 
 class Me(APIView):
@@ -55,7 +56,7 @@ class Me(APIView):
 
 
 class Projects(generics.ListCreateAPIView[Project]):
-    """The projects in which I have a role; posting starts one."""
+    """The projects in which I have a role; posting starts one, if the operator lets me found projects."""
 
     serializer_class = ProjectSerializer
     queryset = Project.objects.none()
@@ -66,6 +67,8 @@ class Projects(generics.ListCreateAPIView[Project]):
         return projects.filter(pk=bound) if bound else projects
 
     def perform_create(self, serializer: Any) -> None:
+        if not people.may_found(self.request.user):
+            raise PermissionDenied(people.MAY_NOT_FOUND)
         serializer.instance = people.found_project(founder=self.request.user, **serializer.validated_data)
 
 

@@ -24,12 +24,16 @@ SIGHTED = (Role.LEAD, Role.RESEARCHER)
 
 class UserQuerySet(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        """Make an account; the first of an instance may found projects, for somebody must."""
+        if "may_found_projects" not in fields:
+            fields["may_found_projects"] = not self.exists()
         user = self.model(email=email.strip().lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        fields = {"may_found_projects": True, **fields}
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, email: str | None) -> User:
@@ -46,6 +50,7 @@ class User(AbstractUser):
     name = models.CharField(_("name"), max_length=120, blank=True)
     languages = models.JSONField(_("languages"), default=list, blank=True)
     ui_language = models.CharField(_("interface language"), max_length=35, blank=True)
+    may_found_projects = models.BooleanField(_("may found projects"), default=False)
     erased_at = models.DateTimeField(null=True, blank=True)
 
     USERNAME_FIELD = "email"
@@ -127,10 +132,14 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 
 
 class Invitation(models.Model):
-    """A link into a project, good once and until `expires_at`. Only the digest of its secret is stored."""
+    """A link into a project, good once and until `expires_at`. Only the digest of its secret is stored.
+
+    With an `email` only that address may use it.
+    """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=12, choices=Role)
+    email = models.EmailField(_("e-mail"), blank=True)
     note = models.CharField(_("for whom"), max_length=120, blank=True)
     languages = models.JSONField(default=list, blank=True)
     secret_digest = models.CharField(max_length=64)

@@ -26,7 +26,9 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_project(request: HttpRequest) -> HttpResponse:
-    """A form that starts a project and leads to it."""
+    """A form that starts a project and leads to it, for those who may."""
+    if not people.may_found(request.user):
+        return render(request, "accounts/project_forbidden.html", {"sentence": people.MAY_NOT_FOUND}, status=403)
     form = ProjectForm(request.POST or None)
     if form.is_valid():
         try:

@@ -97,6 +97,8 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     try:
         invitation = invitations.find(secret)
     except InvitationClosed as closed:
+        if request.user.is_authenticated and invitations.is_used_by(secret=secret, user=request.user):
+            return redirect("home")
         return render(request, "accounts/join_closed.html", {"sentence": closed.sentence}, status=410)
     invitations.remember(request.session, secret)
     if request.method == "POST" and request.user.is_authenticated:

@@ -379,6 +379,7 @@ class Me(TypedDict):
     name: NotRequired[str]
     languages: list[str]
     ui_language: NotRequired[str]
+    may_found_projects: NotRequired[bool]
     memberships: list[Role]
 
 

@@ -58,7 +58,7 @@ def _document(name: str) -> dict[str, Any]:
 
 
 def _found(cast: dict[str, Any]) -> Project:
-    lead, researcher = _person(cast["lead"]), _person(cast["researcher"])
+    lead, researcher = _person(cast["lead"], may_found_projects=True), _person(cast["researcher"])
     project = people.found_project(
         name="Customer support in five languages",
         slug=SLUG,
@@ -73,9 +73,9 @@ def _found(cast: dict[str, Any]) -> Project:
     return project
 
 
-def _person(entry: dict[str, Any]) -> User:
+def _person(entry: dict[str, Any], **permissions: bool) -> User:
     told = {key: entry[key] for key in ("email", "name", "languages", "ui_language")}
-    return User.objects.create(password=_hashed(), **told)
+    return User.objects.create(password=_hashed(), **told, **permissions)
 
 
 @cache

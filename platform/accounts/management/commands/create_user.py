@@ -19,9 +19,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email")
         parser.add_argument("--name", default="")
+        parser.add_argument(
+            "--may-found", action="store_true", help="let them found projects; the first account always may"
+        )
         parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
 
-    def handle(self, *, email: str, name: str, password_stdin: bool, **options: Any) -> None:
+    def handle(self, *, email: str, name: str, may_found: bool, password_stdin: bool, **options: Any) -> None:
         password = sys.stdin.readline().rstrip("\n") if password_stdin else secrets.token_urlsafe(12)
         try:
             validate_email(email)
@@ -30,5 +33,6 @@ class Command(BaseCommand):
             raise CommandError("; ".join(error.messages)) from None
         if User.objects.filter(email=email.lower()).exists():
             raise CommandError(f"There is an account for {email} already.")
-        User.objects.create_user(email, password, name=name)
+        allowed = {"may_found_projects": True} if may_found else {}
+        User.objects.create_user(email, password, name=name, **allowed)
         self.stdout.write(f"Made an account for {email}." + ("" if password_stdin else f" Password: {password}"))

@@ -1,0 +1,25 @@
+"""`panelbench allow_founding`: who may start projects, which only whoever runs this instance decides."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts import people
+from accounts.models import User
+
+
+class Command(BaseCommand):
+    help = "Let an account found projects, or with --revoke no longer. Projects it leads stay as they are."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("email")
+        parser.add_argument("--revoke", action="store_true")
+
+    def handle(self, *, email: str, revoke: bool, **options: Any) -> None:
+        user = User.objects.filter(email=email.lower()).first()
+        if user is None:
+            raise CommandError(f"There is no account for {email}. Make one: panelbench create_user {email} --may-found")
+        changed = people.allow_founding(user=user, allowed=not revoke)
+        may = "may not" if revoke else "may"
+        self.stdout.write(f"{email} {may} found projects{' now' if changed else ', as before'}.")
