@@ -38,7 +38,8 @@ def report(
 
     ``truth`` says what counts as a hit. ``labels``: giving the higher of two labels (do both flag equally often?).
     ``mode``: matching the mode of the other annotators. ``reference``: matching the file's reference or adjudicated
-    score. By default the file's reference where it has one, labels on a two-point scale, else the mode.
+    score. By default the file's reference where it has one, labels on a two-point scale, else the mode. Where clusters
+    hold several of the items, the clusters are compared (``mcnemar.clustered``).
     """
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
@@ -67,32 +68,32 @@ def _default_truth(cell: Cell) -> str:
 
 
 def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate]:
-    scores, labels = _scored(cell, raters, truth)
+    scores, labels, cluster = _scored(cell, raters, truth)
     shared = ~np.isnan(scores).any(axis=1)
     both = shared & ~np.isnan(labels)
     first, second = ((scores[both, k] == labels[both]) for k in range(2))
-    found = mcnemar.estimates(first, second)
+    found = mcnemar.estimates(first, second, cluster[both])
     if shared.any() and not both.any():
         found = [e.with_(reason=_NO_TRUTH[truth]) for e in found]
     b, c = int((first & ~second).sum()), int((~first & second).sum())
-    default = mcnemar.default_variant(b, c)
     note = f"{raters[0]} alone {b}, {raters[1]} alone {c}"
     return [
         e.with_(
             level=cell.scale.level,
-            note=f"{note}; read this one first" if e.variant == default else note,
+            note="; ".join(filter(None, (note, e.note))),
             n_missing=int((~both).sum()),
         )
         for e in found
     ]
 
 
-def _scored(cell: Cell, raters: tuple[str, str], truth: str) -> tuple[Floats, Floats]:
-    """(N, 2) the raters' scores, rounded half up to the scale, and (N,) what counts as right."""
+def _scored(cell: Cell, raters: tuple[str, str], truth: str) -> tuple[Floats, Floats, NDArray[np.intp]]:
+    """(N, 2) the raters' scores, rounded half up to the scale, (N,) what counts as right, (N,) the cluster."""
     pair = _columns(cell, raters)
     if truth == "labels":
-        return pair.humans, np.full(len(pair.humans), pair.scale.values[-1] if pair.scale.q == 2 else np.nan)
-    return pair.humans, _truth(cell, raters, truth, pair)
+        right = np.full(len(pair.humans), pair.scale.values[-1] if pair.scale.q == 2 else np.nan)
+        return pair.humans, right, pair.cluster
+    return pair.humans, _truth(cell, raters, truth, pair), pair.cluster
 
 
 def _columns(cell: Cell, raters: tuple[str, str]) -> Meeting:
