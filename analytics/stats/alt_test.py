@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import error_of_mean
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import Interval, percentile
+from analytics.stats.intervals import NO_WIDTH, Interval, percentile
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.multiple import benjamini_yekutieli
 from analytics.stats.resampling import resampled_sums
@@ -70,16 +71,19 @@ def run(
     score: Score = "rmse",
     min_items: int = 30,
     alpha: float = 0.05,
+    cluster: NDArray[np.integer] | None = None,
 ) -> AltTest:
-    """The whole test from judge (N,) and human scores (N, J), NaN where missing.
+    """The whole test from judge (N,) and human scores (N, J), NaN where missing; clusters (N,) where items have them.
 
     An annotator with fewer than ``min_items`` comparable items (judge present, two raters or more) is listed and left
     out of the Benjamini-Yekutieli family, omega and rho. ``rmse`` scores by -RMSE against the others, ``accuracy`` by
     the share of others with the same label.
     """
     judge_wins, annotator_wins = advantage(judge, humans, score)
+    where = np.arange(len(judge)) if cluster is None else cluster
     comparisons = [
-        _compare(name, judge_wins[:, j], annotator_wins[:, j], epsilon, min_items) for j, name in enumerate(annotators)
+        _compare(name, judge_wins[:, j], annotator_wins[:, j], where, epsilon, min_items)
+        for j, name in enumerate(annotators)
     ]
     tested = [c for c in comparisons if c.p is not None]
     n_items = int((~np.isnan(judge_wins)).any(axis=1).sum())
@@ -107,21 +111,30 @@ def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floa
     )
 
 
-def p_value(difference: Floats, epsilon: float) -> float:
+def p_value(difference: Floats, epsilon: float, cluster: NDArray[np.integer] | None = None) -> float:
     """One-sided p of H1: mean(W_h - W_f) < epsilon, differences (n,): t-test, Wilcoxon below 30 items.
 
-    A constant difference c has p = 0 if c < epsilon, else 1.
+    Where a cluster (n,) holds several items, items are no independent witnesses: t with the jackknife error over
+    clusters, and degrees of freedom by their effective number (``clusters.error_of_mean``); 1 for one cluster only,
+    which tells nothing. A constant difference c has p = 0 if c < epsilon, else 1.
     """
+    n = len(difference)
+    has_clusters = cluster is not None and len(np.unique(cluster)) < n
+    if has_clusters and len(np.unique(cluster)) < 2:
+        return 1.0
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] < epsilon else 1.0
-    n = len(difference)
-    if n < FEW_ITEMS:
+    if n < FEW_ITEMS and not has_clusters:
         from scipy.stats import wilcoxon
 
         return float(wilcoxon(difference - epsilon, alternative="less").pvalue)
     from scipy.special import stdtr
 
-    return float(stdtr(n - 1, (difference.mean() - epsilon) / (difference.std(ddof=1) / n**0.5)))
+    se, df = error_of_mean(difference, np.arange(n) if cluster is None else cluster)
+    gap = float(difference.mean()) - epsilon
+    if se <= NO_WIDTH:
+        return float(gap >= 0)
+    return float(stdtr(df, gap / se))
 
 
 def _accuracies(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -148,13 +161,15 @@ def _negative_rmse(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> t
         return -np.sqrt(np.round(of_judge.clip(0), 9)), -np.sqrt(np.round(of_j.clip(0), 9))
 
 
-def _compare(name: str, w_f: Floats, w_h: Floats, epsilon: float, min_items: int) -> Comparison:
+def _compare(
+    name: str, w_f: Floats, w_h: Floats, cluster: NDArray[np.integer], epsilon: float, min_items: int
+) -> Comparison:
     is_compared = ~np.isnan(w_f)
     n = int(is_compared.sum())
     if not n:
         return Comparison(name, 0, None, None, None, None)
     w_f, w_h = w_f[is_compared], w_h[is_compared]
-    p = p_value(w_h - w_f, epsilon) if n >= min_items else None
+    p = p_value(w_h - w_f, epsilon, cluster[is_compared]) if n >= min_items else None
     return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None)
 
 
@@ -189,7 +204,10 @@ def report(
         scores = _on_labels(meeting) if measure == "accuracy" else meeting.judge
         names = list(meeting.annotators)
         if cell.has_persons:
-            result = run(scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items)
+            result = run(
+                scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items,
+                cluster=meeting.cluster,
+            )  # fmt: skip
         else:
             result = AltTest(None, None, (), 0, ANONYMOUS)
         interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence, seed)

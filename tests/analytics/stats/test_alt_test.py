@@ -93,3 +93,26 @@ def test_nobody_with_enough_items_is_undefined_and_min_items_can_be_lowered() ->
     assert alt_test.run(judge, humans, ["a", "b"]).omega is None
     assert "30 items" in alt_test.run(judge, humans, ["a", "b"]).reason
     assert alt_test.run(judge, humans, ["a", "b"], min_items=2).omega is not None
+
+
+def test_clusters_are_the_witnesses_and_clusters_of_one_item_change_nothing() -> None:
+    rng = np.random.default_rng(8)
+    difference = rng.choice([-1.0, 0.0, 1.0], 60)
+    assert alt_test.p_value(difference, 0.15, np.arange(60)) == pytest.approx(alt_test.p_value(difference, 0.15))
+    # Every item three times over: as many witnesses as before, and the t of 60 cluster means.
+    thrice, cluster = np.repeat(difference, 3), np.repeat(np.arange(60), 3)
+    assert alt_test.p_value(thrice, 0.15, cluster) == pytest.approx(alt_test.p_value(difference, 0.15))
+    assert alt_test.p_value(thrice, 0.15) < alt_test.p_value(difference, 0.15)
+    assert alt_test.p_value(difference, 0.15, np.zeros(60, int)) == 1
+
+
+def test_a_judge_at_the_limit_passes_in_one_of_twenty_samples_of_clusters() -> None:
+    rng, rejected, ignoring = np.random.default_rng(9), 0, 0
+    cluster = np.repeat(np.arange(12), 10)
+    for _ in range(500):
+        mood = rng.normal(size=12)[cluster]
+        difference = np.sign(np.round(mood + rng.normal(size=120)))  # of mean 0
+        rejected += alt_test.p_value(difference, 0.0, cluster) < 0.05
+        ignoring += alt_test.p_value(difference, 0.0) < 0.05
+    assert ignoring / 500 > 0.12
+    assert 0.02 <= rejected / 500 <= 0.08
