@@ -102,4 +102,5 @@ def fresh_raters(n: int, n_raters: int, rng: Rng) -> Drawn:
 
 def _drawn(shares: Floats, rng: Rng) -> Floats:
     """(N,) a label of each row of shares (N, q)."""
-    return (shares.cumsum(axis=1) < rng.random((len(shares), 1))).sum(axis=1).clip(max=shares.shape[1] - 1).astype(float)
+    below = (shares.cumsum(axis=1) < rng.random((len(shares), 1))).sum(axis=1)
+    return below.clip(max=shares.shape[1] - 1).astype(np.float64)

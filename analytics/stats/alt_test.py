@@ -119,18 +119,19 @@ def p_value(difference: Floats, epsilon: float, cluster: NDArray[np.integer] | N
     which tells nothing. A constant difference c has p = 0 if c < epsilon, else 1.
     """
     n = len(difference)
-    has_clusters = cluster is not None and len(np.unique(cluster)) < n
-    if has_clusters and len(np.unique(cluster)) < 2:
+    witness = np.arange(n) if cluster is None else cluster
+    n_witnesses = len(np.unique(witness))
+    if n_witnesses < min(n, 2):
         return 1.0
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] < epsilon else 1.0
-    if n < FEW_ITEMS and not has_clusters:
+    if n < FEW_ITEMS and n_witnesses == n:
         from scipy.stats import wilcoxon
 
         return float(wilcoxon(difference - epsilon, alternative="less").pvalue)
     from scipy.special import stdtr
 
-    se, df = error_of_mean(difference, np.arange(n) if cluster is None else cluster)
+    se, df = error_of_mean(difference, witness)
     gap = float(difference.mean()) - epsilon
     if se <= NO_WIDTH:
         return float(gap >= 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -176,9 +176,15 @@ def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
     label = panel_labels(meeting, "mode")
     is_true, is_false = label == meeting.scale.values[1], label == meeting.scale.values[0]
     rest = judged & (meeting.n_human == 0)
-    flags = Flags(
-        flagged=int((flag & rest).sum()), judged=int(rest.sum()),
-        true_positives=int((flag & is_true & judged).sum()), positives=int((is_true & judged).sum()),
-        true_negatives=int((~flag & is_false & judged).sum()), negatives=int((is_false & judged).sum()),
-    )  # fmt: skip
-    yield rogan_gladen(flags, confidence=confidence)
+    marks = np.stack([flag & rest, rest, flag & is_true & judged, is_true & judged, ~flag & is_false & judged,
+                      is_false & judged])  # fmt: skip
+    used = marks.any(axis=0)
+    names, index = np.unique(meeting.cluster[used], return_inverse=True)
+    counts = [np.bincount(index, weights=row, minlength=len(names)) for row in marks[:, used]]
+    by_cluster: Floats = np.stack(counts, axis=1).astype(np.float64)
+    flags = Flags(**dict(zip(_COUNTED, marks.sum(axis=1).tolist(), strict=True)))
+    clustered = len(names) < int(used.sum())
+    yield rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
+
+
+_COUNTED = tuple(one.name for one in fields(Flags))

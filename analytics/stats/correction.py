@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster
+from analytics.stats.clusters import effective_number, error_of_mean, jackknife_error
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import normal_interval, percentile, t_interval
+from analytics.stats.intervals import Interval, normal_interval, percentile, t_interval
 from analytics.stats.resampling import resampled_sums
 
 Floats = NDArray[np.float64]
@@ -54,30 +55,40 @@ class Labelled:
         """The largest label or judge score, without its sign: what counts as rounding depends on it."""
         return float(max(np.abs(part).max(initial=0.0) for part in (self.y, self.f, self.f_rest)))
 
+    @property
+    def has_clusters(self) -> bool:
+        """Whether some cluster holds more than one item."""
+        both = np.concatenate([self.cluster, self.cluster_rest])
+        return len(np.unique(both)) < len(both)
+
 
 def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
-    """Mean of the human labels alone (n,), cluster-robust standard error, t with C - 1 degrees of freedom."""
+    """Mean of the human labels alone (n,), cluster-robust standard error and t (``clusters.error_of_mean``)."""
     base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y)}
     if not len(y):
         return Estimate(value=None, reason="no item has a human label", **base)
     mean = float(y.mean())
-    se, df = _of_mean(y - mean, cluster)
+    se, df = error_of_mean(y, cluster)
     size = float(np.abs(y).max())
     interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence, unit=size)
     return Estimate(value=mean, **base).with_(**interval.as_changes())
 
 
 def ppi_mean(s: Labelled, *, lam: float = 1.0, confidence: float = 0.95) -> Estimate:
-    """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI)."""
+    """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI).
+
+    Normal interval; where clusters hold several items, t from leaving them out one by one.
+    """
     return _plain("ppi_mean", s, lam, confidence)
 
 
 def ppi_plus_mean(s: Labelled, *, confidence: float = 0.95) -> Estimate:
-    """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval, items taken as alone.
+    """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval.
 
+    Where clusters hold several items, each is left out in turn, lambda chosen again, and the interval is t.
     A constant judge, or no item to power with, gives lambda 0: the mean of the labels. Undefined without a label.
     """
-    return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence)
+    return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence, chosen=True)
 
 
 def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
@@ -122,7 +133,7 @@ def crossfit_mean(
     e, h = _corrected(s, calibrator or default_calibrator(n), folds_by_cluster(s.cluster, folds=folds, rng=rng))
     theta = float(e.mean())
     se = _robust(_pooled((e - theta) / n, h / max(len(h), 1), s), np.concatenate([s.cluster, s.cluster_rest]))
-    df = len(np.unique(s.cluster)) - 1
+    df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
     method = "cross-fitted t" + (", approximate: fewer than 50 labels" if n < WARN_BELOW else "")
     estimate = Estimate(value=theta, **base).with_(
         **t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size).as_changes()
@@ -166,8 +177,8 @@ def active_mean(
     z = lam * f
     z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
     theta = float(z.mean())
-    se, df = _of_mean(z - theta, cluster)
-    df, size = min(df, int(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
+    se, df = error_of_mean(z, cluster)
+    df, size = min(df, float(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
     interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
@@ -186,7 +197,7 @@ def paired_difference(
     return ppi_plus_mean(s, confidence=confidence).with_(statistic="ppi_plus_difference", variant="paired")
 
 
-def _plain(statistic: str, s: Labelled, lam: float, confidence: float) -> Estimate:
+def _plain(statistic: str, s: Labelled, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
     n, rest = len(s.y), len(s.f_rest)
     base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
     if not n or (lam > 0 and not rest):
@@ -195,9 +206,39 @@ def _plain(statistic: str, s: Labelled, lam: float, confidence: float) -> Estima
     theta = float((lam * s.f_rest.mean() if rest else 0.0) + (s.y - lam * s.f).mean())
     if n < 2 or (lam > 0 and rest < 2):
         return Estimate(value=theta, interval_reason=_TOO_FEW if n < 2 else _ONE_WITHOUT, **base)
-    se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
-    interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
-    return Estimate(value=theta, note=f"lambda {lam:.4f}", **base).with_(**interval.as_changes())
+    base["note"] = f"lambda {lam:.4f}"
+    if s.has_clusters:
+        interval = _left_out(s, theta, None if chosen else lam, confidence)
+    else:
+        se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
+        interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
+    return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def _left_out(s: Labelled, theta: float, lam: float | None, confidence: float) -> Interval:
+    """t interval of theta from leaving out each cluster with all of its items, lambda chosen anew where it is None.
+
+    Clusters with labels and those without are two samples; the effective number of the former gives the degrees of
+    freedom. Source: ``clusters.jackknife_error``.
+    """
+    names, place = np.unique(np.concatenate([s.cluster, s.cluster_rest]), return_inverse=True)
+    here, there = np.split(place, [len(s.y)])
+    y, f, rest = s.y - s.y.mean(), s.f - s.f.mean(), s.f_rest - s.f.mean()
+    columns = [(here, x) for x in (np.ones(len(y)), y, f, y * f, f * f)]
+    columns += [(there, x) for x in (np.ones(len(rest)), rest, rest * rest)]
+    sums = np.stack([np.bincount(at, weights=x, minlength=len(names)) for at, x in columns])
+    n, sy, sf, syf, sff, m, sr, srr = sums.sum(axis=1, keepdims=True) - sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = (sff + srr - (sf + sr) ** 2 / (n + m)) / (n + m - 1)
+        found = np.clip((syf / n - sy / n * sf / n) / ((1 + n / m) * spread), 0, 1)
+        weight = np.where((m > 0) & (spread > 0), found, 0.0) if lam is None else np.full(len(names), lam)
+        without = sy / n + np.where(weight > 0, weight * (sr / m - sf / n), 0.0)
+    if not np.isfinite(without).all():
+        return Interval(interval_reason="without one of the clusters there are no labels, or no other items")
+    has_labels = sums[0] > 0
+    se = jackknife_error(theta - float(s.y.mean()), without, has_labels)
+    df = effective_number(sums[0][has_labels]) - 1
+    return t_interval(theta, se, df, method="cluster jackknife t", confidence=confidence, unit=s.size)
 
 
 def _corrected(s: Labelled, calibrator: str, fold: Codes) -> tuple[Floats, Floats]:
@@ -215,11 +256,12 @@ def _corrected(s: Labelled, calibrator: str, fold: Codes) -> tuple[Floats, Float
 
 
 def _pooled(own: Floats, rest: Floats, s: Labelled) -> Floats:
-    """Influence of every item on theta; each part is scaled up for the clusters its mean was taken over."""
-    scaled = [
-        part * np.sqrt(n / (n - 1)) if (n := len(np.unique(cluster))) > 1 else part
-        for part, cluster in ((own, s.cluster), (rest, s.cluster_rest))
-    ]
+    """Influence of every item on theta, each as if its cluster were left out of the mean it enters (jackknife, CV3)."""
+    scaled = []
+    for part, cluster in ((own, s.cluster), (rest, s.cluster_rest)):
+        _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
+        n = len(sizes)
+        scaled.append(part * (len(part) / (len(part) - sizes) * np.sqrt((n - 1) / n))[index] if n > 1 else part)
     return np.concatenate(scaled)
 
 
@@ -227,14 +269,6 @@ def _robust(influence: Floats, cluster: Codes) -> float:
     """Standard error: root of the squared cluster sums of each item's influence on the estimate."""
     _, index = np.unique(cluster, return_inverse=True)
     return float(np.sqrt((np.bincount(index, weights=influence) ** 2).sum()))
-
-
-def _of_mean(deviations: Floats, cluster: Codes) -> tuple[float, int]:
-    """Standard error of a mean from deviations (n,) and its C - 1 degrees of freedom; NaN for one cluster."""
-    n = len(np.unique(cluster))
-    if n < 2:
-        return float("nan"), 0
-    return _robust(deviations / len(deviations), cluster) * float(np.sqrt(n / (n - 1))), n - 1
 
 
 def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[Any, ...]:

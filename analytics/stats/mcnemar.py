@@ -115,8 +115,8 @@ def estimates(
     """
     n = len(is_right)
     b, c = int((is_right & ~is_other_right).sum()), int((~is_right & is_other_right).sum())
-    names, index = (None, None) if cluster is None else np.unique(cluster, return_inverse=True)
-    if names is None or len(names) == n:
+    names, index = np.unique(np.arange(n) if cluster is None else cluster, return_inverse=True)
+    if len(names) == n:
         found = {name: test(b, c) if n else None for name, test in VARIANTS.items()}
         default, method = default_variant(b, c), None
     else:

@@ -151,3 +151,47 @@ def test_paired_difference_removes_what_the_pair_shares() -> None:
     estimate = correction.paired_difference((labels[0], first), (labels[1], second), np.arange(200))
     assert estimate.value == pytest.approx((first - second).mean(), abs=0.05)
     assert estimate.se < 0.1
+
+
+def test_labels_in_clusters_widen_the_plain_corrections_and_single_items_change_nothing() -> None:
+    rng = np.random.default_rng(6)
+    s = sample(n=60, rest=600)
+    alone = Labelled(s.y, s.f, s.f_rest, rng.permutation(60), np.arange(60, 660))
+    copies = Labelled(
+        np.repeat(s.y, 5), np.repeat(s.f, 5), np.repeat(s.f_rest, 5), np.arange(300) // 5, 60 + np.arange(3000) // 5
+    )
+    for estimate in (correction.ppi_mean, correction.ppi_plus_mean):
+        assert estimate(alone) == estimate(s)
+        robust, one = estimate(copies), estimate(s)
+        assert robust.value == pytest.approx(one.value, rel=1e-3)  # lambda counts items, not clusters
+        assert robust.se == pytest.approx(one.se, rel=0.1)  # a little wider: lambda is chosen anew without each cluster
+        assert (robust.method, one.method) == ("cluster jackknife t", "normal")
+
+
+def test_leaving_out_clusters_is_what_a_loop_over_them_finds() -> None:
+    rng = np.random.default_rng(7)
+    s = sample(n=40, rest=100)
+    s = Labelled(s.y, s.f, s.f_rest, rng.integers(0, 8, 40), rng.integers(4, 15, 100))
+    found = correction.ppi_plus_mean(s)
+    loop = []
+    for name in range(15):
+        own, rest = s.cluster != name, s.cluster_rest != name
+        left = Labelled.of(s.y[own], s.f[own], s.f_rest[rest])
+        loop.append(correction.ppi_plus_mean(left).value)
+    squares = (np.array(loop) - found.value) ** 2
+    # Eight clusters hold labels, seven others do not.
+    assert found.se == pytest.approx(np.sqrt(7 / 8 * squares[:8].sum() + 6 / 7 * squares[8:].sum()))
+
+
+def test_plain_corrections_hold_the_mean_in_ten_large_clusters() -> None:
+    rng, held = np.random.default_rng(8), np.zeros((2, 400))
+    cluster, others = np.repeat(np.arange(10), 10), 10 + np.repeat(np.arange(40), 25)
+    for i in range(400):
+        effect, judged = rng.normal(size=(2, 50))
+        where = np.concatenate([cluster, others])
+        quality = effect[where] + rng.normal(size=1100)
+        f = 0.8 * quality + 0.5 * judged[where] + rng.normal(size=1100)
+        s = Labelled(quality[:100], f[:100], f[100:], cluster, others)
+        for k, estimate in enumerate((correction.ppi_mean(s), correction.ppi_plus_mean(s))):
+            held[k, i] = estimate.low <= 0 <= estimate.high
+    assert (held.mean(axis=1) > 0.92).all() and (held.mean(axis=1) < 0.98).all()

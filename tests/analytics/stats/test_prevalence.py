@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 from analytics.stats.prevalence import Flags, lang_reiczigel, rogan_gladen
 
@@ -43,3 +45,39 @@ def test_a_judge_worse_than_chance_is_flagged_and_clipping_said() -> None:
 
 def test_no_labelled_positive_is_undefined() -> None:
     assert rogan_gladen(flags(true_positives=0, positives=0)).value is None
+
+
+def counted(*rows: Any) -> tuple[Flags, Any]:
+    """Flags, and the counts (C, 6) of their clusters, from each item's (6, n) marks and clusters (n,)."""
+    marks, cluster = rows
+    by_cluster = np.stack([np.bincount(cluster, weights=row) for row in marks], axis=1)
+    names = ("flagged", "judged", "true_positives", "positives", "true_negatives", "negatives")
+    return Flags(**dict(zip(names, marks.sum(axis=1).tolist(), strict=True))), by_cluster
+
+
+def flags_in_clusters(rng: np.random.Generator, size: int, clusters: int) -> tuple[Flags, Any]:
+    """A flag on about every fourth item, by cluster; the judge's mistakes come by cluster, too; half are labelled."""
+    cluster = np.repeat(np.arange(clusters), size)
+    truth = rng.normal(size=clusters)[cluster] + rng.normal(size=len(cluster)) > 0.95
+    flag = truth * 2.0 - 1 + 0.8 * rng.normal(size=clusters)[cluster] + 0.8 * rng.normal(size=len(cluster)) > 0
+    known = cluster < clusters // 2
+    rows = (flag & ~known, ~known, flag & truth & known, truth & known, ~flag & ~truth & known, ~truth & known)
+    return counted(np.stack(rows), cluster)
+
+
+def test_clusters_of_one_item_have_a_design_effect_of_one() -> None:
+    counts, by_cluster = flags_in_clusters(np.random.default_rng(1), 1, 3000)
+    plain, clustered = rogan_gladen(counts), rogan_gladen(counts, by_cluster=by_cluster)
+    assert (clustered.low, clustered.high) == pytest.approx((plain.low, plain.high), abs=2e-3)
+
+
+def test_prevalence_in_forty_clusters_is_held_in_nineteen_samples_of_twenty() -> None:
+    truth = norm.sf(0.95 / np.sqrt(2))
+    rng, held, ignoring = np.random.default_rng(2), 0, 0
+    for _ in range(400):
+        counts, by_cluster = flags_in_clusters(rng, 12, 60)
+        robust, alone = rogan_gladen(counts, by_cluster=by_cluster), rogan_gladen(counts)
+        held += robust.low <= truth <= robust.high
+        ignoring += alone.low <= truth <= alone.high
+    assert ignoring / 400 < 0.85
+    assert 0.92 <= held / 400 <= 0.985
