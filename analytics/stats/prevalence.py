@@ -36,9 +36,9 @@ class Flags:
 def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: float = 0.95) -> Estimate:
     """Prevalence = (AP + Sp - 1) / (Se + Sp - 1) from apparent prevalence, sensitivity and specificity.
 
-    ``by_cluster`` (C, 6): the same counts in each cluster, in the order of ``Flags``, where clusters hold several items.
-    The three samples then count for less, by the design effect: the jackknife variance over clusters divided by that of
-    independent items; the quantile is that of t.
+    ``by_cluster`` (C, 6): the same counts of each cluster, in the order of ``Flags``, where clusters hold several
+    items. The three samples then count for less, by the design effect: the jackknife variance over clusters divided by
+    that of independent items; the quantile is that of t.
 
     The interval allows for all three samples; resampling the labelled one alone under-covers. Undefined without
     items of both kinds or where Se + Sp = 1 (the judge is no better than chance); below 1 it is flagged. Level:
