@@ -68,12 +68,15 @@ def test_the_package_is_the_installed_one(installed: Path) -> None:
     assert Path(place).is_relative_to(installed.parent)
 
 
-def test_it_serves_the_sign_in_page_and_its_style(served: str) -> None:
+def test_it_serves_the_sign_in_page_and_its_files_compressed_and_for_good(served: str) -> None:
     with urllib.request.urlopen(f"{served}/account/login/") as reply:
         page = reply.read().decode()
     assert 'name="login"' in page
-    styles = re.findall(r'href="(/static/[^"]+\.css)"', page)
-    assert styles
-    for style in styles:
-        with urllib.request.urlopen(f"{served}{style}") as reply:
-            assert reply.status == 200
+    assets = re.findall(r'(?:href|src)="(/static/[^"#]+)', page)
+    assert {Path(asset).suffix for asset in assets} >= {".css", ".js", ".svg"}
+    for asset in assets:
+        asked = urllib.request.Request(f"{served}{asset}", headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(asked) as reply:
+            assert "immutable" in reply.headers["Cache-Control"], asset
+            size = len(reply.read())
+            assert size < 400 or reply.headers["Content-Encoding"] == "gzip", asset

@@ -94,7 +94,7 @@ def _prepare(data_dir: Path) -> None:
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
-    from panelbench import connections
+    from panelbench import assets, connections
 
     django.setup()
     for folder in ("queue", "static", "uploads"):
@@ -102,6 +102,7 @@ def _prepare(data_dir: Path) -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)
+    assets.collect()
     programs.preload()
     connections.close()
 

@@ -132,12 +132,7 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        # The image collects and compresses (half a minute); without a manifest the files go by their plain names.
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if ((STATIC_ROOT / "staticfiles.json").exists() and not DEBUG) or "collectstatic" in sys.argv
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "panelbench.assets.AssetStorage", "OPTIONS": {"file_permissions_mode": 0o644}},
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together

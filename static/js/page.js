@@ -1,15 +1,145 @@
 // What every page can do. Each part finds its own markup and stays away when there is none.
-import { confirmSubmits } from "./confirm.js";
-import { openDialogs } from "./dialogs.js";
-import { chooseFolders } from "./folder.js";
-import { switchTheme } from "./theme_switch.js";
-import { showUploads } from "./upload.js";
-import { copyTexts, submitOnChange } from "./controls.js";
+
+// [data-theme-switch]: the other theme, remembered; back on the system's own, the memory is dropped.
+const KEY = "panelbench.theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+function otherTheme(root = document.documentElement) {
+  const current = root.dataset.theme || (dark.matches ? "dark" : "light");
+  return current === "dark" ? "light" : "dark";
+}
+
+function switchTheme(root) {
+  for (const button of root.querySelectorAll("[data-theme-switch]")) {
+    button.addEventListener("click", () => remember(otherTheme()));
+  }
+}
+
+function remember(theme) {
+  document.documentElement.dataset.theme = theme;
+  try {
+    if (theme === (dark.matches ? "dark" : "light")) localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, theme);
+  } catch {
+    // Private windows may refuse; the choice then lasts for this page.
+  }
+}
+
+// [data-opens="id"] shows that dialog; [data-closes] inside one closes it, and so does a press on the backdrop.
+function openDialogs(root) {
+  root.addEventListener("click", (event) => {
+    const opener = event.target.closest("[data-opens]");
+    if (opener) {
+      event.preventDefault();
+      root.getElementById(opener.dataset.opens).showModal();
+      return;
+    }
+    const dialog = event.target.closest("dialog");
+    if (dialog && (event.target === dialog || event.target.closest("[data-closes]"))) dialog.close();
+  });
+}
+
+// <form data-confirm="Question?" data-confirm-text="What follows." data-confirm-yes="Delete" data-confirm-danger>
+// Asks before it posts. Without script the form posts at once, so a verb behind it must be safe to undo or ask itself.
+function confirmSubmits(root) {
+  const dialog = root.querySelector("[data-confirm-dialog]");
+  if (!dialog) return;
+  root.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!form.dataset.confirm || form.dataset.confirmed) return;
+    event.preventDefault();
+    const { submitter } = event;
+    if (!(await ask(dialog, form.dataset))) return;
+    form.dataset.confirmed = "yes";
+    form.requestSubmit(submitter);
+  });
+}
+
+export function ask(dialog, { confirm, confirmText = "", confirmYes, confirmDanger }) {
+  const yes = dialog.querySelector("[data-confirm-yes]");
+  dialog.querySelector("h2").textContent = confirm;
+  dialog.querySelector("[data-confirm-text]").textContent = confirmText;
+  if (confirmYes) yes.textContent = confirmYes;
+  yes.classList.toggle("btn-danger", confirmDanger !== undefined);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((answer) => {
+    dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+// [data-copies="id"] copies that element's text and says so.
+function copyTexts(root) {
+  root.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copies]");
+    if (!button) return;
+    const source = root.getElementById(button.dataset.copies);
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    button.textContent = button.dataset.copied;
+  });
+}
+
+// form[data-submits-on-change] submits when one of its controls changes. Arrow keys run through a list's choices, each a
+// change: those wait until the list is left, or for Enter. The next page shows the control that has the focus where it was.
+function submitOnChange(root) {
+  const formOf = (event) => event.target.closest("form[data-submits-on-change]");
+  let isPassing = false;
+  let waiting = null;
+  const opened = new WeakSet();
+  const settle = () => {
+    const form = waiting;
+    waiting = null;
+    if (form) setTimeout(() => form.requestSubmit()); // once the focus is where it goes
+  };
+  root.addEventListener("keydown", (event) => {
+    const opens = event.key === " " || event.altKey; // an open list changes once, when it closes
+    if (opens) opened.add(event.target);
+    isPassing = !opened.has(event.target) && (event.key.startsWith("Arrow") || event.key.length === 1);
+    if (event.key === "Enter") settle();
+  });
+  root.addEventListener("pointerdown", () => (isPassing = false));
+  root.addEventListener("change", (event) => {
+    opened.delete(event.target);
+    if (isPassing && event.target.matches("select")) waiting = formOf(event);
+    else formOf(event)?.requestSubmit();
+  });
+  root.addEventListener("focusout", settle);
+  root.addEventListener("submit", (event) => formOf(event) && keepPlace(document.activeElement));
+  findPlace();
+}
+
+const PLACE = "panelbench.place";
+
+function keepPlace(control) {
+  if (!control.id) return;
+  const place = { id: control.id, page: location.pathname, top: control.getBoundingClientRect().top };
+  try {
+    sessionStorage.setItem(PLACE, JSON.stringify(place));
+  } catch {
+    // without storage the next page begins at its top
+  }
+}
+
+function findPlace() {
+  try {
+    const { id, page, top } = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
+    sessionStorage.removeItem(PLACE);
+    const control = page === location.pathname && document.getElementById(id);
+    if (!control) return;
+    control.focus({ preventScroll: true });
+    scrollBy({ top: control.getBoundingClientRect().top - top, behavior: "instant" });
+  } catch {
+    // see above
+  }
+}
 
 switchTheme(document);
 openDialogs(document);
 confirmSubmits(document);
-showUploads(document);
-chooseFolders(document);
 copyTexts(document);
 submitOnChange(document);
+if (document.querySelector(".upload, [data-chooses-folder]")) {
+  const { chooseFolders, showUploads } = await import("./upload.js");
+  showUploads(document);
+  chooseFolders(document);
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from typing import Any
 
@@ -147,3 +148,17 @@ def test_a_paused_campaign_is_said_on_the_page_and_the_text_stays(visit_as: Visi
     expect(page.get_by_role("heading", name="Nothing can be handed in here now")).to_be_visible()
     expect(page.get_by_text("This campaign is paused")).to_be_visible()
     expect(page.locator("#criterion-fluency [data-given]")).to_have_text("1")
+
+
+def test_the_desk_asks_for_few_and_small_files(visit_as: VisitAs, cast: Cast) -> None:
+    campaign(cast, "et", cast.maarika)
+    page = visit_as("maarika", "/desk/")
+    sizes: dict[str, int] = {}
+    page.on(
+        "requestfinished", lambda request: sizes.update({request.url: len(gzip.compress(request.response().body()))})
+    )
+    page.get_by_role("link", name="Start").click()
+    page.wait_for_url(re.compile("/desk/at/"))
+    page.wait_for_load_state("networkidle")
+    assert len(sizes) <= 15, sizes
+    assert sum(sizes.values()) <= 100_000, sizes

@@ -1,15 +1,153 @@
 // The desk: joins the sheet, the keys, the draft, the lease and the submission.
-import { ActiveClock, keepTime } from "./clock.js";
-import { Criterion } from "./criterion.js";
-import { Draft } from "./draft.js";
-import { command } from "./keys.js";
-import { keepLease } from "./lease.js";
-import { Sheet } from "./sheet.js";
-import { Status } from "./status.js";
-import { Unsent, sweep } from "./storage.js";
-import { Submission } from "./submission.js";
-import { switchViews } from "./views.js";
-import { readWords } from "./words.js";
+import { ActiveClock, Criterion, Sheet, keepTime } from "./sheet.js";
+import { Draft, Submission, Unsent, keepLease, sweep } from "./saving.js";
+
+// From a key press to a command's name, pure; the desk decides what the command does.
+
+const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
+const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
+
+export function command(event) {
+  if (event.isComposing || event.defaultPrevented) return null;
+  if ((event.ctrlKey || event.metaKey) && !event.altKey) return withControl(event);
+  if (event.altKey || event.ctrlKey || event.metaKey) return null;
+  if (isTyping(event.target)) return event.key === "Escape" ? { name: "leave-text" } : null;
+  return plain(event);
+}
+
+// Fields where a letter is a letter. A radio button is not one: digits pass through it.
+export function isTyping(target) {
+  if (!target?.matches) return false;
+  return target.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=button]), [contenteditable]");
+}
+
+function withControl(event) {
+  if (event.key === "Enter") return { name: "submit" };
+  if (event.code === "KeyS" && !event.shiftKey) return { name: "save" };
+  return null;
+}
+
+function plain(event) {
+  if (event.key === "?" || event.key === "؟") return { name: "shortcuts" };
+  const digit = digitOf(event);
+  if (digit !== null) return { name: "score", digit };
+  if (event.key in ARROWS) return isRadio(event.target) ? null : { name: ARROWS[event.key] };
+  const letter = letterOf(event);
+  return letter ? { name: letter } : null;
+}
+
+// By the character where the layout writes 0-9, else by the key's place: French rows need Shift, Arabic ones write ٣.
+function digitOf(event) {
+  if (/^[0-9]$/.test(event.key)) return event.key;
+  const place = /^(?:Digit|Numpad)([0-9])$/.exec(event.code);
+  return place && !event.shiftKey && event.key.length === 1 ? place[1] : null;
+}
+
+// A Latin layout is read by its letters (Dvorak, AZERTY), any other by the key's place (Cyrillic, Arabic, Hangul).
+function letterOf(event) {
+  if (event.shiftKey) return null;
+  const code = /^[a-z]$/i.test(event.key) ? `Key${event.key.toUpperCase()}` : event.code;
+  return LETTERS[code] ?? null;
+}
+
+// Arrows inside a radio group belong to the group.
+function isRadio(target) {
+  return Boolean(target?.matches?.("input[type=radio]"));
+}
+
+// What the frame around the sheet says: the saved state in the bar, the count at the foot, the live line for screen readers.
+const ICONS = { saving: "saving", saved: "saved", offline: "offline", "signed-out": "lock", unsaved: "warning", lost: "warning" };
+const SPOKEN = new Set(["offline", "signed-out", "unsaved", "lost"]);
+
+class Status {
+  #words;
+  #root;
+
+  constructor(root, words) {
+    this.#root = root;
+    this.#words = words;
+  }
+
+  saved(state) {
+    const place = this.#find("[data-save-state]");
+    const sentence = this.#words[state.replace(/-./, (dash) => dash[1].toUpperCase())];
+    if (SPOKEN.has(state) && place.dataset.saveState !== state) this.say(sentence);
+    place.dataset.saveState = state;
+    this.#find("[data-save-text]").textContent = sentence;
+    const icon = this.#find("[data-save-icon]");
+    icon.setAttribute("href", icon.getAttribute("href").replace(/#.*/, `#${ICONS[state]}`));
+  }
+
+  count(sheet) {
+    const [done, total] = [sheet.done, sheet.asked.length];
+    const { fill, format, stopped, complete } = this.#words;
+    const note = sheet.isReady ? complete : fill("toGo", { left: total - done });
+    this.#find("[data-count]").textContent = fill("count", { done, total });
+    this.#find("[data-count-note]").textContent = sheet.stopper ? stopped : note;
+    this.#find("[data-short-count]").textContent = `${format(done)}/${format(total)}`;
+    this.#find("[data-ring]").setAttribute("stroke-dasharray", `${done} ${total}`);
+    this.#find("[data-ring]").setAttribute("pathLength", total);
+    this.#find("[data-submit]").toggleAttribute("data-ready", sheet.isReady);
+  }
+
+  busy(sentence) {
+    const button = this.#find("[data-submit]");
+    button.setAttribute("aria-disabled", String(Boolean(sentence)));
+    const label = button.querySelector("span");
+    label.dataset.rest ??= label.textContent;
+    label.textContent = sentence || label.dataset.rest;
+  }
+
+  // A sentence above the foot that stays until it is taken back with "".
+  alert(sentence) {
+    const place = this.#find("[data-alert]");
+    place.hidden = !sentence;
+    place.querySelector("[data-alert-text]").textContent = sentence;
+  }
+
+  say(sentence) {
+    this.#find("[data-live]").textContent = sentence;
+  }
+
+  #find(selector) {
+    return this.#root.querySelector(selector);
+  }
+}
+
+// Phones show the dialogue or the rubric; wide screens show both and ignore this.
+// Returns the function that shows one of the two.
+function switchViews(root, first) {
+  const links = [...root.querySelectorAll("[data-shows]")];
+  const show = (view) => {
+    root.body.dataset.view = view;
+    for (const link of links) {
+      if (link.dataset.shows === view) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  };
+  for (const link of links) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      show(link.dataset.shows);
+      window.scrollTo(0, 0);
+    });
+  }
+  show(first);
+  return show;
+}
+
+// The translated sentences of _desk_words.html (data-say-to-go is toGo); fill("count", {done: 3}) puts values, written as
+// the page's language does but in the digits that stand on the keys and in what the server wrote, into their {braces}.
+function readWords(element, language = document.documentElement.lang) {
+  const sentences = {};
+  for (const [name, sentence] of Object.entries(element.dataset)) {
+    sentences[name[3].toLowerCase() + name.slice(4)] = sentence;
+  }
+  const digits = new Intl.NumberFormat(language, { numberingSystem: "latn" });
+  const format = (value) => (typeof value === "number" ? digits.format(value) : value);
+  const fill = (name, values) => sentences[name].replace(/\{(\w+)\}/g, (_, slot) => format(values[slot]));
+  return { ...sentences, fill, format };
+}
 
 const form = document.getElementById("sheet");
 if (form) start();

@@ -1,0 +1,265 @@
+// What is written is kept: on this machine, as a draft on the server, and handed in; and the lease that lets it be.
+
+// Seconds to wait before try number `tries` (from 0): 1, 2, 4 ... 30, and what the server asked for when that is more.
+export function backOff(tries, asked = 0) {
+  return Math.max(Math.min(30, 2 ** tries), asked);
+}
+
+// One POST of the form's fields, and what became of it, without exceptions:
+// (a connection that hangs for 20 s counts as none)
+//   ok {body} | invalid {body} | conflict {body} | signed-out | unavailable {retryAfter} | refused {body}
+export async function post(url, fields, { keepalive = false } = {}) {
+  let response;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      body: new URLSearchParams(fields),
+      headers: { Accept: "application/json" },
+      credentials: "same-origin",
+      signal: AbortSignal.timeout(20_000),
+      keepalive,
+    });
+  } catch {
+    return { kind: "unavailable", retryAfter: 0 };
+  }
+  return { kind: kindOf(response), body: await bodyOf(response), retryAfter: waitOf(response) };
+}
+
+export function kindOf(response) {
+  if (response.redirected || response.status === 401) return "signed-out";
+  if (response.ok) return "ok";
+  if (response.status === 422) return "invalid";
+  if (response.status === 409) return "conflict";
+  if (response.status === 429 || response.status >= 500) return "unavailable";
+  return "refused";
+}
+
+function waitOf(response) {
+  return Number(response.headers.get("Retry-After")) || 0;
+}
+
+async function bodyOf(response) {
+  try {
+    return await response.json();
+  } catch {
+    return {};
+  }
+}
+
+// What the server has not acknowledged yet, by assignment key, on this device. Storage may be refused: then nothing is kept.
+const PREFIX = "panelbench.draft.";
+const KEEP_DAYS = 14;
+
+export class Unsent {
+  #key;
+  #store;
+
+  constructor(assignment, store = localStore()) {
+    this.#key = PREFIX + assignment;
+    this.#store = store;
+  }
+
+  read() {
+    try {
+      return JSON.parse(this.#store.getItem(this.#key));
+    } catch {
+      return null;
+    }
+  }
+
+  write(fields) {
+    try {
+      this.#store.setItem(this.#key, JSON.stringify({ at: Date.now(), fields }));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  forget() {
+    try {
+      this.#store.removeItem(this.#key);
+    } catch {
+      // Nothing was kept.
+    }
+  }
+}
+
+// Drafts of assignments that never came back (a lease that expired elsewhere).
+export function sweep(store = localStore(), now = Date.now()) {
+  for (const key of Object.keys(store ?? {})) {
+    if (!key.startsWith(PREFIX)) continue;
+    const kept = JSON.parse(store.getItem(key));
+    if (now - kept.at > KEEP_DAYS * 86_400_000) store.removeItem(key);
+  }
+}
+
+function localStore() {
+  try {
+    return window.localStorage;
+  } catch {
+    return null;
+  }
+}
+
+// Keeps the item on this desk while somebody looks at it: one beat a minute, and one on coming back.
+
+const BEAT_MS = 60_000;
+
+export function keepLease({ url, fields, lost }) {
+  const beat = async () => {
+    if (document.hidden) return;
+    const { kind, body } = await post(url, fields());
+    if (kind !== "conflict") return;
+    clearInterval(timer);
+    lost(body);
+  };
+  const timer = setInterval(beat, BEAT_MS);
+  document.addEventListener("visibilitychange", beat);
+}
+
+// Autosave: 600 ms after the last change, retried with growing pauses, kept on this device until the server has it.
+
+const PAUSE_MS = 600;
+
+export class Draft {
+  #url;
+  #fields;
+  #unsent;
+  #show;
+  #timer = 0;
+  #tries = 0;
+  #sending = null;
+  #closed = false;
+  #changes = 0;
+
+  // fields() reads the form; show(state, body) says saving | saved | offline | signed-out | unsaved | lost to the annotator.
+  constructor({ url, fields, unsent, show }) {
+    this.#url = url;
+    this.#fields = fields;
+    this.#unsent = unsent;
+    this.#show = show;
+    window.addEventListener("online", () => this.#timer && this.#in(0));
+    document.addEventListener("visibilitychange", () => document.hidden && this.flush({ keepalive: true }));
+  }
+
+  change() {
+    if (this.#closed) return;
+    this.#changes += 1;
+    this.#tries = 0;
+    this.#unsent.write(this.#fields());
+    this.#show("saving");
+    this.#in(PAUSE_MS);
+  }
+
+  // Sends now what is waiting; resolves when nothing is under way.
+  async flush({ keepalive = false } = {}) {
+    if (this.#timer) {
+      clearTimeout(this.#timer);
+      this.#timer = 0;
+      await this.#send(keepalive);
+    }
+    await this.#sending;
+  }
+
+  // The submission takes over: no draft sets out after it.
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+  }
+
+  reopen() {
+    this.#closed = false;
+  }
+
+  #in(ms) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = 0;
+      this.#send(false);
+    }, ms);
+  }
+
+  async #send(keepalive) {
+    await this.#sending;
+    const sent = this.#changes;
+    this.#sending = post(this.#url, this.#fields(), { keepalive });
+    const answer = await this.#sending;
+    this.#sending = null;
+    if (!this.#closed) this.#settle(answer, sent);
+  }
+
+  #settle({ kind, body, retryAfter }, sent) {
+    if (kind === "ok" && sent === this.#changes) {
+      this.#tries = 0;
+      this.#unsent.forget();
+      this.#show("saved");
+    } else if (kind === "unavailable") {
+      this.#show("offline");
+      this.#in(1000 * backOff(this.#tries, retryAfter));
+      this.#tries += 1;
+    } else if (kind === "signed-out") {
+      this.#show("signed-out");
+    } else if (kind === "conflict") {
+      this.close();
+      this.#show("lost", body);
+    } else if (kind !== "ok") {
+      this.#show("unsaved");
+    }
+  }
+}
+
+// Sends the finished sheet: the same idempotency key on every try, so that a lost answer costs nothing.
+
+export class Submission {
+  #url;
+  #fields;
+  #on;
+  #busy = false;
+  #wake = null;
+
+  // on: sending(), waiting(), accepted(body), invalid(body), conflict(body), signedOut(), refused(body)
+  constructor({ url, fields, on }) {
+    this.#url = url;
+    this.#fields = fields;
+    this.#on = on;
+    window.addEventListener("online", () => this.#wake?.());
+  }
+
+  async send() {
+    if (this.#busy) {
+      this.#wake?.();
+      return;
+    }
+    this.#busy = true;
+    this.#on.sending();
+    const answer = await this.#untilAnswered();
+    this.#busy = false;
+    this.#report(answer);
+  }
+
+  async #untilAnswered() {
+    for (let tries = 0; ; tries += 1) {
+      const answer = await post(this.#url, this.#fields());
+      if (answer.kind !== "unavailable") return answer;
+      this.#on.waiting();
+      await this.#pause(1000 * backOff(tries, answer.retryAfter));
+    }
+  }
+
+  #pause(ms) {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      setTimeout(resolve, ms);
+    });
+  }
+
+  #report({ kind, body }) {
+    if (kind === "ok") this.#on.accepted(body);
+    else if (kind === "invalid") this.#on.invalid(body);
+    else if (kind === "conflict") this.#on.conflict(body);
+    else if (kind === "signed-out") this.#on.signedOut();
+    else this.#on.refused(body);
+  }
+}
