@@ -31,7 +31,6 @@ EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
 FEW_ITEMS = 30
 """Below this many items Wilcoxon's signed ranks replace the t-test."""
-_TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +104,25 @@ def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floa
     s_judge, s_human = (_accuracies if score == "accuracy" else _negative_rmse)(judge, humans, others)
     is_comparable = ~np.isnan(humans) & ~np.isnan(judge)[:, None] & (others >= 1)
     lead = np.where(is_comparable, s_judge - s_human, np.nan)
+    tie = _rounding(judge, humans)
     return (
-        np.where(is_comparable, lead >= -_TIE, np.nan).astype(np.float64),
-        np.where(is_comparable, lead <= _TIE, np.nan).astype(np.float64),
+        np.where(is_comparable, lead >= -tie, np.nan).astype(np.float64),
+        np.where(is_comparable, lead <= tie, np.nan).astype(np.float64),
     )
+
+
+def _rounding(judge: Floats, humans: Floats) -> Floats:
+    """(N, 1) difference of S up to which two raters of an item tie, where the item's largest error is 1."""
+    size = _largest_error(judge, humans)
+    largest = np.where(np.isnan(humans), 0.0, abs(humans)).max(axis=1, initial=0.0, keepdims=True)
+    return np.asarray(1e-9 + 16 * np.finfo(np.float64).eps * largest / size)
+
+
+def _largest_error(judge: Floats, humans: Floats) -> Floats:
+    """(N, 1) the judge's largest distance from a rater of each item; 1 where there is none."""
+    apart = np.abs(humans - judge[:, None])
+    largest = np.where(np.isnan(apart), 0.0, apart).max(axis=1, initial=0.0, keepdims=True)
+    return np.where(largest > 0, largest, 1.0)
 
 
 def p_value(difference: Floats, epsilon: float, cluster: NDArray[np.integer] | None = None) -> float:
@@ -151,15 +165,19 @@ def _accuracies(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tupl
 
 
 def _negative_rmse(judge: Floats, humans: Floats, others: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """-RMSE of the judge, and of j, against the others, from the item's sums of scores and squares."""
-    n, f = others + 1, judge[:, None]
-    total = np.nansum(humans, axis=1, keepdims=True)
-    squares = np.nansum(humans**2, axis=1, keepdims=True)
+    """-RMSE of the judge, and of j, against the others, from the item's sums of errors and of their squares.
+
+    Errors e are the raters' distances from the judge in units of the item's largest, so that no unit of the scores and
+    no offset costs digits; comparisons within an item do not change.
+    """
+    e = (humans - judge[:, None]) / _largest_error(judge, humans)
+    total = np.nansum(e, axis=1, keepdims=True)
+    squares = np.nansum(e**2, axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        of_judge = (n * f**2 - 2 * f * total + squares - (f - humans) ** 2) / others
-        of_j = (n * humans**2 - 2 * humans * total + squares) / others
+        of_judge = (squares - e**2) / others
+        of_j = ((others + 1) * e**2 - 2 * e * total + squares) / others
         # Equal errors must tie exactly, and a perfect match must not dip below zero.
-        return -np.sqrt(np.round(of_judge.clip(0), 9)), -np.sqrt(np.round(of_j.clip(0), 9))
+        return -np.sqrt(np.round(of_judge.clip(0), 12)), -np.sqrt(np.round(of_j.clip(0), 12))
 
 
 def _compare(
@@ -201,8 +219,7 @@ def report(
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
-        measure: Score = score or ("accuracy" if cell.scale.level == "nominal" else "rmse")
-        scores = _on_labels(meeting) if measure == "accuracy" else meeting.judge
+        measure, scores = measured(meeting, score)
         names = list(meeting.annotators)
         if cell.has_persons:
             result = run(
@@ -217,6 +234,15 @@ def report(
             CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge, annotator=name) for estimate, name in rows
         ]
     return found
+
+
+def measured(meeting: Meeting, score: Score | None = None) -> tuple[Score, Floats]:
+    """How the test scores raters of a meeting, and the judge's (N,) values it compares: the power is that of this test.
+
+    Accuracy on nominal scales, the judge's fractions rounded half up to the scale; -RMSE on others, unless given.
+    """
+    measure: Score = score or ("accuracy" if meeting.scale.level == "nominal" else "rmse")
+    return measure, _on_labels(meeting) if measure == "accuracy" else meeting.judge
 
 
 def _on_labels(meeting: Meeting) -> Floats:

@@ -179,6 +179,6 @@ def _residuals(x: Floats, known: NDArray[np.bool_]) -> Floats:
         for axis in (1, 0):
             n = np.maximum(known.sum(axis=axis, keepdims=True), 1)
             left = np.where(known, left - left.sum(axis=axis, keepdims=True) / n, 0.0)
-        if abs(left - before).max() < 1e-12:
+        if abs(left - before).max() <= 1e-12 * abs(left).max():
             break
     return left

@@ -44,10 +44,10 @@ def offset(f: Floats, y: Floats) -> Predict:
 
 def ridge_affine(f: Floats, y: Floats) -> Predict:
     """a + b f with the slope drawn towards 0 as by one more label: b = S_fy / (S_ff + var f)."""
-    centre = f.mean()
+    centre, level = f.mean(), y.mean()
     spread = ((f - centre) ** 2).sum()
-    slope = ((f - centre) * y).sum() / (spread + _RIDGE * spread / len(f)) if spread > 0 else 0.0
-    level = y.mean()
+    varies = np.ptp(f) > 0  # the mean of equal scores may miss them by a rounding error
+    slope = ((f - centre) * (y - level)).sum() / (spread + _RIDGE * spread / len(f)) if varies else 0.0
     return lambda x: level + slope * (x - centre)
 
 
@@ -97,9 +97,9 @@ def ordinal_logit(f: Floats, y: Floats) -> Predict:
     doi:10.1111/j.2517-6161.1980.tb01109.x.
     """
     points, codes = np.unique(y, return_inverse=True)
-    if len(points) < 2:
+    if len(points) < 2 or np.ptp(f) == 0:
         return constant(f, y)
-    centre, unit = f.mean(), f.std() or 1.0
+    centre, unit = f.mean(), f.std()
     fitted = fit_ordinal(codes, ((f - centre) / unit)[:, None], ridge=0.02)
     return lambda x: np.asarray(points[0] + fitted.above(((x - centre) / unit)[:, None]) @ np.diff(points))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.scales import rounding
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
@@ -32,8 +34,9 @@ def intervals(f: Floats, half: float, points: Floats, *, snap: bool = True) -> F
     if not snap:
         return np.column_stack([low, high])
     # A hair's width lets a point on the very edge count as inside.
-    first = np.searchsorted(points, low - 1e-9)
-    last = np.searchsorted(points, high + 1e-9, side="right") - 1
+    edge = rounding(points)
+    first = np.searchsorted(points, low - edge)
+    last = np.searchsorted(points, high + edge, side="right") - 1
     nearest = abs(points[:, None] - f).argmin(axis=0)
     is_empty = first > last
     return np.column_stack([points[np.where(is_empty, nearest, first)], points[np.where(is_empty, nearest, last)]])
@@ -41,5 +44,5 @@ def intervals(f: Floats, half: float, points: Floats, *, snap: bool = True) -> F
 
 def for_people(bounds: Floats, widest: float) -> NDArray[np.bool_]:
     """(m,) items whose interval (m, 2) is wider than what may be left to the judge."""
-    wide: NDArray[np.bool_] = bounds[:, 1] - bounds[:, 0] > widest + 1e-9
+    wide: NDArray[np.bool_] = bounds[:, 1] - bounds[:, 0] > widest * (1 + 1e-9)
     return wide

@@ -158,10 +158,10 @@ def wilson_interval(
     (low, high), tail = ends, (1 + confidence) / 2
     z, width = float(ndtri(tail) if df is None else stdtrit(df, tail)), high - low
     p = (value - low) / width
-    m = p * (1 - p) / (se / width) ** 2 if se > NO_WIDTH else n
+    m = p * (1 - p) / (se / width) ** 2 if se > NO_WIDTH * width else n
     middle, half = (p + z**2 / (2 * m)) / (1 + z**2 / m), z * math.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
     half /= 1 + z**2 / m
-    if se <= NO_WIDTH and 0 < p < 1:
+    if se <= NO_WIDTH * width and 0 < p < 1:
         method = approximate(method, "no unit differs")
     bounds = (low + width * (middle - half), low + width * (middle + half))
     return Interval(low=bounds[0], high=bounds[1], confidence=confidence, method=method, se=se).within(low, high)

@@ -16,8 +16,9 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.intervals import MAX_UNDEFINED_SHARE, NO_WIDTH, Interval, approximate
+from analytics.stats.intervals import MAX_UNDEFINED_SHARE, Interval, approximate
 from analytics.stats.ranking import rank_pairs
+from analytics.stats.scales import rounding
 
 Floats = NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -35,9 +36,12 @@ class Allowed:
 
 
 def intervals(
-    means: Floats, boards: Floats, *, n_scenarios: int, confidence: float = 0.95
+    means: Floats, boards: Floats, *, n_scenarios: int, confidence: float = 0.95, tie: float | None = None
 ) -> tuple[Interval, Interval, Interval]:
-    """Of tau-b, rho and inversions, from (G, 2) means, (B, G, 2) resampled ones and the scenarios behind each mean."""
+    """Of tau-b, rho and inversions, from (G, 2) means, (B, G, 2) resampled ones and the scenarios behind each mean.
+
+    ``tie``: the difference up to which means are equal, by default 1e-9 of the means' range.
+    """
     undefined = np.isnan(boards).any(axis=(1, 2))
     share = float(undefined.mean())
     if n_scenarios < 2:
@@ -45,7 +49,7 @@ def intervals(
     if share > MAX_UNDEFINED_SHARE:
         reason = f"{share:.1%} of the resamples leave a generator without a mean (more than 5%)"
         return (Interval(interval_reason=reason, undefined_share=share),) * 3
-    gaps = Gaps.of(means, boards[~undefined])
+    gaps = Gaps.of(means, boards[~undefined], tie)
     found = allowed(gaps.clear_signs(df=n_scenarios - 1, confidence=confidence), len(means))
     method = approximate(METHOD, "conservative" if gaps.vary else "a difference varies in no resample")
     tau, rho, inversions = (
@@ -69,14 +73,15 @@ class Gaps:
     vary: bool
 
     @classmethod
-    def of(cls, means: Floats, boards: Floats) -> Gaps:
-        """From (G, K) means and (B, G, K) resampled ones."""
+    def of(cls, means: Floats, boards: Floats, tie: float | None = None) -> Gaps:
+        """From (G, K) means and (B, G, K) resampled ones; means no further apart than ``tie`` are equal."""
+        tie = rounding(means, boards) if tie is None else tie
         first, second = np.triu_indices(len(means), 1)
-        sign, gap = rank_pairs(means), means[first] - means[second]
+        sign, gap = rank_pairs(means, tie), means[first] - means[second]
         columns = np.ascontiguousarray(np.moveaxis(boards, 0, -1))
         drawn = columns[first] - columns[second]
         spread = drawn.std(axis=-1)
-        varies = spread > NO_WIDTH
+        varies = spread > tie
         drawn -= gap[..., None]
         np.abs(drawn, out=drawn)
         drawn /= np.where(varies, spread, np.inf)[..., None]

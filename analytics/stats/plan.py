@@ -24,6 +24,7 @@ class Goals:
     half_width: float = 0.1
     reliability: float = 0.8
     epsilon: float = 0.15
+    min_items: int = 30
     budget: float | None = None
     price: Mapping[str, float] = field(default_factory=dict)
     minimax: bool = False
@@ -129,21 +130,32 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
 
 
 def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
+    """Power of the test that ``alt-test`` runs on this meeting: its score, its fewest items per annotator."""
     if slots:
         return [Estimate(statistic="alt_test_power", value=None, reason=alt_test.ANONYMOUS)]
-    usable = ~np.isnan(meeting.judge) & (meeting.n_human >= 2)
-    judge, humans = meeting.judge[usable], meeting.humans[usable]
+    score, scores = alt_test.measured(meeting)
+    usable = ~np.isnan(scores) & (meeting.n_human >= 2)
+    judge, humans, cluster = scores[usable], meeting.humans[usable], meeting.cluster[usable]
+    pilot = alt_test.run(
+        judge, humans, list(meeting.annotators), score=score, min_items=goals.min_items, cluster=cluster
+    )
     found = []
     for n in sorted({len(judge), 100}):
-        name = f"{n} items"
-        if len(judge) < 2:
-            reason = "the pilot has no items with the judge and two annotators"
-            found.append(Estimate(statistic="alt_test_power", variant=name, value=None, reason=reason))
+        base = Estimate(statistic="alt_test_power", variant=f"{n} items", value=None, n_items=len(judge), reason="-")
+        if len(judge) < 2 or pilot.omega is None:
+            why = pilot.reason if len(judge) >= 2 else "the pilot has no items with the judge and two annotators"
+            found.append(base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why))
             continue
-        rng = np.random.default_rng(seed)
-        power = planning.alt_test_power(judge, humans, n, rng=rng, epsilon=goals.epsilon)
-        note = f"epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
-        found.append(Estimate(statistic="alt_test_power", variant=name, value=power, n_items=len(judge), note=note))
+        power = planning.alt_test_power(
+            judge, humans, n, rng=np.random.default_rng(seed), score=score, cluster=cluster, epsilon=goals.epsilon,
+            min_items=goals.min_items,
+        )  # fmt: skip
+        if power is None:
+            reason = f"in {n} items no annotator has {goals.min_items} shared with the judge and another rater"
+            found.append(base.with_(reason=reason))
+            continue
+        note = f"{score}, epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
+        found.append(base.with_(value=power, reason=None, note=note))
     return found
 
 

@@ -82,17 +82,34 @@ def alt_test_power(
     n_items: int,
     *,
     rng: np.random.Generator,
+    score: alt_test.Score,
+    cluster: NDArray[np.integer] | None = None,
     epsilon: float = 0.15,
-    score: alt_test.Score = "rmse",
+    min_items: int = 30,
     simulations: int = 200,
-) -> float:
-    """Share of simulated studies of n items, drawn from a pilot (M,), (M, J), in which the judge passes the test."""
+) -> float | None:
+    """Share of simulated studies of n items, drawn from a pilot (M,), (M, J), in which the judge passes the test.
+
+    Whole clusters (M,) are drawn, as many as make n items on average, and the test takes them for its witnesses.
+    ``score`` and ``min_items`` are those of the test (``alt_test.measured``, ``alt_test.run``). None where no simulated
+    study has an annotator with enough items: the test would say nothing, which is not a failure of the judge.
+    """
     names = [str(j) for j in range(humans.shape[1])]
-    passed = 0
+    of_cluster = np.unique(np.arange(len(judge)) if cluster is None else cluster, return_inverse=True)[1]
+    members = np.split(np.argsort(of_cluster, kind="stable"), np.cumsum(np.bincount(of_cluster))[:-1])
+    n_clusters = max(1, round(n_items * len(members) / len(judge)))
+    studies = []
     for _ in range(simulations):
-        drawn = rng.integers(0, len(judge), n_items)
-        passed += alt_test.run(judge[drawn], humans[drawn], names, epsilon=epsilon, score=score).passes
-    return passed / simulations
+        chosen = [members[index] for index in rng.integers(0, len(members), n_clusters)]
+        drawn, witness = np.concatenate(chosen), np.repeat(np.arange(n_clusters), [len(items) for items in chosen])
+        studies.append(
+            alt_test.run(
+                judge[drawn], humans[drawn], names, epsilon=epsilon, score=score, min_items=min_items, cluster=witness
+            )
+        )
+    if all(study.omega is None for study in studies):
+        return None
+    return sum(study.passes for study in studies) / simulations
 
 
 def _z(confidence: float) -> float:

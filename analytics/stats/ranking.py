@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.resampling import Units
+from analytics.stats.scales import rounding
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-
-TIE = 1e-9
-"""Means closer than this are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,11 @@ class Scores:
         return len(self.languages) > 1 and bool((per_scenario == len(self.languages)).mean() > 0.5)
 
     @property
+    def tie(self) -> float:
+        """Means closer than this are equal: relative to the range of the scores."""
+        return rounding(self.score)
+
+    @property
     def cell(self) -> Codes:
         """(M,) place of each score in the flattened board."""
         return self.generator * len(self.languages) + self.language
@@ -67,11 +70,14 @@ def scenarios(s: Scores) -> Codes:
     return found
 
 
-def rank_pairs(means: Floats) -> Floats:
-    """Sign of each difference of generators' means (..., G, L) -> (..., P, L) over all P pairs; ties 0, missing NaN."""
+def rank_pairs(means: Floats, tie: float | None = None) -> Floats:
+    """Sign of each difference of generators' means (..., G, L) -> (..., P, L) over all P pairs; ties 0, missing NaN.
+
+    ``tie``: the difference up to which means are equal; by default 1e-9 of the means' own range.
+    """
     first, second = np.triu_indices(means.shape[-2], 1)
     gap = means[..., first, :] - means[..., second, :]
-    return np.where(abs(gap) <= TIE, 0.0, np.sign(gap))
+    return np.where(abs(gap) <= (rounding(means) if tie is None else tie), 0.0, np.sign(gap))
 
 
 def tau_b(first: Floats, second: Floats) -> Floats:
@@ -121,13 +127,16 @@ class Compared:
     reason: str | None = None
 
 
-def compare(first: Floats, second: Floats) -> Compared:
-    """Rankings of two languages from generators' means (G,), (G,); generators without a mean in both are left out."""
+def compare(first: Floats, second: Floats, tie: float | None = None) -> Compared:
+    """Rankings of two languages from generators' means (G,), (G,); generators without a mean in both are left out.
+
+    ``tie`` as in ``rank_pairs``.
+    """
     shared = ~(np.isnan(first) | np.isnan(second))
     n = int(shared.sum())
     if n < 2:
         return Compared(None, None, None, 0, n, "fewer than two generators were scored in both languages")
-    s, t = rank_pairs(np.column_stack([first[shared], second[shared]])).T
+    s, t = rank_pairs(np.column_stack([first[shared], second[shared]]), tie).T
     tied = int(((s == 0) | (t == 0)).sum())
     if not (s.any() and t.any()):
         return Compared(

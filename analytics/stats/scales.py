@@ -107,6 +107,18 @@ def default_level(numbers: Iterable[float]) -> Level:
     return "ordinal" if all(float(number).is_integer() for number in numbers) else "interval"
 
 
+def rounding(*scores: Floats) -> float:
+    """Difference up to which two numbers made of these scores are equal: 1e-9 of their range, or a double's rounding.
+
+    Relative, so that a score of 1e-5 and one of 1e12 are treated alike. 0.0 where nothing is scored.
+    """
+    given = np.concatenate([part[np.isfinite(part)].ravel() for part in scores])
+    if not given.size:
+        return 0.0
+    largest = float(np.abs(given).max())
+    return 1e-9 * float(np.ptp(given)) + 16 * float(np.finfo(np.float64).eps) * largest
+
+
 def snapped(x: Floats, scale: Scale) -> NDArray[np.intp]:
     """Place on the scale of the point nearest to each value (m,), halves upwards (METHODS 3: S2, D.2.3)."""
     points = scale.values

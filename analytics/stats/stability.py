@@ -135,7 +135,7 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
         compat = ranking.resampled_boards(s, resamples=how.resamples, rng=rng, parallel=False)
     found = []
     for first, second in ranking.language_pairs(len(s.languages)):
-        compared = ranking.compare(means[:, first], means[:, second])
+        compared = ranking.compare(means[:, first], means[:, second], s.tie)
         estimates = _figures(s, compared, boards, first, second, how)
         if boards is not None and compared.inversions is not None:
             estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
@@ -174,21 +174,22 @@ def _compatible(s: Scores, boards: Floats, first: int, second: int, confidence: 
     shared = (n_scenarios[:, both] > 0).all(axis=1)
     means = ranking.board(s)[shared][:, both]
     fewest = int(n_scenarios[shared][:, both].min())
-    return orders.intervals(means, boards[:, shared][:, :, both], n_scenarios=fewest, confidence=confidence)
+    drawn = boards[:, shared][:, :, both]
+    return orders.intervals(means, drawn, n_scenarios=fewest, confidence=confidence, tie=s.tie)
 
 
-def _resampled(boards: Floats, first: int, second: int) -> Floats:
+def _resampled(boards: Floats, first: int, second: int, tie: float) -> Floats:
     """(3, B) tau-b, rho and inversions of two languages on resampled boards, over generators both have."""
     both = boards[:, :, [first, second]]
     shared = ~np.any(np.all(np.isnan(both), axis=0), axis=1)
-    signs = ranking.rank_pairs(both[:, shared])
+    signs = ranking.rank_pairs(both[:, shared], tie)
     s, t = signs[..., 0], signs[..., 1]
     return np.stack([ranking.tau_b(s, t), ranking.spearman(s, t, int(shared.sum())), ranking.inversions(s, t)])
 
 
 def _p(s: Scores, first: int, second: int, observed: int, resamples: int, rng: np.random.Generator) -> float:
     shuffled = ranking.permuted(s, first, second, resamples=resamples, rng=rng, centre=True)
-    return ranking.p_inversions(observed, _resampled(shuffled, 0, 1)[2])
+    return ranking.p_inversions(observed, _resampled(shuffled, 0, 1, s.tie)[2])
 
 
 def _confirmed(boards: Floats, first: int, second: int, confidence: float) -> Estimate:
@@ -201,14 +202,14 @@ def _as_printed(
 ) -> list[Estimate]:
     """S0's own figures: bootstrap means of tau and rho; inversions with twice the p of plain label shuffling."""
     estimates = []
-    for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second), strict=False):
+    for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second, s.tie), strict=False):
         interval = _drawn(percentile(row, confidence=confidence), _INDEPENDENT)
         value = float(np.nanmean(row)) if not np.isnan(row).all() else None
         reason = None if value is not None else "no resample has a ranking in both languages"
         one = Estimate(statistic=name, variant=PAPER_COMPAT, value=value, reason=reason)
         estimates.append(one.with_(**interval.as_changes()))
     shuffled = ranking.permuted(s, first, second, resamples=len(boards), rng=rng, centre=False)
-    p = ranking.p_inversions(observed, _resampled(shuffled, 0, 1)[2], paper_compat=True)
+    p = ranking.p_inversions(observed, _resampled(shuffled, 0, 1, s.tie)[2], paper_compat=True)
     return [*estimates, Estimate(statistic="inversions", variant=PAPER_COMPAT, value=float(observed), p=p)]
 
 

@@ -55,6 +55,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
             half_width=arguments.half_width,
             reliability=arguments.reliability,
             epsilon=arguments.epsilon,
+            min_items=arguments.min_items,
             budget=arguments.budget,
             price=dict(arguments.price),
             minimax=arguments.minimax,

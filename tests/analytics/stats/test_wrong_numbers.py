@@ -152,3 +152,68 @@ def test_fewer_than_two_hundred_resamples_are_refused(write: Any, capsys: pytest
     assert stopped.value.code == 2
     assert "200" in capsys.readouterr().err
     assert main(["agreement", path, "--bootstrap", "0"]) == 0
+
+
+def nominal_study(n: int) -> list[tuple[Any, ...]]:
+    """Labels a to d; two annotators right in four of five items, a judge right in one of two but never far in code."""
+    rng = np.random.default_rng(11)
+    truth = rng.integers(0, 4, n)
+    rows: list[tuple[Any, ...]] = []
+    for i in range(n):
+        near = min(3, truth[i] + 1) if truth[i] < 3 else 2
+        rows.append((f"i{i}", "gpt", "judge", "abcd"[truth[i] if rng.random() < 0.5 else near]))
+        rows += [(f"i{i}", name, "annotator", "abcd"[truth[i] if rng.random() < 0.8 else rng.integers(4)])
+                 for name in ("ann", "bob", "cid")]  # fmt: skip
+    return rows
+
+
+def test_power_is_that_of_the_test_that_is_run(write: Any, run: Any) -> None:
+    """On labels without an order the test scores by accuracy; the power did by RMSE on their codes (.97 for .045)."""
+    path = write(nominal_study(100), "item,rater,rater_kind,score")
+    test = one(run("alt-test", path, "--judge", "gpt"), "alt_test_omega")
+    assert test["value"] == 0.0
+    assert "accuracy" in test["note"]
+    power = one(run("plan", path, "--judge", "gpt", "--bootstrap", "0"), "alt_test_power", "100 items")
+    assert power["value"] < 0.2
+    assert "accuracy" in power["note"]
+
+
+def test_power_of_a_pilot_too_small_for_the_test_is_undefined(write: Any, run: Any) -> None:
+    """Twenty items, and the test asks for thirty: power 0.0 before."""
+    path = write(nominal_study(20), "item,rater,rater_kind,score")
+    for row in run("plan", path, "--judge", "gpt", "--bootstrap", "0"):
+        if row["statistic"] == "alt_test_power":
+            assert row["value"] is None
+            assert "30 items" in row["reason"]
+    lowered = run("plan", path, "--judge", "gpt", "--bootstrap", "0", "--min-items", "10")
+    assert one(lowered, "alt_test_power", "20 items")["value"] is not None
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-5, 1.0, 1e9])
+def test_the_alternative_test_does_not_depend_on_the_unit_of_the_scores(write: Any, run: Any, unit: float) -> None:
+    """Ties were rounded at an absolute 1e-9: scores near 1e-5 gave rho 1.0."""
+    rng = np.random.default_rng(2)
+    truth = rng.normal(0, 1, 60)
+    rows = [(f"i{i}", "gpt", "judge", float(truth[i] + rng.normal(0, 0.8)) * unit) for i in range(60)]
+    rows += [(f"i{i}", name, "annotator", float(truth[i] + rng.normal(0, 0.5)) * unit)
+             for i in range(60) for name in "abc"]  # fmt: skip
+    rho = one(run("alt-test", write(rows, "item,rater,rater_kind,score"), "--judge", "gpt"), "alt_test_rho",
+              annotator=None)  # fmt: skip
+    assert rho["value"] == pytest.approx(0.3888889, abs=0.2)
+    assert 0 < rho["value"] < 0.8
+    rows = [(item, rater, kind, score / unit) for item, rater, kind, score in rows]
+    plain = one(run("alt-test", write(rows, "item,rater,rater_kind,score"), "--judge", "gpt"), "alt_test_rho",
+                annotator=None)  # fmt: skip
+    assert rho["value"] == plain["value"]
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
+def test_rankings_do_not_depend_on_the_unit_of_the_scores(write: Any, run: Any, unit: float) -> None:
+    """Means closer than an absolute 1e-9 tied, so that small scores had no ranking."""
+    rng = np.random.default_rng(8)
+    rows = [(f"s{i}", "gpt", "judge", language, f"g{g}", unit * (g + float(rng.normal(0, 0.3))))
+            for i in range(20) for language in ("et", "fi") for g in range(3)]  # fmt: skip
+    found = run("stability", write(rows, "item,rater,rater_kind,language,generator,score"), "--judge", "gpt",
+                "--bootstrap", "200")  # fmt: skip
+    assert [row["value"] for row in found if row["statistic"] == "tied_pairs"] == [0]
+    assert [row["value"] for row in found if row["statistic"] == "kendall_tau_b" and not row["variant"]] == [1.0]
