@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max, Q, QuerySet
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import bulk
+from annotation import bulk, generator_names
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, Selection
 
 MOST_OVERLAP = 50
@@ -67,16 +68,20 @@ def allocate(
     name: str | None = None,
     languages: Sequence[str] | None = None,
     seed: int | None = None,
+    keep_names: bool = False,
     actor: User | None = None,
 ) -> Duty:
     """A duty of ``panel`` over every item in its language (or in ``languages``), each drawn with probability 1.
 
     ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone; without one, a random
     seed is drawn and stored, so that nobody can tell the order of the dataset, and with it the generators, from it.
+    Items that show generators' names are refused, unless they were kept knowingly when they were imported or are now
+    (``keep_names``).
     """
     asked = _asked(campaign, criteria)
     _require_open(campaign)
     _require_sound(campaign, panel, overlap)
+    knowingly = _require_blind(campaign.dataset, keep_names)
     items = items_for(dataset=campaign.dataset, panel=panel, languages=languages)
     if not items.exists():
         raise Refused(
@@ -90,11 +95,46 @@ def allocate(
         duty.criteria.set(asked)
         criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
         _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", stored, "all")
-        audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=["overlap", "seed"])
+        fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
+        audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
 
 
-def allocate_all(*, campaign: Campaign, shares: Sequence[Share], actor: User | None = None) -> list[Duty]:
+def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
+    """The generators' names in what annotators and judges see of a dataset, looked for once: its items never change."""
+    if dataset.names_shown is None:
+        items = Item.objects.of(dataset)
+        generators = items.order_by().values_list("generator", flat=True).distinct()
+        shown = generator_names.find(items.iterator(), dataset.layout, generators=generators)
+        dataset.names_shown = [each.as_dict() for each in shown]
+        Dataset.objects.filter(pk=dataset.pk).update(names_shown=dataset.names_shown)
+    return list(dataset.names_shown)
+
+
+def keeps_names(dataset: Dataset) -> bool:
+    """Whether whoever imported the dataset, or a part of it, kept generators' names in it knowingly."""
+    kept = Q(intake__target__generator_names=generator_names.KEEP)
+    return Dataset.objects.parts_of(dataset).filter(kept).exists()
+
+
+def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
+    """Whether the items show generators' names and somebody has decided now that they may."""
+    shown = names_shown(dataset)
+    if not shown or keeps_names(dataset):
+        return False
+    if not keep_names:
+        places = ", ".join(f"“{each['generator']}” ({each['place']}, {each['items']})" for each in shown[:5])
+        sentence = _(
+            "Annotators would see who wrote the text: %(places)s. Import the dataset again with these names masked, "
+            "or say that they may see them."
+        )
+        raise Refused(sentence % {"places": places}, code="generator_names")
+    return True
+
+
+def allocate_all(
+    *, campaign: Campaign, shares: Sequence[Share], keep_names: bool = False, actor: User | None = None
+) -> list[Duty]:
     """A duty for every share, or none of them."""
     if not shares:
         raise Refused(_("Choose at least one panel."), code="invalid", fields={"panel": _("Choose at least one.")})
@@ -106,6 +146,7 @@ def allocate_all(*, campaign: Campaign, shares: Sequence[Share], actor: User | N
                 overlap=share.overlap,
                 criteria=share.criteria,
                 name=_free_name(campaign, share.panel.name),
+                keep_names=keep_names,
                 actor=actor,
             )
             for share in shares

@@ -76,11 +76,13 @@ def store(
     simulated: bool = False,
     extends: Dataset | None = None,
     staged: Callable[[int], None] | None = None,
+    names_shown: list[dict[str, Any]] | None = None,
 ) -> Dataset:
     """Store items as the next version of the dataset called ``name``; `appending.append` makes one that ``extends``.
 
     Items are staged some thousands to a transaction while the dataset is `loading`, which nothing shows; one
     compare-and-set then makes it `ready`, and its ``intake`` stored. ``staged`` is told how many are in after each.
+    ``names_shown``: generators' names in them, where somebody has looked (`Dataset.names_shown`).
     When anything goes wrong the stage is cleared; when the process dies, `sweep` clears it, or the next try to store
     the same ``intake``.
     """
@@ -98,6 +100,7 @@ def store(
         extends=extends,
         intake=intake,
         created_by=actor,
+        names_shown=names_shown,
     )
     try:
         stored = _stage(dataset, items, staged)

@@ -86,7 +86,7 @@ MEMBERS = (
         model=Dataset,
         rows=_datasets,
         refers={"derived_from": "datasets", "extends": "datasets", "intake": "intakes"},
-        leaves=_OURS,
+        leaves=(*_OURS, "names_shown"),
     ),
     Member(
         name="dataset_parts",

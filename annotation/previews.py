@@ -10,26 +10,28 @@ from typing import Any
 from django.db.models import Count
 
 from accounts.models import Project
+from annotation import generator_names, targets
 from annotation import intake as storing
-from annotation import targets
 from annotation.appending import hold
 from annotation.formats.columns import ColumnFacts, Facts
 from annotation.formats.containers import members
 from annotation.formats.headings import about_raters
 from annotation.formats.items import ParsedItems, parse_items
 from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problem, Problems
+from annotation.formats.problems import Problem, Problems, excerpt
 from annotation.formats.progress import Halves, Progress
 from annotation.formats.ratings import ParsedRatings, parse_ratings
 from annotation.formats.reading import File
 from annotation.formats.report import Report, found, named
 from annotation.formats.rubric import RubricDocument, parse_rubric
+from annotation.generator_names import Finding
 from annotation.matching import read_matched
-from annotation.models import Annotator, Dataset, Intake
+from annotation.models import Annotator, Dataset, Intake, Item
 from annotation.rating_fitting import RatingsReport, fit_ratings
 from annotation.targets import Target
 
 FIRST_ROWS = 50
+NAMES_SHOWN = "generator_name"  # the code of the problem that somebody has to decide about
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +65,16 @@ def preview(
         return _rubrics(files)
     facts = Facts()
     if kind == Intake.Kind.DATASET:
-        shown = _dataset(files, mapping, targets.extended(project=project, said=said), progress, facts)
+        extends = targets.extended(project=project, said=said)
+        choice = said.get("generator_names", "")
+        parsed, report, _shown = read_dataset(files, mapping, extends, progress, facts, names=choice)
+        shown = Preview(
+            kind=Intake.Kind.DATASET,
+            mapping=mapping,
+            rows=parsed.items[:FIRST_ROWS],
+            report=report,
+            problems=parsed.problems,
+        )
     else:
         shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress, facts)
     shown.columns = facts.columns(shown.mapping)
@@ -90,30 +101,23 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------
-def _dataset(
-    files: Sequence[File], mapping: Mapping, extends: Dataset | None, progress: Progress | None, facts: Facts
-) -> Preview:
-    parsed, report = read_dataset(files, mapping, extends, progress, facts)
-    return Preview(
-        kind=Intake.Kind.DATASET,
-        mapping=mapping,
-        rows=parsed.items[:FIRST_ROWS],
-        report=report,
-        problems=parsed.problems,
-    )
-
-
 def read_dataset(
     files: Sequence[File],
     mapping: Mapping,
     extends: Dataset | None = None,
     progress: Progress | None = None,
     facts: Facts | None = None,
-) -> tuple[ParsedItems, Report]:
+    *,
+    names: str = "",
+) -> tuple[ParsedItems, Report, list[Finding]]:
     """The items of some files; everything that speaks against storing them is among their problems, and so is
     everything that speaks against adding them to the dataset that they are to extend.
+
+    Generators' names in what annotators and judges see are masked or kept, as ``names`` says, or else a problem; those
+    that are left come back too.
     """
     parsed = parse_items(files, mapping, progress=progress, facts=facts)
+    shown_names = _settle_names(parsed, extends, names)
     append(parsed.problems, storing.fit_items(parsed.items))
     if not parsed.items and not parsed.problems:
         parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
@@ -125,12 +129,36 @@ def read_dataset(
         refused=parsed.problems.refused,
         flagged=read.empty,
         embedded_ratings=read.embedded_ratings,
-        notes=_item_notes(parsed),
+        notes=[*_item_notes(parsed), *_name_notes(shown_names, names)],
         found={"languages": found(read.languages), "generators": found(read.generators)},
     )
     if extends:
         append(parsed.problems, hold(extends, parsed.items, report))
-    return parsed, report
+    return parsed, report, [] if names == generator_names.MASK else shown_names
+
+
+def _settle_names(parsed: ParsedItems, extends: Dataset | None, names: str) -> list[Finding]:
+    """The generators' names that the items show; masked, kept, or else among the problems."""
+    layout = extends.layout if extends else None
+    before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
+    shown = generator_names.find(parsed.items, layout, generators=[*parsed.report.generators, *before])
+    if names == generator_names.MASK:
+        parsed.items.change(generator_names.masker(shown))
+    elif names != generator_names.KEEP:
+        expected = "text that does not tell who wrote it: mask the names, or keep them knowingly"
+        for each in shown:
+            found = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
+            parsed.problems.add(
+                Problem(each.file, each.line, each.place, found + excerpt(each.example), expected, NAMES_SHOWN)
+            )
+    return shown
+
+
+def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
+    if not shown or names not in generator_names.CHOICES:
+        return []
+    done = "masked" if names == generator_names.MASK else "kept, and seen by annotators and judges"
+    return [f"Generators' names {done}: {named([each.words for each in shown], len(shown))}."]
 
 
 def _item_notes(parsed: ParsedItems) -> list[str]:

@@ -313,10 +313,15 @@ def _store_dataset(intake: Intake, files: list[File], actor: User | None, held: 
     extends = targets.extended(project=intake.project, said=intake.target)
     if intake.target.get("extends") and extends is None:
         raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
-    parsed, report = previews.read_dataset(files, mapping_of(intake), extends, held.reading)
+    choice = intake.target.get("generator_names", "")
+    parsed, report, shown = previews.read_dataset(files, mapping_of(intake), extends, held.reading, names=choice)
     tell(intake, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
+    if shown:
+        audit.record(
+            actor=actor, project=intake.project, verb="keep generator names", subject=intake, fields=["generator_names"]
+        )
     licence, count = intake.target.get("licence", ""), len(parsed.items)
 
     def staged(so_many: int) -> None:
@@ -335,6 +340,7 @@ def _store_dataset(intake: Intake, files: list[File], actor: User | None, held: 
         intake=intake,
         actor=actor,
         staged=staged,
+        names_shown=[each.as_dict() for each in shown],
     )
 
 

@@ -175,7 +175,10 @@ def _same_dataset(intake: Intake, part: Part) -> Outcome | None:
 
 
 def _store_dataset(intake: Intake, part: Part, actor: User | None) -> Outcome:
-    stored = _stored(intake, part, {"name": part.said.name, "licence": part.said.licence}, actor)
+    target = {"name": part.said.name, "licence": part.said.licence}
+    if "generator_names" in intake.target:
+        target["generator_names"] = intake.target["generator_names"]
+    stored = _stored(intake, part, target, actor)
     return _outcome(part, stored, str(Dataset.objects.get(intake=stored)))
 
 

@@ -55,7 +55,12 @@ class DutySerializer(serializers.Serializer[Duty]):
     languages = serializers.ListField(
         child=serializers.CharField(max_length=35), required=False, write_only=True, max_length=100
     )
-    seed = serializers.IntegerField(required=False, **SEEDS)
+    seed = serializers.IntegerField(
+        required=False, **SEEDS, help_text="Gives the order of the items; without one a random seed is drawn and kept."
+    )
+    keep_names = serializers.BooleanField(
+        required=False, write_only=True, help_text="Annotators may see generators' names that the items show."
+    )
 
     def __init__(self, *args: Any, campaign: Campaign | None = None, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -31,6 +31,7 @@ from annotation.api.intake_files import IntakeFileSerializer
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
+from annotation.generator_names import CHOICES
 from annotation.intake import FileRefused
 from annotation.models import Intake
 from annotation.outlooks import outlook
@@ -93,6 +94,9 @@ class TargetSerializer(serializers.Serializer[Any]):
     rubric_version = serializers.IntegerField(min_value=1, max_value=2**63 - 1, required=False)
     study = serializers.CharField(max_length=80, required=False)
     constants = serializers.DictField(child=serializers.CharField(), required=False)
+    generator_names = serializers.ChoiceField(
+        choices=CHOICES, required=False, help_text="What becomes of generators' names that annotators would see."
+    )
 
 
 class RevisionSerializer(serializers.Serializer[Intake]):

@@ -43,6 +43,11 @@ class Spool(Sequence[T], Generic[T]):
         if len(self._open) >= BATCH or self._open_weight >= WEIGHT:
             self._shelve()
 
+    def change(self, change: Callable[[T], T]) -> None:
+        """Have every row changed on its way out, whenever it is read from now on."""
+        restore = self._restore
+        self._restore = lambda row: change(restore(row))
+
     def __len__(self) -> int:
         return self._length + len(self._open)
 

@@ -118,6 +118,8 @@ class ImportCommand(BaseCommand):
             self.stderr.write(sentence)
         if any(problem.code == "no_column" for problem in problems):
             self.stderr.write("Say which column it is with --map COLUMN=FIELD, or with --set FIELD=VALUE for all rows.")
+        if any(problem.code == previews.NAMES_SHOWN for problem in problems):
+            self.stderr.write("Say what becomes of them with --generator-names mask, or --generator-names keep.")
         for line in report.lines():
             self.stdout.write(line)
         for what, name in made.items():

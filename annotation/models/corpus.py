@@ -113,7 +113,8 @@ class Dataset(models.Model):
 
     A version that `extends` an earlier one has that one's items, the very same rows, before its own: `parts` are the
     versions whose own items it consists of, itself among them, set when it becomes ready. `Item.objects.of` reads them.
-    `staged_at` is when items were last put into it.
+    `staged_at` is when items were last put into it. `names_shown` are the generators' names in what annotators and
+    judges see of it (`generator_names.find`), NULL until somebody has looked.
     """
 
     class State(models.TextChoices):
@@ -133,6 +134,7 @@ class Dataset(models.Model):
     allocatable = models.BooleanField(default=True)
     layout = models.JSONField(default=dict, blank=True)
     licence = models.CharField(max_length=200, blank=True)
+    names_shown = models.JSONField(null=True, editable=False)
     simulated = models.BooleanField(default=False)
     intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")

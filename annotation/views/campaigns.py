@@ -207,14 +207,23 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
     if is_sound and "preview" not in request.POST and _allocated(request, opened, shares):
         return redirect("campaign", room.slug, opened.pk)
-    context = {"title": _("Who rates what"), "project": room, "campaign": opened, "shares": shares}
+    shown = allocation.names_shown(opened.dataset)
+    context = {
+        "title": _("Who rates what"),
+        "project": room,
+        "campaign": opened,
+        "shares": shares,
+        "names_shown": shown,
+        "keeps_names": bool(shown) and allocation.keeps_names(opened.dataset),
+    }
     return render(request, "annotation/duty_new.html", {**context, "total": sum(form.assignments for form in shares)})
 
 
 def _allocated(request: HttpRequest, campaign: Campaign, forms_: list[ShareForm]) -> bool:
     chosen = [form.share for form in forms_ if form.share]
     try:
-        allocation.allocate_all(campaign=campaign, shares=chosen, actor=request.user)
+        knowingly = "keep_names" in request.POST
+        allocation.allocate_all(campaign=campaign, shares=chosen, keep_names=knowingly, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return False

@@ -246,15 +246,17 @@ def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, 
     return {**others, "criterion": criteria} if criteria else others
 
 
-def read_target(form: QueryDict, kind: str) -> dict[str, Any]:
-    """Where the rows go, as an intake keeps it."""
-    if kind == Intake.Kind.DATASET:
+def read_target(form: QueryDict, intake: Intake) -> dict[str, Any]:
+    """Where the rows go, as an intake keeps it; what was decided about generators' names stays."""
+    decided = {name: choice for name, choice in intake.target.items() if name == "generator_names"}
+    if intake.kind == Intake.Kind.DATASET:
         said: dict[str, Any] = {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
         extended = key(form.get("extends", ""))
-        return {**said, "extends": extended} if extended else said
-    if kind == Intake.Kind.STUDY:
+        return {**said, **decided, **({"extends": extended} if extended else {})}
+    if intake.kind == Intake.Kind.STUDY:
         constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
-        return {"study": text(form, "study"), "constants": {name: said for name, said in constants.items() if said}}
+        given = {name: said for name, said in constants.items() if said}
+        return {"study": text(form, "study"), "constants": given, **decided}
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
     chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
     if name := text(form, "campaign_name"):

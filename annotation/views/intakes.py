@@ -24,6 +24,7 @@ from annotation import batches, reception, retraction, tasks
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
+from annotation.generator_names import CHOICES
 from annotation.models import Dataset, Intake, IntakeFile, RubricVersion
 from annotation.views import intake_page, offers
 from annotation.views.campaigns import show_refusal
@@ -166,18 +167,20 @@ def map_intake(request: HttpRequest, project: str, intake: int) -> HttpResponse:
 
 def _revise(request: HttpRequest, intake: Intake) -> None:
     form, actor = request.POST, request.user
-    if "mapping_of" in form:
+    if (names := form.get("generator_names")) in CHOICES:
+        reception.revise(intake=intake, target={**intake.target, "generator_names": names}, actor=actor)
+    elif "mapping_of" in form:
         mapping = offers.chosen(user=request.user, intake=intake, choice=form["mapping_of"])
         reception.revise(intake=intake, mapping=mapping, actor=actor)
     elif intake.kind == Intake.Kind.STUDY:
-        reception.revise(intake=intake, target=intake_page.read_target(form, intake.kind), actor=actor)
+        reception.revise(intake=intake, target=intake_page.read_target(form, intake), actor=actor)
     elif "yaml" in form:
         reception.revise(intake=intake, mapping=Mapping.from_yaml("mapping", form["yaml"]), actor=actor)
     elif form.get("kind", intake.kind) != intake.kind and form["kind"] in Intake.Kind.values:
         target = batches.likely_target(intake.project, form["kind"])
         reception.revise(intake=intake, kind=form["kind"], target=target, actor=actor)
     else:
-        target = intake_page.read_target(form, intake.kind)
+        target = intake_page.read_target(form, intake)
         mapping = intake_page.read_mapping(form, reception.mapping_of(intake))
         reception.revise(intake=intake, mapping=mapping, target=target, actor=actor)
 

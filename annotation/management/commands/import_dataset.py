@@ -6,6 +6,7 @@ from typing import Any
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import targets
+from annotation.generator_names import CHOICES
 from annotation.management.importing import ImportCommand
 from annotation.models import Dataset, Intake
 
@@ -18,16 +19,21 @@ class Command(ImportCommand):
         super().add_arguments(parser)
         parser.add_argument("--name", default="", help="the dataset's name; by default that of the first file")
         parser.add_argument("--licence", default="", help="what the data may be used for")
+        parser.add_argument(
+            "--generator-names", choices=CHOICES, help="what becomes of generators' names that annotators would see"
+        )
         parser.add_argument("--extends", metavar="DATASET", help="add the items that it has not got to this dataset")
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
+        said = {"generator_names": options["generator_names"]} if options["generator_names"] else {}
         if not options["extends"]:
-            return {"name": options["name"], "licence": options["licence"]}
+            return {"name": options["name"], "licence": options["licence"], **said}
         if options["name"]:
             raise Refused("A version that adds items keeps the dataset's name: leave out --name, or --extends.")
         return {
             "extends": targets.dataset_of(project=project, name=options["extends"]).pk,
             "licence": options["licence"],
+            **said,
         }
 
     def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:

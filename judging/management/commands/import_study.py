@@ -23,6 +23,7 @@ from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
 from annotation.formats.report import Report
 from annotation.formats.studies import Study, recognise, studies
+from annotation.generator_names import CHOICES
 from annotation.intake import FileRefused
 from annotation.models import Intake
 from judging.studies import carry_out, look
@@ -44,6 +45,9 @@ class Command(BaseCommand):
             *("--set", "-s"), nargs="+", action="extend", default=[], metavar="field=value", dest="constants",
             help="what the files don't say, such as language=et",
         )  # fmt: skip
+        parser.add_argument(
+            "--generator-names", choices=CHOICES, help="what becomes of generators' names that annotators would see"
+        )
         parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print a report per line as JSON")
 
@@ -56,7 +60,9 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             given = [(path.name, stack.enter_context(_open(path))) for path in _inside(files)]
             study, taken = self._study(options["name"], given, is_folder=any(path.is_dir() for path in files))
-            target = {"study": study.name, "constants": _constants(options["constants"])}
+            target: dict[str, Any] = {"study": study.name, "constants": _constants(options["constants"])}
+            if options["generator_names"]:
+                target["generator_names"] = options["generator_names"]
             kind = Intake.Kind.STUDY
             intake = reception.open_intake(project=_project(project), kind=kind, files=taken, target=target)
             (self._look if options["dry_run"] else self._store)(intake, options["as_json"])

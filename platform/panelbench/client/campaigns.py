@@ -92,9 +92,10 @@ class Campaigns(Wire):
         criteria: Sequence[str] | None = None,
         languages: Sequence[str] | None = None,
         seed: int | None = None,
+        keep_names: bool | None = None,
     ) -> types.Duty:
         """Give a panel its share: so many annotators per item, on some or all criteria."""
-        said = {"panel": panel, "overlap": overlap, "name": name, "seed": seed}
+        said = {"panel": panel, "overlap": overlap, "name": name, "seed": seed, "keep_names": keep_names}
         lists = {"criteria": criteria and list(criteria), "languages": languages and list(languages)}
         there = self.at("campaigns/{}/duties/", campaign)
         return cast(types.Duty, self.json("POST", there, json=_given(said | lists)))

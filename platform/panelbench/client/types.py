@@ -18,6 +18,7 @@ CampaignState: TypeAlias = Literal["open", "paused", "closed"]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
 EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.finished"]
 FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml", "yaml", "zip"]
+GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
 IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
@@ -675,6 +676,7 @@ class Target(TypedDict):
     rubric_version: NotRequired[int]
     study: NotRequired[str]
     constants: NotRequired[dict[str, str]]
+    generator_names: NotRequired[GeneratorNamesEnum]
 
 
 class Transfer(TypedDict):
