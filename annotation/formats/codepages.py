@@ -158,7 +158,7 @@ def _no_such(name: str, said: str) -> Problem:
 def _another(name: str, head: bytes, seen: str) -> Problem:
     """The file is not in the encoding it is to be read in: ``seen`` is what it is in."""
     called = seen.upper().replace("_", "-", 1).replace("_", "")
-    lines = codecs.getincrementaldecoder(seen)("strict").decode(head[:4096]).removeprefix("\ufeff").split("\n")
+    lines = codecs.getincrementaldecoder(seen)("replace").decode(head[:4096]).removeprefix("\ufeff").split("\n")
     number = next((number for number, line in enumerate(lines) if not line.isascii()), 0)
     found = f"the encoding {called}, in which line {number + 1} reads {excerpt(lines[number].strip())}"
     if seen == "utf_8":

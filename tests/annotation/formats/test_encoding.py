@@ -90,3 +90,12 @@ def test_the_place_is_right_however_the_file_is_cut_into_pieces(monkeypatch: pyt
         monkeypatch.setattr(room, "PIECE", piece)
         assert [(problem.line, problem.column) for problem in rows(raw)[1]] == [(4, "byte 3")], piece
         assert rows(raw[: raw.index(b"3,")])[0] == ["õõõõ👩‍👧", "äää"], piece
+
+
+def test_a_damaged_file_in_another_encoding_is_refused_by_its_name() -> None:
+    raw = b"\xff\xfe" + "id,text\n1,Привет".encode("utf-16-le") + b"\x00\xd8" + "\n2,а\n".encode("utf-16-le")
+
+    problems = Problems()
+    assert list(read("a.csv", raw, problems=problems)) == []
+
+    assert [problem.code for problem in problems] == ["encoding"]
