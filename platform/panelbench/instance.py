@@ -59,6 +59,8 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     _refuse_used_port(options.host, options.port)
     extra = _demo_programs() if demo else []
+    if demo and options.host in {"127.0.0.1", "::1", "localhost"}:
+        os.environ["PANELBENCH_DEMO"] = "on"  # on this machine alone: whoever sees the page can sign in as anybody
     from django.conf import settings
 
     with _locked(settings.DATA_DIR):

@@ -138,6 +138,8 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
+DEMO = env.bool("PANELBENCH_DEMO", default=False)  # the sign-in page then offers the demo's people
+
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]

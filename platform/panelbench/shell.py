@@ -49,7 +49,17 @@ def shell(request: HttpRequest) -> dict[str, object]:
     return {
         "shell": SimpleLazyObject(lambda: _shell(request)),
         "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
+        "demo": SimpleLazyObject(_demo),
     }
+
+
+def _demo() -> dict[str, object]:
+    """Whom the sign-in page of a demo offers to sign in as, and their password."""
+    if not settings.DEMO:
+        return {}
+    from panelbench.demo import loading
+
+    return {"people": loading.logins(), "password": loading.PASSWORD}
 
 
 def _shell(request: HttpRequest) -> dict[str, object]:

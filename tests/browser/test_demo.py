@@ -6,7 +6,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from analytics.models import Snapshot
 from annotation.models import Annotation
@@ -18,9 +18,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_scoring_right_to_left_moves_the_heatmap(
-    browser: Browser, live_server: Any, provider: RunningProvider, worker: subprocess.Popen[bytes]
+    browser: Browser, live_server: Any, provider: RunningProvider, worker: subprocess.Popen[bytes], settings: Any
 ) -> None:
     loading.load()
+    settings.DEMO = True
+    _offered(browser, live_server.url)
     with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:
         before = tour.heatmap(lead)
     rated = Annotation.objects.count()
@@ -31,3 +33,14 @@ def test_scoring_right_to_left_moves_the_heatmap(
         after = tour.heatmap(lead)
     assert before != after
     assert Snapshot.objects.count() >= 2
+
+
+def _offered(browser: Browser, root: str) -> None:
+    """The sign-in page offers the demo's people, with what each has left to score; one click signs in."""
+    page = browser.new_page(base_url=root)
+    page.goto("/account/login/")
+    person = page.get_by_role("button", name="Mari Põld")
+    expect(person).to_contain_text("Annotator · 3 dialogues to score")
+    person.click()
+    expect(page.get_by_role("heading", name="Sinu ülesanded")).to_be_visible()
+    page.close()

@@ -40,17 +40,34 @@ class Login:
 
     role: str
     email: str
+    name: str
+    to_score: int = 0
 
 
 def load() -> list[Login]:
     """Make what of the demo is not there yet; returns whom to sign in as."""
-    cast = _document("panel.yaml")
     project = Project.objects.filter(slug=SLUG).first()
     if project is None:
         with transaction.atomic():
-            project = _found(cast)
+            project = _found(_document("panel.yaml"))
     _judge(project)
-    return _logins(cast)
+    return logins()
+
+
+def logins() -> list[Login]:
+    """The lead, the researcher and the first annotator of each panel, with the dialogues each has still to score."""
+    found = list(Membership.objects.filter(project__slug=SLUG).select_related("user").order_by("pk"))
+    first = {panel["seats"][0]["email"] for panel in _document("panel.yaml")["panels"]}
+    return [
+        Login(
+            role=membership.get_role_display(),
+            email=membership.user.email,
+            name=membership.user.name,
+            to_score=sum(duty.total - duty.done for duty in desk.duties(membership.user)),
+        )
+        for membership in found
+        if membership.role != Role.ANNOTATOR or membership.user.email in first
+    ]
 
 
 def _document(name: str) -> dict[str, Any]:
@@ -183,11 +200,3 @@ def _judges() -> list[dict[str, Any]]:
         }
         for entry in entries
     ]
-
-
-def _logins(cast: dict[str, Any]) -> list[Login]:
-    annotators = [
-        Login(f"annotator, {panel['name']}, 3 dialogues to score", panel["seats"][0]["email"])
-        for panel in cast["panels"]
-    ]
-    return [Login("lead", cast["lead"]["email"]), Login("researcher", cast["researcher"]["email"]), *annotators]

@@ -14,4 +14,5 @@ class Command(BaseCommand):
         logins = loading.load()
         self.stdout.write(f"Sign in with the password: {loading.PASSWORD}")
         for login in logins:
-            self.stdout.write(f"  {login.email:<32} {login.role}")
+            rest = f", {login.to_score} dialogues to score" if login.to_score else ""
+            self.stdout.write(f"  {login.email:<32} {login.role.lower()}{rest}")
