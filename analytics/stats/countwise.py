@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import coefficients as kernels
-from analytics.stats import linearised
+from analytics.stats import linearised, wide
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import MAX_UNDEFINED_SHARE, Interval, bca, percentile, t_interval, wilson_interval
 from analytics.stats.patterns import Patterns, patterns_of
@@ -102,7 +102,9 @@ def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[
 def estimates(
     cell: Coded, figures: Sequence[Figure], *, rng: np.random.Generator, how: Resampling = Resampling()
 ) -> list[Estimate]:
-    """An estimate per figure; all figures see the same resamples."""
+    """An estimate per figure; all figures see the same resamples. Cells of ``wide`` are linearised, not resampled."""
+    if wide.is_wide(cell.scale, cell.n_items):
+        return _wide(cell, figures, how)
     if cell.scale.q > MOST_POINTS:
         return [_continuous(cell, figure, rng, how) for figure in figures]
     patterns = patterns_of(cell)
@@ -127,34 +129,34 @@ def _banded(estimate: Estimate) -> Estimate:
 
 def reason_undefined(cell: Coded, patterns: Patterns, figure: Figure) -> str | None:
     """Why a figure has no value here, by METHODS 1's edge rulings."""
+    return _reason(cell, figure, patterns.n, lambda kept: int((patterns.counts[kept].sum(axis=0) > 0).sum()))
+
+
+def _reason(cell: Coded, figure: Figure, n: Floats, points_used: Callable[[NDArray[np.bool_]], int]) -> str | None:
+    """The same from the ratings per item or pattern n (P,) and how many points the kept ones (P,) use."""
     if not cell.code.size:
         return "nothing is rated"
     if len(cell.raters) < 2:
         return "only one rater"
-    n = patterns.n
     if not (n >= 2).any():
         return "no item has two ratings"
     if figure.complete is not None and not (n == figure.complete).any():
         return f"no item was rated by all {figure.complete} raters"
-    if figure.statistic in CHANCE_CORRECTED:
-        return _reason_without_contrast(cell.scale, patterns, figure)
     if figure.variant == "corrected" and cell.scale.q < 2:
         return "the scale has a single point"
-    return None
-
-
-def _reason_without_contrast(scale: Scale, patterns: Patterns, figure: Figure) -> str | None:
-    rows = patterns.counts
+    if figure.statistic not in CHANCE_CORRECTED:
+        return None
+    kept = np.ones(len(n), dtype=bool)
     if figure.complete is not None:
-        rows = rows[patterns.n == figure.complete]
+        kept = n == figure.complete
     elif figure.statistic == "krippendorff_alpha":
-        rows = rows[patterns.n >= 2]
-    if (rows.sum(axis=0) > 0).sum() > 1:
+        kept = n >= 2
+    if points_used(kept) > 1:
         return None
     if figure.statistic in ("gwet_ac", "brennan_prediger"):
-        if not scale.declared:
+        if not cell.scale.declared:
             return "only one category is used and no scale is declared"
-        return None if scale.q > 1 else "the scale has a single point"
+        return None if cell.scale.q > 1 else "the scale has a single point"
     return "only one category is used: chance alone would agree always"
 
 
@@ -245,7 +247,7 @@ def _described(cell: Coded, figure: Figure) -> Estimate:
         value=None,
         reason="not computed",
         n_items=int(enters.sum()),
-        n_raters=int(np.unique(cell.rater[enters[cell.item]]).size) if cell.item.size else 0,
+        n_raters=int(np.count_nonzero(np.bincount(cell.rater[enters[cell.item]]))),
         n_ratings=int(per_item[enters].sum()),
         n_missing=cell.n_missing,
         note=PAPER_NOTE if figure.paper else None,
@@ -336,6 +338,23 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
         value = float(estimate.value or 0.0)
         return wilson_interval(value, interval.se, answers, method="Wilson, jackknife", confidence=how.confidence)
     return interval
+
+
+def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estimate]:
+    """Many points and many items: exact values from the long list of scores, with linearised intervals."""
+    scores, found = wide.LongScores(cell), []
+    for figure in figures:
+        base = _described(cell, figure)
+        reason = _reason(cell, figure, scores.n, scores.points_used)
+        value = wide.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
+        if value is None or np.isnan(value[0]):
+            found.append(base.with_(reason=reason or "chance alone would agree always"))
+            continue
+        interval = wide.interval(figure.statistic, value, cell.cluster, how.confidence)
+        lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
+        estimate = _banded(base.with_(value=value[0], reason=None))
+        found.append(estimate.with_(**interval.within(lowest, highest).as_changes()))
+    return found
 
 
 def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import linearised
+from analytics.stats import linearised, wide
 from analytics.stats import pairs as kernels
 from analytics.stats.countwise import MOST_POINTS, Resampling
 from analytics.stats.estimate import Estimate
@@ -44,11 +44,14 @@ ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is 
 def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
     """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean."""
     reason = _refusal(cell, positional)
-    patterns = None if reason else ordered_patterns_of(cell)
+    is_wide = reason is None and wide.is_wide(cell.scale, cell.n_items)
+    patterns = None if reason or is_wide else ordered_patterns_of(cell)
     for variant, weighting in COHEN_VARIANTS.items():
         if variant != "unweighted" and not cell.scale.has_order:
             continue
-        if patterns is None:
+        if is_wide:
+            yield from _wide_cohen_rows(cell, variant, weighting, how)
+        elif patterns is None:
             yield _undefined(cell, "cohen_kappa", variant, reason), None
         else:
             yield from _cohen_rows(cell, patterns, variant, agreement_weights(cell.scale, weighting), rng, how)
@@ -57,9 +60,12 @@ def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positi
 def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
     """Conger's kappa of the panel per weighting."""
     reason = _refusal(cell, positional)
-    patterns = None if reason else ordered_patterns_of(cell)
+    is_wide = reason is None and wide.is_wide(cell.scale, cell.n_items)
+    patterns = None if reason or is_wide else ordered_patterns_of(cell)
     for weighting in _weightings(cell.scale):
-        if patterns is None:
+        if is_wide:
+            yield _wide_conger_estimate(cell, weighting, how), None
+        elif patterns is None:
             yield _undefined(cell, "conger_kappa", weighting, reason), None
         else:
             yield _conger_estimate(cell, patterns, weighting, rng, how), None
@@ -72,7 +78,7 @@ def _refusal(cell: Coded, positional: bool) -> str | None:
         return "nothing is rated"
     if len(cell.raters) < 2:
         return "only one rater"
-    if cell.scale.q > MOST_POINTS:
+    if cell.scale.q > MOST_POINTS and cell.scale.level in ("interval", "ratio"):
         return f"the scores take {cell.scale.q} values: figures on categories need a scale"
     return None
 
@@ -281,3 +287,41 @@ def _conger_resampled(
     values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
     without = left_out(statistic, patterns.units) if how.wants_bca("conger_kappa") else None
     return how.interval("conger_kappa", value, values, without, patterns.units.multiplicity.astype(np.float64))
+
+
+def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:
+    """``_cohen_rows`` of a cell of many points and items: linearised, and without a table of points by points."""
+    distance, listed = wide.Distance.of(cell.scale, weighting), _listed_pairs(cell)
+    codes = cell.matrix().astype(np.intp)
+    values, slopes = [], []
+    for pair in listed:
+        a, b = codes[:, pair[0]], codes[:, pair[1]]
+        value = wide.cohen_kappa(a, b, distance)
+        n = int(((a >= 0) & (b >= 0)).sum())
+        found = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
+        found = found.with_(n_items=n, n_raters=2, n_ratings=2 * n)
+        if not np.isnan(value[0]):
+            values.append(value[0])
+            slopes.append(value[1])
+            found = _marked(_linearised(cell, found, value, how, -1), n)
+        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+    mean = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
+    if values:
+        several = f"mean of the {len(values)} of {len(listed)} pairs that have a kappa"
+        mean = mean.with_(note=None if len(values) == len(listed) else several)
+        mean = _linearised(cell, mean, (float(np.mean(values)), np.mean(slopes, axis=0)), how, -1)
+    yield mean, None
+
+
+def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) -> Estimate:
+    value = wide.conger_kappa(wide.LongScores(cell), wide.Distance.of(cell.scale, weighting))
+    if np.isnan(value[0]):
+        paired = np.bincount(cell.item).max() >= 2
+        reason = "only one category is used: chance alone would agree always" if paired else "no item has two ratings"
+        return _undefined(cell, "conger_kappa", weighting, reason)
+    return _linearised(cell, _undefined(cell, "conger_kappa", weighting, "undefined"), value, how, -np.inf)
+
+
+def _linearised(cell: Coded, base: Estimate, value: wide.Value, how: Resampling, lowest: float) -> Estimate:
+    interval = wide.interval(base.statistic, value, cell.cluster, how.confidence)
+    return base.with_(value=value[0], reason=None, **interval.within(lowest, 1).as_changes())
