@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import ceiling, classes, curve, figures, resampling, substitution
+from analytics.stats import ceiling, classes, curve, figures, many_pairs, resampling, substitution, wide
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
@@ -25,10 +25,11 @@ from analytics.stats.intervals import (
     approximate,
     log_t_interval,
     percentile,
+    t_interval,
     wilson_interval,
 )
 from analytics.stats.meeting import Meeting, key_of, meet
-from analytics.stats.reference import settled
+from analytics.stats.reference import modes
 from analytics.stats.resampling import Units
 from analytics.stats.scales import Scale, snapped
 from analytics.stats.tables import RatingsTable, cells
@@ -141,13 +142,16 @@ def calibrate(
     """The figures of one meeting of judge and panel."""
     chosen = figures.figures(meeting.scale, statistics)
     faced = face(meeting, rule)
-    units = faced.units()
-    point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
-    intervals = _intervals(faced, chosen, meeting.scale, units, bootstrap, confidence, seed)
-    estimates = [
-        _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
-        for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
-    ]
+    if many_pairs.is_many(faced.part, faced.judge, faced.reference):
+        estimates = [_linearised(figure, meeting, faced, confidence) for figure in chosen]
+    else:
+        units = faced.units()
+        point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
+        intervals = _intervals(faced, chosen, meeting.scale, units, bootstrap, confidence, seed)
+        estimates = [
+            _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
+            for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
+        ]
     wanted = COUNTS if statistics is None else statistics
     if "confusion" in wanted:
         estimates += _confusion(meeting, rule)
@@ -219,7 +223,7 @@ def panel_labels(meeting: Meeting, rule: str) -> Floats:
     rated = meeting.n_human > 0
     labels: Floats = np.full(len(rated), np.nan)
     if rule == "mode":
-        labels[rated] = settled(meeting.point_counts()[rated], meeting.scale.values, "exclude")[0]
+        labels = modes(meeting.humans)[0]
     else:
         summary = np.nanmedian if rule == "median" else np.nanmean
         labels[rated] = summary(meeting.humans[rated], axis=1)
@@ -251,6 +255,44 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
         )  # fmt: skip
         found.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
     return found
+
+
+def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: float) -> Estimate:
+    """One figure of many different pairs, averaged over parts, with a linearised interval."""
+    found, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
+    for part in () if inapplicable(figure, scale) else np.unique(faced.part):
+        here = np.flatnonzero(faced.part == part)
+        x, y = faced.judge[here], faced.reference[here]
+        value, slope = many_pairs.value_of(figure, x, y, scale)
+        if not np.isnan(value):
+            found.append(value)
+            gradient[here] = slope
+            base += float(figure.base(figures.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
+    value = float(np.mean(found)) if found else np.nan
+    cluster = np.unique(faced.cluster, return_inverse=True)[1]
+    interval = _of_gradient(figure, value, gradient / max(len(found), 1), base, cluster, confidence)
+    return _estimate(figure, value, interval, meeting, faced)
+
+
+def _of_gradient(
+    figure: Figure, value: float, gradient: Floats, base: float, cluster: Codes, confidence: float
+) -> Interval:
+    """t, Wilson's for a share of ``base`` answers, t of the logarithm for RMSE: as when resampled."""
+    se, units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
+    if figure.base is not None and base > 0:
+        single = (max(value * (1 - value), 0.0) / base) ** 0.5
+        answers = max(1.0, base * units / len(cluster))
+        method = "Wilson, linearised" if answers >= FEW_ANSWERS else approximate("Wilson, linearised")
+        return wilson_interval(value, max(se, single), answers, method=method, confidence=confidence)
+    if figure.statistic != "rmse" or not value > 0:
+        plain = t_interval(value, se, units - 1, method="linearised t", confidence=confidence)
+        return plain.within(0 if figure.statistic == "mae" else -np.inf if figure.statistic == "bias" else -1, np.inf)
+    logarithm = t_interval(
+        np.log(value), se / value, units - 1, method="linearised t of the logarithm", confidence=confidence
+    )
+    if logarithm.low is None or logarithm.high is None:
+        return logarithm
+    return replace(logarithm, low=float(np.exp(logarithm.low)), high=float(np.exp(logarithm.high)), se=se)
 
 
 def _intervals(

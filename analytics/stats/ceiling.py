@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats import resampling
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import percentile
 from analytics.stats.meeting import Meeting
@@ -20,6 +21,8 @@ Codes = NDArray[np.intp]
 
 STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")
 SIDES = ("judge", "human", "difference")
+MANY_UNITS = 5000
+"""With so many clusters each is left out once: 2,000 resamples would say the same after many seconds."""
 _FLAT = 1e-14
 """Variance, in units of the squared width of the scale, below which scores count as constant."""
 _FLAT_SCORES = "the scores of the judge, of the annotator or of the others do not vary"
@@ -38,15 +41,15 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         figures |= {"ceiling_mae": _mae, "ceiling_pearson": _pearson}
     clusters, place = np.unique(meeting.cluster[item], return_inverse=True)
     sums = np.stack([np.bincount(place, weights=column, minlength=len(clusters)) for column in moments], axis=1)
-    draws = None
-    if bootstrap and len(clusters) > 1:
+    draws, many = None, bool(bootstrap) and len(clusters) > MANY_UNITS
+    if bootstrap and 1 < len(clusters) <= MANY_UNITS:
         units = Units(np.ones(len(clusters), dtype=np.intp), sums)
         draws = np.concatenate(list(units.draw(np.random.default_rng(seed), bootstrap)))
     found = []
     for statistic, figure in figures.items():
         both = figure(sums.sum(axis=0, keepdims=True))[:, 0]
-        rows = None if draws is None else figure(draws)
-        found += _three(statistic, both, rows, meeting, len(np.unique(item)), confidence)
+        rows = figure(sums.sum(axis=0) - sums) if many else None if draws is None else figure(draws)
+        found += _three(statistic, both, rows, meeting, len(np.unique(item)), confidence, left_out=many)
     return found
 
 
@@ -94,8 +97,16 @@ def _over(sums: Floats, n: Floats) -> Floats:
 
 
 def _three(
-    statistic: str, both: Floats, draws: Floats | None, meeting: Meeting, n_items: int, confidence: float
+    statistic: str,
+    both: Floats,
+    draws: Floats | None,
+    meeting: Meeting,
+    n_items: int,
+    confidence: float,
+    *,
+    left_out: bool = False,
 ) -> list[Estimate]:
+    """The judge, the human and their difference; ``draws`` (2, B) are resampled, or have one cluster left out."""
     values = (both[0], both[1], both[0] - both[1])
     rows = None if draws is None else (draws[0], draws[1], draws[0] - draws[1])
     unit = float(np.nanmax(np.abs(meeting.humans))) if n_items and statistic == "ceiling_mae" else 1.0
@@ -106,7 +117,11 @@ def _three(
             n_raters=len(meeting.annotators), reason=_FLAT_SCORES if n_items else _NO_PANEL,
         )  # fmt: skip
         if not np.isnan(value):
-            interval = percentile(rows[i], confidence=confidence, unit=unit).as_changes() if rows is not None else {}
-            base = base.with_(value=float(value), reason=None).with_(**interval)
+            base = base.with_(value=float(value), reason=None)
+        if rows is not None and base.value is not None:
+            row = rows[i]
+            jackknifed = resampling.jackknifed(base.value, row, confidence=confidence) if left_out else None
+            interval = jackknifed or percentile(row, confidence=confidence, unit=unit)
+            base = base.with_(**interval.as_changes())
         found.append(base)
     return found

@@ -27,6 +27,10 @@ Kernel = Callable[[Floats, Floats], Floats]
 MOST_POINTS = 1001
 """Beyond this many points scores are continuous: figures that compare categories are undefined."""
 
+MANY_UNITS = 5000
+"""From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
+NOTHING_DIFFERS = "no two scores that share an item differ"
+
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """Percentile intervals of these cover too little on small panels (bench/stats_RESULTS.md): BCa is their default."""
@@ -151,12 +155,15 @@ def _reason(cell: Coded, figure: Figure, n: Floats, points_used: Callable[[NDArr
         kept = n == figure.complete
     elif figure.statistic == "krippendorff_alpha":
         kept = n >= 2
-    if points_used(kept) > 1:
-        return None
+    return None if points_used(kept) > 1 else _reason_without_contrast(cell.scale, figure)
+
+
+def _reason_without_contrast(scale: Scale, figure: Figure) -> str | None:
+    """Every score kept is the same point."""
     if figure.statistic in ("gwet_ac", "brennan_prediger"):
-        if not cell.scale.declared:
+        if not scale.declared:
             return "only one category is used and no scale is declared"
-        return None if cell.scale.q > 1 else "the scale has a single point"
+        return None if scale.q > 1 else "the scale has a single point"
     return "only one category is used: chance alone would agree always"
 
 
@@ -350,11 +357,16 @@ def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estim
         if value is None or np.isnan(value[0]):
             found.append(base.with_(reason=reason or "chance alone would agree always"))
             continue
-        interval = wide.interval(figure.statistic, value, cell.cluster, how.confidence)
-        lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
-        estimate = _banded(base.with_(value=value[0], reason=None))
-        found.append(estimate.with_(**interval.within(lowest, highest).as_changes()))
+        found.append(_linearised(cell, base, value, figure, how))
     return found
+
+
+def _linearised(cell: Coded, base: Estimate, value: wide.Value, figure: Figure, how: Resampling) -> Estimate:
+    if np.isnan(value[0]):
+        return base.with_(reason=NOTHING_DIFFERS)
+    interval = wide.interval(figure.statistic, value, cell.cluster, how.confidence)
+    lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
+    return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 
 
 def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:
@@ -362,6 +374,8 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     base = _described(cell, figure)
     if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
         return base.with_(reason=f"the scores take {cell.scale.q} values: figures on categories need a scale")
+    if len(np.unique(cell.cluster)) > MANY_UNITS:
+        return _linearised(cell, base, wide.alpha(wide.LongScores(cell)), figure, how)
     x = cell.scale.values[cell.code] - cell.scale.values.mean()
     x /= max(float(np.ptp(cell.scale.values)), kernels.TINY)
     sums = [np.bincount(cell.item, weights=power, minlength=cell.n_items) for power in (x**0, x, x**2)]
@@ -369,5 +383,5 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster))
     value = float(figure.kernel(moments, patterns.weights)[0])
     if np.isnan(value):
-        return base.with_(reason="no two scores that share an item differ")
+        return base.with_(reason=NOTHING_DIFFERS)
     return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how)[0]

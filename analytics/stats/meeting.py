@@ -43,20 +43,6 @@ class Meeting:
         """(N,) how many annotators scored each item."""
         return np.asarray((~np.isnan(self.humans)).sum(axis=1), dtype=np.intp)
 
-    def human_codes(self) -> NDArray[np.int32]:
-        """(N, J) place of each human score on the scale, -1 where missing."""
-        codes = np.full(self.humans.shape, -1, dtype=np.int32)
-        given = ~np.isnan(self.humans)
-        codes[given] = np.searchsorted(self.scale.values, self.humans[given])
-        return codes
-
-    def point_counts(self) -> NDArray[np.int64]:
-        """(N, q) how many annotators gave each point."""
-        item, rater = np.nonzero(~np.isnan(self.humans))
-        n, q = len(self.humans), self.scale.q
-        flat = item * q + self.human_codes()[item, rater]
-        return np.bincount(flat, minlength=n * q).reshape(n, q).astype(np.int64)
-
 
 def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meeting:
     """The judge and the annotators (or those of ``raters``) on every item of the cell that either scored."""
@@ -69,7 +55,8 @@ def meet(cell: Cell, judge: str, *, raters: Sequence[str] | None = None) -> Meet
         is_human &= frame["rater"].isin(list(raters)).to_numpy()
     is_here = is_judge | is_human
     frame, is_judge, is_human = frame[is_here], is_judge[is_here], is_human[is_here]
-    item, _ = pd.factorize(pd.MultiIndex.from_frame(frame[["item_key", "criterion"]]))
+    criterion, names_of_criteria = pd.factorize(frame["criterion"])
+    item, _ = pd.factorize(frame["item_key"].to_numpy() * max(len(names_of_criteria), 1) + criterion)
     n = int(item.max()) + 1 if item.size else 0
     first = np.zeros(n, dtype=np.intp)
     first[item[::-1]] = np.arange(len(item))[::-1]

@@ -104,8 +104,10 @@ class Units:
         """(size, U) counts from (size, C) units drawn one by one, in the smallest integers that number them."""
         n_units, n_kinds = self.n, self.multiplicity.size
         smallest = np.uint16 if n_units <= np.iinfo(np.uint16).max else np.uint32
-        kind_of_unit = np.repeat(np.arange(n_kinds), self.multiplicity)
-        kinds = kind_of_unit[rng.integers(0, n_units, size=(size, n_units), dtype=smallest)]
+        drawn = rng.integers(0, n_units, size=(size, n_units), dtype=smallest)
+        if n_units > CACHED_DRAWS // 20 and (self.multiplicity == 1).all():
+            return np.stack([np.bincount(row, minlength=n_kinds) for row in drawn]).astype(np.float64)
+        kinds = np.repeat(np.arange(n_kinds), self.multiplicity)[drawn]
         kinds += n_kinds * np.arange(size)[:, None]
         return np.bincount(kinds.ravel(), minlength=size * n_kinds).reshape(size, n_kinds).astype(np.float64)
 
@@ -170,6 +172,17 @@ def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95, u
     spread = float(m @ (without - np.average(without, weights=m)) ** 2)
     se = float(np.sqrt((units.n - 1) / units.n * spread))
     return t_interval(value, se, units.n - 1, method="jackknife t", confidence=confidence, unit=unit)
+
+
+def jackknifed(value: float, without: Floats, *, confidence: float = 0.95) -> Interval:
+    """The same from (C,) values of the statistic with each unit left out, where those are cheap to compute."""
+    c = len(without)
+    if c < 2:
+        return Interval(interval_reason="an interval needs two units to leave out")
+    if np.isnan(without).any():
+        return Interval(interval_reason="leaving one unit out makes the statistic undefined")
+    se = float(np.sqrt((c - 1) / c * ((without - without.mean()) ** 2).sum()))
+    return t_interval(value, se, c - 1, method="jackknife t", confidence=confidence)
 
 
 def _chunks(total: int, width: int) -> Iterator[int]:

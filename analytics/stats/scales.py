@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 from unicodedata import decimal
 
@@ -22,7 +23,7 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scale:
     """The whole ordered list of points of one criterion (METHODS 0: the scale, not the values that happen to occur).
 
@@ -49,15 +50,17 @@ class Scale:
         """Number of points."""
         return len(self.points)
 
-    @property
+    @cached_property
     def is_numeric(self) -> bool:
         """Whether the points are numbers."""
         return all(not isinstance(point, str) for point in self.points)
 
-    @property
+    @cached_property
     def values(self) -> Floats:
-        """(q,) the numbers x_k: the points themselves, or the ranks 0..q-1 of text points."""
-        return np.array(self.points if self.is_numeric else range(self.q), dtype=np.float64)
+        """(q,) the numbers x_k: the points themselves, or the ranks 0..q-1 of text points; read-only."""
+        values = np.array(self.points if self.is_numeric else range(self.q), dtype=np.float64)
+        values.setflags(write=False)
+        return values
 
     @property
     def has_order(self) -> bool:

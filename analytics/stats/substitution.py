@@ -12,11 +12,11 @@ from analytics.stats.estimate import Estimate
 from analytics.stats.figures import MOST_POINTS
 from analytics.stats.intervals import Interval
 from analytics.stats.meeting import Meeting
+from analytics.stats.reference import run_lengths
 from analytics.stats.resampling import Units
 from analytics.stats.scales import snapped
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 PAPER_TRIALS = 100
 _PAPER_NOTE = "S2's own procedure; an exact expectation needs no trials"
@@ -42,15 +42,16 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         )
     if not kept.any():
         return [base.with_(variant=variant) for variant in ("observed", "substituted", "paper_compat")]
-    counts, judge = meeting.point_counts()[kept], snapped(meeting.judge[kept], meeting.scale)
-    values = np.column_stack([counts.max(axis=1) / counts.sum(axis=1), substituted(counts, judge)])
+    scores, judge = meeting.humans[kept], meeting.scale.values[snapped(meeting.judge[kept], meeting.scale)]
+    after, before = replaced(np.sort(scores, axis=1), judge)
+    values = np.column_stack([before, np.nanmean(after, axis=1)])
     found = [
         base.with_(variant=variant, value=float(x.mean()), reason=None, seed=seed if bootstrap else None).with_(
             **_interval(x, meeting.cluster[kept], bootstrap, confidence, seed).as_changes()
         )
         for variant, x in zip(("observed", "substituted"), values.T, strict=True)
     ]
-    trials = substituted_by_trials(counts, judge, rng=np.random.default_rng(seed))
+    trials = substituted_by_trials(scores, judge, rng=np.random.default_rng(seed))
     spread = f"{len(trials)} random trials, sd {trials.std(ddof=1):.4f}"
     printed = base.with_(variant="paper_compat", value=float(trials.mean()), reason=None, seed=seed, note=_PAPER_NOTE)
     return [*found, printed.with_(interval_reason=spread)]
@@ -72,36 +73,51 @@ def _weighted_mean(x: Floats, weights: Floats) -> Floats:
     return np.asarray(weights @ x / weights.sum(axis=1))
 
 
-def substituted(counts: Counts, judge: NDArray[np.intp]) -> Floats:
-    """(N,) expected confidence of each item when the judge's point replaces a random rater's.
+def replaced(scores: Floats, judge: Floats) -> tuple[Floats, Floats]:
+    """(N, R) largest share of an item's labels after the judge's (N,) replaces the r-th, scores (N, R) sorted by row.
 
-    Counts n_ik (N, q) with n_i >= 1, the judge's point j (N,). The expectation in closed form:
+    NaN where there is no score (they stand last); and (N,) the share before. The r-th leaves one label less of its own
+    point, the judge adds one to its own. Any level, no table of items by points. Source: METHODS 1 (S2, D.2.2).
+    """
+    length = run_lengths(scores)
+    n = (~np.isnan(scores)).sum(axis=1)
+    own = np.zeros(len(scores))
+    others, same = length.astype(np.float64), np.zeros(scores.shape)
+    later = np.zeros(len(scores))
+    for r in range(scores.shape[1] - 1, -1, -1):
+        later = np.where(length[:, r] > 0, length[:, r], later)
+        same[:, r] = later
+        is_judges = (scores[:, r] == judge) & (length[:, r] > 0)
+        own += np.where(is_judges, length[:, r], 0)
+        others[is_judges, r] = 0
+    top = others.max(axis=1, initial=0)
+    is_only_top = ((others == top[:, None]).sum(axis=1) == 1)[:, None]
+    leaves_own = scores == judge[:, None]
+    loses_top = is_only_top & ~leaves_own & (same == top[:, None])
+    most = np.maximum(own[:, None] + 1 - leaves_own, top[:, None] - loses_top)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        before = length.max(axis=1, initial=0) / n
+        return np.where(np.isnan(scores), np.nan, most / n[:, None]), before
+
+
+def substituted(scores: Floats, judge: Floats) -> Floats:
+    """(N,) expected confidence of each item when the judge's label (N,) replaces a random rater's.
+
+    Scores (N, R), NaN where missing, one or more an item. The expectation over n_i raters in closed form:
     sum_k (n_ik / n_i) max_l(n_il - [l = k] + [l = j]) / n_i. Source: METHODS 1 (S2, D.2.2).
     """
-    n = counts.sum(axis=1)
-    expected = np.zeros(len(counts))
-    for k in range(counts.shape[1]):
-        after = counts.copy()
-        after[:, k] -= 1
-        after[np.arange(len(counts)), judge] += 1
-        expected += np.where(counts[:, k] > 0, counts[:, k] / n * after.max(axis=1) / n, 0)
-    return expected
+    return np.asarray(np.nanmean(replaced(np.sort(scores, axis=1), judge)[0], axis=1))
 
 
 def substituted_by_trials(
-    counts: Counts, judge: NDArray[np.intp], *, rng: np.random.Generator, trials: int = PAPER_TRIALS
+    scores: Floats, judge: Floats, *, rng: np.random.Generator, trials: int = PAPER_TRIALS
 ) -> Floats:
     """(trials,) mean confidence when in each trial one random rater of every item is replaced: S2's own procedure.
 
-    Its mean over many trials is the mean of ``substituted``; 100 trials leave a Monte Carlo error of their own.
-    Source: METHODS 1 (S2, D.2.2).
+    Scores (N, R), NaN where missing. Its mean over many trials is the mean of ``substituted``; 100 trials leave a Monte
+    Carlo error of their own. Source: METHODS 1 (S2, D.2.2).
     """
-    n = counts.sum(axis=1)
-    cumulative = np.cumsum(counts, axis=1)
-    rows, means = np.arange(len(counts)), np.empty(trials)
-    for trial in range(trials):
-        after = counts.copy()
-        after[rows, (cumulative > rng.integers(0, n)[:, None]).argmax(axis=1)] -= 1
-        after[rows, judge] += 1
-        means[trial] = (after.max(axis=1) / n).mean()
-    return means
+    in_order = np.sort(scores, axis=1)
+    after, _ = replaced(in_order, judge)
+    n, rows = (~np.isnan(in_order)).sum(axis=1), np.arange(len(in_order))
+    return np.array([after[rows, rng.integers(0, n)].mean() for _ in range(trials)])

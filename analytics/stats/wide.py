@@ -56,7 +56,10 @@ def standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> float:
 
 
 def interval(statistic: str, value: Value, cluster: NDArray[np.intp], confidence: float) -> Interval:
-    """Linearised interval of a value: t with C - 1 df, and Wilson's for shares."""
+    """Linearised interval of a value with a gradient (N,), items in clusters (N,): t with C - 1 df; shares: Wilson's.
+
+    Source: decision 0015 (Wilson), METHODS 0.
+    """
     se, units = standard_error(value[1], cluster), int(cluster.max()) + 1
     if statistic in SHARES:
         return wilson_interval(value[0], se, units, method="Wilson, linearised", confidence=confidence)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from analytics.stats import classes
 from analytics.stats.dawid_skene import fit
-from analytics.stats.reference import Rule, Ties, excluding, medians, reference_labels, settled
+from analytics.stats.reference import Rule, Ties, excluding, medians, modes, reference_labels, settled
 from analytics.stats.scales import scale_of
 from analytics.stats.substitution import substituted, substituted_by_trials
 from analytics.stats.tables import RatingsTable, coded_from_matrix, ratings_table
@@ -137,16 +140,36 @@ def test_one_step_of_dawid_skene_by_hand() -> None:
 
 def test_the_judge_replaces_each_rater_in_turn() -> None:
     # AAB with judge B: replace an A (2/3 of the time): ABB, 2/3; replace B: AAB, 2/3. With judge A: 1/3 * AAA.
-    counts = np.array([[2, 1], [2, 1]])
-    assert substituted(counts, np.array([1, 0])) == pytest.approx([2 / 3, 2 / 3 * 2 / 3 + 1 / 3])
+    scores = np.array([[0.0, 0, 1], [0, 1, 0]])
+    assert substituted(scores, np.array([1.0, 0])) == pytest.approx([2 / 3, 2 / 3 * 2 / 3 + 1 / 3])
 
 
 def test_the_papers_trials_scatter_around_the_closed_form() -> None:
     rng = np.random.default_rng(1)
-    counts = rng.multinomial(4, [0.5, 0.3, 0.2], size=60)
-    judge = rng.integers(0, 3, 60)
-    trials = substituted_by_trials(counts, judge, rng=rng, trials=4000)
-    assert trials.mean() == pytest.approx(substituted(counts, judge).mean(), abs=4 * trials.std() / np.sqrt(4000))
+    scores = rng.choice([0.0, 1, 2], p=[0.5, 0.3, 0.2], size=(60, 4))
+    scores[:20, 3] = np.nan
+    judge = rng.choice([0.0, 1, 2, 3], size=60)
+    trials = substituted_by_trials(scores, judge, rng=rng, trials=4000)
+    assert trials.mean() == pytest.approx(substituted(scores, judge).mean(), abs=4 * trials.std() / np.sqrt(4000))
+
+
+@given(st.integers(0, 10**6))
+def test_a_replaced_rater_and_the_mode_are_what_counting_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([0.0, 1, 2.5, 7], size=(6, int(rng.integers(1, 6))))
+    scores[rng.random(scores.shape) < 0.3] = np.nan
+    scores[:, 0] = np.where(np.isnan(scores[:, 0]), 1, scores[:, 0])
+    judge = rng.choice([0.0, 1, 2.5, 7], size=6)
+    mode, tied = modes(scores)
+    expected = substituted(scores, judge)
+    for i, row in enumerate(scores):
+        given_labels = row[~np.isnan(row)].tolist()
+        rests = [given_labels[:r] + given_labels[r + 1 :] + [judge[i]] for r in range(len(given_labels))]
+        shares = [max(Counter(rest).values()) / len(rest) for rest in rests]
+        assert expected[i] == pytest.approx(np.mean(shares))
+        (top, most), *others = Counter(given_labels).most_common()
+        assert bool(tied[i]) == any(count == most for _, count in others)
+        assert tied[i] or mode[i] == top
 
 
 def test_agreement_classes_and_what_is_given_in_each() -> None:

@@ -1,0 +1,204 @@
+"""Figures about a judge and a reference on many different pairs of scores: values and gradients, without resampling.
+
+``figures`` reweights distinct pairs 2,000 times, which takes for ever when a hundred thousand of them differ. Here each
+figure is computed once, together with its gradient, the derivative by the weight of each pair (n,), from sorted scores
+and running sums. The values are those of the kernels in ``figures`` (tests/analytics/stats/test_many_pairs.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats import wide
+from analytics.stats.scales import Scale, Weighting, snapped
+from analytics.stats.wide import Value
+
+if TYPE_CHECKING:
+    from analytics.stats.figures import Figure
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+MANY_PAIRS = 1000
+"""From so many different pairs on figures are linearised: resamples would say the same, and tau takes their square."""
+_FLAT = 1e-14
+_STEP = 0.01
+
+KAPPAS: dict[str | None, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
+
+
+def is_many(part: Codes, x: Floats, y: Floats) -> bool:
+    """Whether more than ``MANY_PAIRS`` of the triples of part, x and y (n,) differ."""
+    if len(x) <= MANY_PAIRS:
+        return False
+    number = part.astype(np.int64)
+    for column in (x, y):
+        distinct, code = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(distinct) + code, return_inverse=True)[1]
+    return int(number.max()) >= MANY_PAIRS
+
+
+def value_of(figure: Figure, x: Floats, y: Floats, scale: Scale) -> Value:
+    """One figure of ``figures.figures`` of judge x and reference y (n,): NaN where its kernel is.
+
+    Level: the kernel's own. Source: METHODS 3.
+    """
+    if figure.statistic in _PLAIN:
+        return _PLAIN[figure.statistic](x, y)
+    reference, judge = snapped(y, scale), snapped(x, scale)
+    if figure.statistic == "accuracy":
+        return _mean(reference == judge)
+    if figure.statistic == "accuracy_adjacent":
+        return _mean(abs(reference - judge) <= 1)
+    if figure.statistic == "cohen_kappa":
+        return wide.cohen_kappa(reference, judge, wide.Distance.of(scale, KAPPAS[figure.variant]))
+    if figure.statistic == "f1_weighted":
+        return _weighted_f1(reference, judge, scale.q)
+    return _by_differences(figure, x, y, reference * scale.q + judge, scale)
+
+
+def _mean(of_pairs: NDArray[np.generic]) -> Value:
+    return wide.ratio(np.asarray(of_pairs, dtype=np.float64), np.ones(len(of_pairs)))
+
+
+def _rmse(x: Floats, y: Floats) -> Value:
+    square, gradient = _mean((x - y) ** 2)
+    root = float(np.sqrt(square))
+    return root, gradient / (2 * root) if root > 0 else np.zeros(len(x))
+
+
+def pearson(x: Floats, y: Floats) -> Value:
+    """Pearson's r of pairs (n,), (n,) and its gradient; NaN for a constant vector.
+
+    Level: interval. Source: Pearson 1895, doi:10.1098/rspl.1895.0041.
+    """
+    if x.min() == x.max() or y.min() == y.max():
+        return np.nan, np.zeros(len(x))
+    u, v = ((z - z.mean()) / np.ptp(z) for z in (x, y))
+    products = [float((a * b).mean()) for a, b in ((u, v), (u, u), (v, v))]
+    if min(products[1:]) <= _FLAT:
+        return np.nan, np.zeros(len(x))
+    u, v = u / np.sqrt(products[1]), v / np.sqrt(products[2])
+    r = float((u * v).mean())
+    return float(np.clip(r, -1, 1)), (u * v - r * (u**2 + v**2) / 2) / len(x)
+
+
+def spearman(x: Floats, y: Floats) -> Value:
+    """Spearman's rho of pairs (n,), (n,): Pearson's r of the midranks, which move with the weights, too.
+
+    Level: ordinal. NaN for a constant vector. Source: Spearman 1904, doi:10.2307/1412159.
+    """
+    u, above_u = _ranks(x)
+    v, above_v = _ranks(y)
+    a, b, c = (float((s * t).mean()) for s, t in ((u, v), (u, u), (v, v)))
+    if min(b, c) <= _FLAT:
+        return np.nan, np.zeros(len(x))
+    rho = a / np.sqrt(b * c)
+    da = u * v + above_u(v) + above_v(u) - 3 * a
+    db, dc = u**2 + 2 * above_u(u) - 3 * b, v**2 + 2 * above_v(v) - 3 * c
+    return float(np.clip(rho, -1, 1)), (da / np.sqrt(b * c) - rho / 2 * (db / b + dc / c)) / len(x)
+
+
+def _ranks(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Midranks (n,) centred and divided by n, and the mean of other values (n,) above each, ties counting half."""
+    _, code, size = np.unique(x, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(size) - size / 2) / len(x) - 0.5
+
+    def above(values: Floats) -> Floats:
+        sums = np.bincount(code, weights=values)
+        return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[code] / len(x))
+
+    return middle[code], above
+
+
+def kendall_tau_b(x: Floats, y: Floats) -> Value:
+    """Kendall's tau-b of pairs (n,), (n,) in n log n steps; NaN for a constant vector.
+
+    Level: ordinal. Source: Kendall 1945, doi:10.1093/biomet/33.3.239; Knight 1966, doi:10.1080/01621459.1966.10480879.
+    """
+    _, kx, of_x = np.unique(x, return_inverse=True, return_counts=True)
+    _, ky, of_y = np.unique(y, return_inverse=True, return_counts=True)
+    free_x, free_y = (len(x) - size[code] for size, code in ((of_x, kx), (of_y, ky)))
+    pairs_x, pairs_y = float(free_x.sum()) / 2, float(free_y.sum()) / 2
+    if not min(pairs_x, pairs_y) > 0:
+        return np.nan, np.zeros(len(x))
+    own = concordance(kx, ky)
+    root = np.sqrt(pairs_x) * np.sqrt(pairs_y)
+    tau = float(own.sum()) / 2 / root
+    return tau, own / root - tau / 2 * (free_x / pairs_x + free_y / pairs_y)
+
+
+def concordance(x: Codes, y: Codes) -> Floats:
+    """(n,) concordant less discordant partners of each of the pairs x, y (n,) of whole numbers.
+
+    Level: ordinal. Source: Knight 1966, doi:10.1080/01621459.1966.10480879.
+    """
+    return _dominated(x, y) + _dominated(-x, -y) - _dominated(x, -y) - _dominated(-x, y)
+
+
+def _dominated(x: Codes, y: Codes) -> Floats:
+    """(n,) how many have both a smaller x and a smaller y: blocks of the order by x are merged by y, pair after pair.
+
+    Of equal x the larger y stands first, so that no earlier one of the same x has a smaller y.
+    """
+    n = len(x)
+    order = np.lexsort((-y, x))
+    rank = np.unique(y[order], return_inverse=True)[1]
+    smaller, place = np.zeros(n), np.arange(n)
+    by_y = np.argsort(rank, kind="stable")
+    width = 1
+    while width < n:
+        # Inside blocks of twice the width, ascending in y; of equal y the right half first: strictly smaller only.
+        block = place // (2 * width)
+        is_left = (place // width) % 2 == 0
+        key = (block * (int(rank.max()) + 1) + rank) * 2 + is_left
+        by_y = np.argsort(key, kind="stable")
+        left = is_left[by_y]
+        seen = np.cumsum(left)
+        before = np.concatenate([[0], seen])[(block * 2 * width)[by_y]]
+        smaller[by_y[~left]] += (seen - before)[~left]
+        width *= 2
+    found = np.empty(n)
+    found[order] = smaller
+    return found
+
+
+def _weighted_f1(reference: Codes, judge: Codes, q: int) -> Value:
+    """Labels' F1 = 2 T / (R + J) weighted by their R: sum_k 2 R T / (R + J) / n."""
+    n = len(reference)
+    r, j = (np.bincount(codes, minlength=q).astype(np.float64) for codes in (reference, judge))
+    hit = reference == judge
+    t = np.bincount(reference[hit], minlength=q)
+    total = np.maximum(r + j, 1)
+    value = float((2 * r * t / total).sum()) / n
+    own = (2 * t * j / total**2)[reference] - (2 * t * r / total**2)[judge] + np.where(hit, (2 * r / total)[judge], 0)
+    return value, (own - value) / n
+
+
+def _by_differences(figure: Figure, x: Floats, y: Floats, cell: Codes, scale: Scale) -> Value:
+    """Figures of one label of a short scale, from the confusion matrix and its cells a little heavier and lighter."""
+    from analytics.stats.figures import Pairs
+
+    used, index, count = np.unique(cell, return_inverse=True, return_counts=True)
+    points, step = scale.values, _STEP * np.eye(len(used))
+    weights = np.concatenate([count[None, :], count + step, count - step]).astype(np.float64)
+    pairs = Pairs(points[used % scale.q], points[used // scale.q], weights, scale)
+    value, *moved = figure.kernel(pairs).tolist()
+    if np.isnan(value):
+        return np.nan, np.zeros(len(x))
+    heavier, lighter = np.array(moved).reshape(2, -1)
+    return value, np.nan_to_num((heavier - lighter) / (2 * _STEP))[index]
+
+
+_PLAIN: dict[str, Callable[[Floats, Floats], Value]] = {
+    "mae": lambda x, y: _mean(abs(x - y)),
+    "bias": lambda x, y: _mean(x - y),
+    "rmse": _rmse,
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall_tau_b": kendall_tau_b,
+}
