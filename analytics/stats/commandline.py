@@ -126,6 +126,7 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
         _refuse_unknown_statistics(arguments, module)
         frame, lines = source.frame()
         table = module.read(arguments, frame) if hasattr(module, "read") else _table(frame, arguments)
+        del frame
         estimates = module.run(arguments, table)
     except TableError as error:
         _complain(_located(arguments.file, problem, lines) for problem in error.problems)

@@ -32,7 +32,7 @@ KAPPAS: dict[str | None, Weighting] = {"unweighted": "identity", "linear": "line
 
 
 def is_many(part: Codes, x: Floats, y: Floats) -> bool:
-    """Whether more than ``MANY_PAIRS`` of the triples of part, x and y (n,) differ."""
+    """Whether more than ``MANY_PAIRS`` of the triples of part, x and y (n,) differ. Source: decision 0016."""
     if len(x) <= MANY_PAIRS:
         return False
     number = part.astype(np.int64)

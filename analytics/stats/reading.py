@@ -145,12 +145,31 @@ def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFram
     _refuse_ragged(text, delimiter, quoting, len(header))
     frame = pd.read_csv(io.StringIO(text), sep=delimiter, quoting=quoting, names=header, header=0, dtype=str,
                         keep_default_na=False, na_filter=False, index_col=False, engine="c")  # fmt: skip
-    return frame.astype(object), _Starts(text, delimiter, quoting)
+    return frame.apply(_repeated_once), _Starts(text, delimiter, quoting)
+
+
+def _repeated_once(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Text as Python strings, one for all its repetitions: a million ratings name few items, raters and criteria."""
+    import pandas as pd
+
+    codes, names = pd.factorize(column)
+    return pd.Series(names.to_numpy(dtype=object)[codes], index=column.index, dtype=object)
+
+
+def _is_regular(text: str, delimiter: str, width: int) -> bool:
+    """Whether every line has the delimiters of ``width`` fields: one look at the bytes instead of one at each line."""
+    import numpy as np
+
+    content = np.frombuffer((text if text.endswith("\n") else text + "\n").encode(), dtype=np.uint8)
+    ends = np.searchsorted(np.flatnonzero(content == ord(delimiter)), np.flatnonzero(content == ord("\n")))
+    return bool((np.diff(ends, prepend=0) == width - 1).all())
 
 
 def _refuse_ragged(text: str, delimiter: str, quoting: Quoting, width: int) -> None:
     """Records with too few or too many fields, or a quote that never closes."""
     if quoting == csv.QUOTE_NONE or '"' not in text:
+        if _is_regular(text, delimiter, width):
+            return
         rows = text.split("\n")
         broken = [
             (number, f"has {row.count(delimiter) + 1} fields, the header has {width}")

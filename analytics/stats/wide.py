@@ -185,7 +185,7 @@ class LongScores:
 
 
 def ratio(above: Floats, below: NDArray[np.generic]) -> Value:
-    """sum a_i / sum b_i of what each item (N,) adds."""
+    """sum a_i / sum b_i of what each item (N,) adds. Source: METHODS 1."""
     total = float(below.sum())
     value = float(above.sum()) / total if total > 0 else np.nan
     return value, np.asarray((above - value * below) / total if total > 0 else np.zeros(len(above)))
