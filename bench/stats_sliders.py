@@ -51,7 +51,12 @@ def measured(checkout: Path, arguments: list[str], limit: float) -> str:
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
         done = subprocess.run(
-            command, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)}, capture_output=True, timeout=limit
+            command,
+            cwd=checkout,
+            env={**os.environ, "PYTHONPATH": str(checkout)},
+            capture_output=True,
+            timeout=limit,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"stopped after {limit:.0f} s"

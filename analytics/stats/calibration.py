@@ -270,12 +270,14 @@ def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: floa
             base += float(figure.base(figures.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
     value = float(np.mean(found)) if found else np.nan
     cluster = np.unique(faced.cluster, return_inverse=True)[1]
-    interval = _of_gradient(figure, value, gradient / max(len(found), 1), base, cluster, confidence)
+    size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
+    unit = size if figure.statistic in figures.IN_SCORES else 1.0
+    interval = _of_gradient(figure, value, gradient / max(len(found), 1), base, cluster, confidence, unit)
     return _estimate(figure, value, interval, meeting, faced)
 
 
 def _of_gradient(
-    figure: Figure, value: float, gradient: Floats, base: float, cluster: Codes, confidence: float
+    figure: Figure, value: float, gradient: Floats, base: float, cluster: Codes, confidence: float, unit: float
 ) -> Interval:
     """t, Wilson's for a share of ``base`` answers, t of the logarithm for RMSE: as when resampled."""
     se, units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
@@ -285,7 +287,7 @@ def _of_gradient(
         method = "Wilson, linearised" if answers >= FEW_ANSWERS else approximate("Wilson, linearised")
         return wilson_interval(value, max(se, single), answers, method=method, confidence=confidence)
     if figure.statistic != "rmse" or not value > 0:
-        plain = t_interval(value, se, units - 1, method="linearised t", confidence=confidence)
+        plain = wide.interval((value, gradient), cluster, confidence=confidence, unit=unit)
         return plain.within(0 if figure.statistic == "mae" else -np.inf if figure.statistic == "bias" else -1, np.inf)
     logarithm = t_interval(
         np.log(value), se / value, units - 1, method="linearised t of the logarithm", confidence=confidence

@@ -364,7 +364,7 @@ def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estim
 def _linearised(cell: Coded, base: Estimate, value: wide.Value, figure: Figure, how: Resampling) -> Estimate:
     if np.isnan(value[0]):
         return base.with_(reason=NOTHING_DIFFERS)
-    interval = wide.interval(figure.statistic, value, cell.cluster, how.confidence)
+    interval = wide.interval(value, cell.cluster, confidence=how.confidence, is_share=figure.is_share)
     lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
     return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 

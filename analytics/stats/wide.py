@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ MOST_COUNTS = 200_000
 """Items by points that are still counted in a table and resampled."""
 MOST_CATEGORIES = 1001
 """Beyond this many points an interval or ratio scale is continuous: categories mean nothing on it."""
-SHARES = ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent")
 
 
 def is_wide(scale: Scale, n_items: int) -> bool:
@@ -55,15 +54,17 @@ def standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> float:
     return float(np.sqrt(c / (c - 1) * ((totals - totals.mean()) ** 2).sum())) if c > 1 else float("nan")
 
 
-def interval(statistic: str, value: Value, cluster: NDArray[np.intp], confidence: float) -> Interval:
+def interval(
+    value: Value, cluster: NDArray[np.intp], *, confidence: float, is_share: bool = False, unit: float = 1.0
+) -> Interval:
     """Linearised interval of a value with a gradient (N,), items in clusters (N,): t with C - 1 df; shares: Wilson's.
 
-    Source: decision 0015 (Wilson), METHODS 0.
+    ``unit`` is the size of the numbers that the value is made of. Source: METHODS 0; decision 0015 (Wilson).
     """
     se, units = standard_error(value[1], cluster), int(cluster.max()) + 1
-    if statistic in SHARES:
+    if is_share:
         return wilson_interval(value[0], se, units, method="Wilson, linearised", confidence=confidence)
-    return t_interval(value[0], se, units - 1, method="linearised t", confidence=confidence)
+    return t_interval(value[0], se, units - 1, method="linearised t", confidence=confidence, unit=unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Distance:
         if kind == "ordinal":
             step = 1 / (q * (q - 1))
             return cls(q, np.arange(q) - (q - 1) / 2, step, step)
-        u = (scale.values - scale.values.mean()) / np.ptp(scale.values)
+        u = np.asarray((scale.values - scale.values.mean()) / np.ptp(scale.values), dtype=np.float64)
         return cls(q, u, by_step=float(kind == "linear"), by_square=float(kind == "quadratic"))
 
     def between(self, a: Codes, b: Codes) -> Floats:
@@ -131,11 +132,11 @@ class LongScores:
 
     def per_item(self, of_scores: Floats) -> Floats:
         """(N,) sums of a value per score (M,)."""
-        return np.bincount(self.item, weights=of_scores, minlength=self.n_items)
+        return np.asarray(np.bincount(self.item, weights=of_scores, minlength=self.n_items), dtype=np.float64)
 
     def per_item_of_runs(self, of_runs: Floats) -> Floats:
         """(N,) sums of a value per distinct point of an item."""
-        return np.bincount(self.run_item, weights=of_runs, minlength=self.n_items)
+        return np.asarray(np.bincount(self.run_item, weights=of_runs, minlength=self.n_items), dtype=np.float64)
 
     def points_used(self, kept: NDArray[np.bool_]) -> int:
         """How many points the scores of the kept items (N,) take."""
@@ -168,7 +169,7 @@ class LongScores:
         """(N,) ordered pairs of scores that are one step apart."""
         next_to = (self.run_item[1:] == self.run_item[:-1]) & (self.run_code[1:] == self.run_code[:-1] + 1)
         pairs = np.where(next_to, 2 * self.count[1:] * self.count[:-1], 0.0)
-        return np.bincount(self.run_item[1:], weights=pairs, minlength=self.n_items)
+        return np.asarray(np.bincount(self.run_item[1:], weights=pairs, minlength=self.n_items), dtype=np.float64)
 
     def agreement(self, distance: Distance) -> Value:
         """p_a: mean over the items with two scores of 1 - their mean disagreement."""
@@ -184,7 +185,7 @@ class LongScores:
         return value, np.where(kept, 2 * (self.per_item_of_runs(share * pi[self.run_code]) - value) / n, 0)
 
 
-def ratio(above: Floats, below: NDArray[np.generic]) -> Value:
+def ratio(above: Floats, below: NDArray[Any]) -> Value:
     """sum a_i / sum b_i of what each item (N,) adds. Source: METHODS 1."""
     total = float(below.sum())
     value = float(above.sum()) / total if total > 0 else np.nan
@@ -266,11 +267,13 @@ class _Pairable:
 
     def per_item(self, of_points: Floats) -> Floats:
         """(N,) sum_k n_ik v_k."""
-        return np.bincount(self.item, weights=of_points[self.code], minlength=self.n_items)
+        return np.asarray(
+            np.bincount(self.item, weights=of_points[self.code], minlength=self.n_items), dtype=np.float64
+        )
 
     def per_point(self, of_items: Floats) -> Floats:
         """(q,) sum_i n_ik v_i."""
-        return np.bincount(self.code, weights=of_items[self.item], minlength=self.q)
+        return np.asarray(np.bincount(self.code, weights=of_items[self.item], minlength=self.q), dtype=np.float64)
 
 
 def alpha(scores: LongScores) -> Value:
