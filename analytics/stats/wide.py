@@ -89,7 +89,7 @@ class Distance:
             return cls(q, reach=int(kind == "adjacent"))
         if kind == "ordinal":
             step = 1 / (q * (q - 1))
-            return cls(q, np.arange(q) - (q - 1) / 2, step, step)
+            return cls(q, np.arange(q, dtype=np.float64) - (q - 1) / 2, step, step)
         u = np.asarray((scale.values - scale.values.mean()) / np.ptp(scale.values), dtype=np.float64)
         return cls(q, u, by_step=float(kind == "linear"), by_square=float(kind == "quadratic"))
 
