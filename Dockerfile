@@ -1,5 +1,7 @@
 # One image for web, worker and beat. Build: docker build -t panelbench .
-FROM python:3.12-slim AS build
+# PYTHON_IMAGE may name an image by its digest: docs/operations.md, "Images by digest".
+ARG PYTHON_IMAGE=python:3.12-slim
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
 RUN python -m venv /opt/panelbench && pip install --no-cache-dir uv
 COPY requirements/base.txt requirements/base.txt
@@ -16,7 +18,7 @@ RUN uv pip install --python /opt/panelbench/bin/python --no-deps --no-build-isol
  && STATIC_ROOT=/opt/static PANELBENCH_DATA_DIR=/tmp/build DEBUG=on \
     /opt/panelbench/bin/panelbench collectstatic --noinput
 
-FROM python:3.12-slim
+FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --create-home panelbench \
  && install --directory --owner panelbench --group panelbench --mode 0750 /data
 COPY --from=build /opt/panelbench /opt/panelbench
@@ -27,6 +29,4 @@ USER panelbench
 WORKDIR /home/panelbench
 VOLUME /data
 EXPOSE 8000
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", \
-     "--blocking-threads", "4", "--no-ws", "--respawn-failed-workers", "--log-level", "warning", \
-     "panelbench.wsgi:application"]
+CMD ["panelbench", "web", "--host", "0.0.0.0", "--port", "8000"]

@@ -26,7 +26,7 @@ HEAD = (
 
 def measure(kind: str) -> str:
     """The table's row for one database."""
-    with server.database(kind), server.serving(kind) as port:
+    with server.database(kind), server.serving() as port:
         from annotation.models import Assignment
         from bench import scene
 

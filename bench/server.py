@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 DATABASES = ("sqlite", "postgresql")
-THREADS = {"sqlite": 1, "postgresql": 4}
 
 
 @contextlib.contextmanager
@@ -79,18 +77,16 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def serving(kind: str) -> Iterator[int]:
-    """granian with the product's processes and threads on a free port."""
+def serving() -> Iterator[int]:
+    """The product's web processes on a free port."""
     port = free_port()
-    command = ["granian", "--interface", "wsgi", "--no-ws", "--workers", "2", "--log-level", "warning"]
-    command += ["--blocking-threads", str(THREADS[kind]), "--port", str(port), "bench.wsgi:application"]
-    program = Path(sys.executable).with_name(command[0])
-    started = subprocess.Popen([str(program), *command[1:]], start_new_session=True)
+    command = [sys.executable, "-m", "panelbench.cli", "web", "--port", str(port)]
+    started = subprocess.Popen([*command, "--application", "bench.wsgi:application"], start_new_session=True)
     try:
         _wait(port)
         yield port
     finally:
-        os.killpg(started.pid, signal.SIGTERM)
+        started.terminate()
         started.wait()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.server import THREADS, free_port
+from bench.server import free_port
 from panelbench.supervisor import Warden
 
 CELERY = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench"]
@@ -44,12 +44,13 @@ class Child:
         self.warden.guard(self._running.pid)
 
     def kill(self) -> None:
-        """SIGKILL to the whole group; no handler runs, nothing is flushed."""
+        """SIGKILL to all its processes; no handler runs, nothing is flushed."""
         if self._running is None:
             return
         self.weigh()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._running.pid, signal.SIGKILL)
+        for pid in [self._running.pid, *_descendants(self._running.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._running.wait()
         self.warden.release(self._running.pid)
         self._running = None
@@ -57,15 +58,22 @@ class Child:
     def weigh(self) -> None:
         """Note how much memory the heaviest process of the group has had; kept after its death."""
         if self._running is not None:
-            self.peak = max([self.peak, *(_high_water(pid) for pid in _members(self._running.pid))])
+            self.peak = max(
+                [
+                    self.peak,
+                    *(_high_water(pid) for pid in _descendants(self._running.pid)),
+                    _high_water(self._running.pid),
+                ]
+            )
 
 
-def _members(group: int) -> Iterator[int]:
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError, ProcessLookupError):
-                if os.getpgid(int(folder.name)) == group:
-                    yield int(folder.name)
+def _descendants(pid: int) -> list[int]:
+    """The children of a process, and theirs."""
+    try:
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+    return [found for child in children for found in (child, *_descendants(child))]
 
 
 def _high_water(pid: int) -> int:
@@ -108,11 +116,10 @@ class Stack:
 def running(kind: str, warden: Warden, log: Path) -> Iterator[Stack]:
     """The product's own programs on the database and the broker of the environment; what they say is in ``log``."""
     port = free_port()
-    granian = [str(Path(sys.executable).with_name("granian")), "--interface", "wsgi", "--no-ws", "--workers", "2"]
-    granian += ["--blocking-threads", str(THREADS[kind]), "--log-level", "error", "--host", "127.0.0.1"]
+    web = [sys.executable, "-m", "panelbench.cli", "web", "--port", str(port)]
     made = Stack(
         address=f"http://127.0.0.1:{port}",
-        web=Child("web", [*granian, "--port", str(port), "panelbench.wsgi:application"], warden, log),
+        web=Child("web", web, warden, log),
         worker=Child("worker", [*CELERY, *WORKER, "-l", "CRITICAL"], warden, log),
         beat=Child("beat", [*CELERY, "beat", "-l", "CRITICAL", "--pidfile="], warden, log),
     )

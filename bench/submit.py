@@ -25,7 +25,7 @@ HEAD = (
 
 def measure(kind: str) -> str:
     """The table's rows for one database."""
-    with server.database(kind), server.serving(kind) as port:
+    with server.database(kind), server.serving() as port:
         from bench import scene
 
         made = scene.make(items=max(map(_each, REQUESTS)), annotators=max(REQUESTS))

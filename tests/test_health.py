@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil  # noqa: F401 a condition below names it
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from kombu import Connection, Producer, Queue
+from kombu.common import ignore_errors
 from pytest_django.live_server_helper import LiveServer
 
 from accounts.models import Heartbeat
 from panelbench import heartbeat, probe
-from panelbench.celery import SWEEPERS, app
+from panelbench.celery import REDIS_TRANSPORT, SWEEPERS, app
 from tests.conftest import database_url
 
 ALL_OK = dict.fromkeys(("status", "database", "migrations", "broker", "worker", "beat"), "ok")
@@ -89,6 +94,49 @@ def test_a_worker_goes_on_after_its_broker_dropped_it(worker: subprocess.Popen[b
     Heartbeat.objects.all().delete()
     wait_until(lambda: heartbeat.WORKER not in heartbeat.silent())
     assert worker.poll() is None
+
+
+@pytest.mark.skipif("not shutil.which('redis-server')", reason="no Redis to restart")
+def test_a_worker_connects_again_to_a_redis_that_was_killed(
+    transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    options = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
+    redis_server = ["redis-server", *options]
+    command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-c", "1", "-l", "CRITICAL"]
+    environment = {**os.environ, "DATABASE_URL": database_url(), "REDIS_URL": f"redis://127.0.0.1:{port}/0"}
+    server = subprocess.Popen(redis_server, stdout=subprocess.DEVNULL)
+    started = subprocess.Popen(command, env=environment)
+    try:
+        wait_until(lambda: heartbeat.WORKER not in heartbeat.silent(), seconds=60)
+        server.kill()
+        server.wait()
+        server = subprocess.Popen(redis_server, stdout=subprocess.DEVNULL)
+        Heartbeat.objects.all().delete()
+        wait_until(lambda: heartbeat.WORKER not in heartbeat.silent(), seconds=60)
+        assert started.poll() is None
+    finally:
+        started.terminate()
+        started.wait()
+        server.kill()
+        server.wait()
+
+
+@pytest.mark.skipif("not os.environ.get('REDIS_URL')", reason="no Redis")
+def test_a_broken_connection_that_holds_messages_closes_without_an_error() -> None:
+    """Kombu's own transport raises an AttributeError here, with which a Celery worker ended."""
+    with Connection(os.environ["REDIS_URL"], transport=REDIS_TRANSPORT) as connection_to_broker:
+        channel = connection_to_broker.default_channel
+        queue = Queue("broken", channel=channel)
+        queue.declare()
+        Producer(channel).publish({"held": True}, routing_key="broken")
+        assert queue.get() is not None
+        channel._disconnect_pools()
+        channel._pool = channel._async_pool = None
+        connection_to_broker._transport.client = None
+        ignore_errors(connection_to_broker, connection_to_broker.close)
 
 
 def test_what_beat_asks_for_exists() -> None:

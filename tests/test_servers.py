@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from panelbench import secrets
+
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = shutil.which("docker-compose")
 Config = Callable[..., subprocess.CompletedProcess[str]]
@@ -74,3 +76,29 @@ def test_no_service_has_a_secret_of_its_own() -> None:
 def test_the_example_names_every_variable_that_must_be_given() -> None:
     named = set(re.findall(r"^([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert set(GIVEN) <= named
+
+
+def test_every_service_is_limited_and_starts_again(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert re.fullmatch(r"[1-9]\d*[mg]?", str(service["mem_limit"])), name
+        assert 0 < service["pids_limit"] <= 300, name
+        assert float(service["cpus"]) > 0, name
+        assert service["restart"] == ("no" if name == "migrate" else "always")
+
+
+def test_only_the_worker_has_the_key_of_a_provider(compose: Config) -> None:
+    shown = compose(**GIVEN, OPENAI_API_KEY="sk-very-private", OPENAI_BASE_URL="https://api.example.org/v1")
+    assert shown.returncode == 0, shown.stderr
+    found = yaml.safe_load(shown.stdout)["services"]
+    holders = {name for name, service in found.items() if "sk-very-private" in str(service)}
+    assert holders == {"worker"}
+    web = found["web"]["environment"]
+    assert set(secrets.providers(web)) == set(secrets.providers(found["worker"]["environment"])) == {"openai"}
+
+
+def test_images_may_be_named_by_digest(compose: Config) -> None:
+    pinned = f"registry.example.org/postgres@sha256:{'0' * 64}"
+    shown = compose(**GIVEN, POSTGRES_IMAGE=pinned, REDIS_IMAGE=pinned, PYTHON_IMAGE=pinned)
+    found = yaml.safe_load(shown.stdout)["services"]
+    assert [found[name]["image"] for name in ("postgres", "redis")] == [pinned, pinned]
+    assert found["web"]["build"]["args"] == {"PYTHON_IMAGE": pinned}

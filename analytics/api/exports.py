@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -82,12 +82,11 @@ class Exports(APIView):
         parameters=[WHAT, ExportQuerySerializer],
         responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY),
     )
-    def get(self, request: Request, project: str, what: str) -> StreamingHttpResponse:
+    def get(self, request: Request, project: str, what: str) -> FileResponse:
         """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters bear pseudonyms."""
         room = access.require(user=request.user, slug=project)
         export = asked_for(room, what, request)
-        exports.record(export, request.user)
-        return sending.streamed(export)
+        return sending.recorded(export, actor=request.user)
 
 
 class ExportSize(APIView):

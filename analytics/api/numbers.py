@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
@@ -22,7 +22,8 @@ from accounts import access
 from accounts.models import User
 from analytics import dashboards, delimited, ratings, tasks
 from analytics.models import Snapshot
-from analytics.views import choices
+from analytics.views import choices, sending
+from annotation.exports import consistent
 from annotation.models import Campaign
 
 RATERS = OpenApiParameter(
@@ -145,14 +146,12 @@ class RatingsTable(APIView):
     content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(parameters=[RATERS], responses={(200, "text/csv"): OpenApiTypes.STR})
-    def get(self, request: Request, project: str, campaign: int) -> StreamingHttpResponse:
+    def get(self, request: Request, project: str, campaign: int) -> FileResponse:
         """The ratings table: one row per score of an annotator or a judge."""
         found = _campaign(request.user, project, campaign)
         raters = choices.raters(found, request.query_params)
-        table = ratings.rows(campaign=found, raters=raters.settings.raters)
-        response = StreamingHttpResponse(
-            delimited.lines(ratings.COLUMNS, table), content_type="text/csv; charset=utf-8"
-        )
         name = slugify(found.name) or f"campaign-{found.pk}"
-        response["Content-Disposition"] = f'attachment; filename="{name}-ratings.csv"'
-        return response
+        with consistent():
+            table = ratings.rows(campaign=found, raters=raters.settings.raters)
+            lines = (line.encode() for line in delimited.lines(ratings.COLUMNS, table))
+            return sending.download(lines, name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8")

@@ -1,45 +1,56 @@
-"""An export as an answer: sent as it is read, or from a file where it had to be whole first."""
+"""An export as a download: written to a temporary file, recorded in the audit trail, and only then sent.
+
+While the file is sent, no transaction is open and no row is read: a client that reads slowly or goes away holds neither
+a database connection nor a web thread.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from itertools import chain
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from tempfile import TemporaryFile
 
-from django.http import FileResponse, StreamingHttpResponse
+from django.http import FileResponse
 
+from accounts.models import User
 from analytics import exports, transfers
 from analytics.exports import Export
 from analytics.models import Transfer
 
 
-class Primed:
-    """Pieces whose first one is there already, so that what can't be written is refused before anything is sent."""
-
-    def __init__(self, pieces: Generator[bytes]) -> None:
-        self._pieces = pieces
-        self._first = next(pieces, b"")
-
-    def __iter__(self) -> Iterator[bytes]:
-        return chain([self._first], self._pieces)
-
-    def close(self) -> None:
-        """Called when the answer ends, also when the reader has gone away."""
-        self._pieces.close()
-
-
-def streamed(export: Export) -> StreamingHttpResponse:
-    """The export as a download."""
-    response = StreamingHttpResponse(Primed(exports.pieces(export)), content_type=export.media_type)
-    response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
-    response["X-Content-Type-Options"] = "nosniff"
+def recorded(export: Export, *, actor: User) -> FileResponse:
+    """The export as a download, with its entry in the audit trail. Raises `Refused` for what can't be written."""
+    response = unrecorded(export)
+    with ExitStack() as on_error:
+        on_error.callback(response.close)
+        exports.record(export, actor)
+        on_error.pop_all()
     return response
+
+
+def unrecorded(export: Export) -> FileResponse:
+    """The export as a download for the holder of a shared link, whose use is noted with the link."""
+    return download(exports.pieces(export), name=export.file_name, media_type=export.media_type)
+
+
+def download(pieces: Generator[bytes], *, name: str, media_type: str) -> FileResponse:
+    """These bytes as a download, all of them read before the first is sent."""
+    with ExitStack() as on_error:
+        file = on_error.enter_context(TemporaryFile())
+        with closing(pieces):  # also where the disk is full: an export that is left halfway keeps its transaction open
+            file.writelines(pieces)
+        file.seek(0)
+        on_error.pop_all()
+    return _attachment(FileResponse(file, as_attachment=True, filename=name, content_type=media_type))
 
 
 def kept(transfer: Transfer) -> FileResponse:
     """The file that a worker wrote, as a download."""
-    export_type = transfers.export_of(transfer).media_type
-    response = FileResponse(
-        transfer.content.open("rb"), as_attachment=True, filename=transfer.name, content_type=export_type
-    )
+    media_type = transfers.export_of(transfer).media_type
+    file = transfer.content.open("rb")
+    return _attachment(FileResponse(file, as_attachment=True, filename=transfer.name, content_type=media_type))
+
+
+def _attachment(response: FileResponse) -> FileResponse:
     response["X-Content-Type-Options"] = "nosniff"
     return response

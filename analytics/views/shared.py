@@ -22,10 +22,10 @@ from analytics import dashboards, exports, panels, shares
 from analytics.data_cards import Described
 from analytics.models import Share, Snapshot
 from analytics.sentences import on_panel
+from analytics.views import sending
 from analytics.views.choices import Raters
 from analytics.views.numbers import drawn
 from analytics.views.page import NumbersPage
-from analytics.views.sending import streamed
 from annotation.formats.rubric import rubric_from_dict
 from annotation.views.rubrics import wording
 
@@ -118,7 +118,8 @@ def shared_table(request: HttpRequest, share: Share, *, secret: str, table: str)
     campaign = share.campaign
     options = exports.Options(renumbered=share.pk, rationales=False)
     subject = campaign.dataset if table == "items" else campaign
-    return streamed(exports.asked(project=campaign.project, what=table, kind="csv", subject=subject, options=options))
+    export = exports.asked(project=campaign.project, what=table, kind="csv", subject=subject, options=options)
+    return sending.unrecorded(export)
 
 
 def _page(request: HttpRequest, share: Share, snapshot: Snapshot, secret: str) -> NumbersPage:

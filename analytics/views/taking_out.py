@@ -112,9 +112,7 @@ def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpRespon
     if request.method == "POST" and ("later" in said or extents.is_large(export)):
         tasks.begin(transfers.prepare(export=export, actor=request.user))
         return redirect("export", export.project.slug)
-    response = sending.streamed(export)
-    exports.record(export, request.user)
-    return response
+    return sending.recorded(export, actor=request.user)
 
 
 def _told(export: Export) -> str:

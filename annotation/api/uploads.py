@@ -161,7 +161,7 @@ class UploadDetail(TusView):
         },
     )
     def patch(self, request: Request, project: str, upload: Any) -> Response:
-        """Append a chunk. What has arrived of it is kept when the connection breaks; ask by HEAD where to go on."""
+        """Append a chunk, 128 MB at most. Where the connection breaks, ask by HEAD where to go on."""
         found = self.find(request)
         _require_version(request)
         if request.content_type != CHUNK_TYPE:

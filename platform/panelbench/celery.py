@@ -15,6 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 QUEUES = ("judging", "analytics", "default")
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.folder_queue:Transport"  # where there is no Redis
+REDIS_TRANSPORT = "panelbench.redis_queue:Transport"
 SWEEPERS = (
     *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),
     "analytics.tasks.refresh_stale",
@@ -43,9 +44,10 @@ def folder_options(folder: Path) -> dict[str, object]:
 app = Celery("panelbench")
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
-    broker_transport=None if settings.REDIS_URL else TRANSPORT,
+    broker_transport=REDIS_TRANSPORT if settings.REDIS_URL else TRANSPORT,
     broker_transport_options=_transport_options(),
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,  # however long Redis is away
     task_ignore_result=True,
     result_expires=None,
     task_acks_late=True,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 USAGE = """\
 panelbench up        start web, worker and beat on this machine
 panelbench demo      the same, with a demo project and a simulated judge
+panelbench web       only the web server, for a container of its own
 panelbench provider  only the simulated, OpenAI-compatible provider
 panelbench stats     the statistics over plain files, no database needed
 panelbench COMMAND   any of the commands below
@@ -41,6 +42,12 @@ def _demo(arguments: Sequence[str]) -> int:
     return instance.demo(arguments)
 
 
+def _web(arguments: Sequence[str]) -> int:
+    from panelbench import instance
+
+    return instance.web(arguments)
+
+
 def _provider(arguments: Sequence[str]) -> int:
     from panelbench import programs
 
@@ -63,6 +70,7 @@ def _django(arguments: Sequence[str]) -> int:
 OWN_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "up": _up,
     "demo": _demo,
+    "web": _web,
     "provider": _provider,
     "stats": _stats,
 }

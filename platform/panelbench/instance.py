@@ -10,7 +10,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from panelbench import programs, secrets
@@ -26,12 +27,12 @@ class CannotStart(Exception):
 
 def up(arguments: Sequence[str]) -> int:
     """Run web, worker and beat until Ctrl-C."""
-    return _start(_options("panelbench up", arguments), demo=False)
+    return _guarded(partial(_run, demo=False), _options("panelbench up", arguments))
 
 
 def demo(arguments: Sequence[str]) -> int:
     """The same with a demo project, and a simulated provider unless a real one is declared."""
-    return _start(_options("panelbench demo", arguments), demo=True)
+    return _guarded(partial(_run, demo=True), _options("panelbench demo", arguments))
 
 
 def _options(name: str, arguments: Sequence[str]) -> argparse.Namespace:
@@ -42,12 +43,12 @@ def _options(name: str, arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _start(options: argparse.Namespace, *, demo: bool) -> int:
+def _guarded(run: Callable[[argparse.Namespace, Warden], None], options: argparse.Namespace) -> int:
     from django.core.exceptions import ImproperlyConfigured
 
     try:
         with Warden() as warden:
-            _run(options, warden, demo=demo)
+            run(options, warden)
     except (CannotStart, ImproperlyConfigured) as error:
         say(f"cannot start: {error}")
         return 2
@@ -57,25 +58,42 @@ def _start(options: argparse.Namespace, *, demo: bool) -> int:
 def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
     # A terminal wants to see what went wrong, not every task; LOG_LEVEL=INFO shows those too.
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    _refuse_used_port(options.host, options.port)
-    extra = _demo_programs() if demo else []
-    if demo and options.host in {"127.0.0.1", "::1", "localhost"}:
-        os.environ["PANELBENCH_DEMO"] = "on"  # on this machine alone: whoever sees the page can sign in as anybody
-    from django.conf import settings
+    with _bound(options.host, options.port) as listener:
+        extra = _demo_programs() if demo else []
+        if demo and options.host in {"127.0.0.1", "::1", "localhost"}:
+            os.environ["PANELBENCH_DEMO"] = "on"  # on this machine alone: whoever sees the page can sign in as anybody
+        from django.conf import settings
 
-    with _locked(settings.DATA_DIR):
-        _prepare(settings.DATA_DIR)
-        chosen = [*_programs(options, threads=1 if settings.EMBEDDED else 4), *extra]
-        Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))
+        with _locked(settings.DATA_DIR):
+            _prepare(settings.DATA_DIR)
+            chosen = [
+                *programs.web_programs(listener, threads=programs.web_threads()),
+                Program(name="worker", function=programs.worker, arguments=(options.concurrency,)),
+                Program(name="beat", function=programs.beat),
+                *extra,
+            ]
+            Supervisor(chosen, warden=warden, say=say).run(_Announcement(options))
     say("stopped")
 
 
-def _programs(options: argparse.Namespace, *, threads: int) -> list[Program]:
-    return [
-        Program(name="web", function=programs.web, arguments=(options.host, options.port, threads)),
-        Program(name="worker", function=programs.worker, arguments=(options.concurrency,)),
-        Program(name="beat", function=programs.beat),
-    ]
+def web(arguments: Sequence[str]) -> int:
+    """Run the web processes alone, until SIGTERM: a container of its own, beside those of worker and beat."""
+    parser = argparse.ArgumentParser(prog="panelbench web", description="Start the web server; Ctrl-C ends it.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
+    parser.add_argument("--application", default=programs.APPLICATION, help=argparse.SUPPRESS)  # measurements
+    return _guarded(_run_web, parser.parse_args(arguments))
+
+
+def _run_web(options: argparse.Namespace, warden: Warden) -> None:
+    with _bound(options.host, options.port) as listener:
+        import django
+
+        django.setup()
+        programs.preload()
+        threads = programs.web_threads()
+        chosen = programs.web_programs(listener, threads=threads, application=options.application)
+        Supervisor(chosen, warden=warden, say=say).run()
 
 
 def _demo_programs() -> list[Program]:
@@ -123,14 +141,16 @@ def _locked(data_dir: Path) -> Iterator[None]:
         yield
 
 
-def _refuse_used_port(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise CannotStart(f"{host} port {port}: {error.strerror}. Choose another with --port.") from None
+def _bound(host: str, port: int) -> socket.socket:
+    """The address, taken for the web processes, which are started later and listen then."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise CannotStart(f"{host} port {port}: {error.strerror}. Choose another with --port.") from None
+    return listener
 
 
 def _free_port() -> int:

@@ -41,5 +41,9 @@ def configuration(format_name: str, level: str) -> dict[str, Any]:
             "stderr": {"class": "logging.StreamHandler", "formatter": "lines", "filters": ["news"]},
         },
         "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {"django.server": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}},
+        "loggers": {
+            "django.server": {"level": "WARNING"},
+            "httpx2": {"level": "WARNING"},
+            "waitress.queue": {"level": "ERROR"},
+        },
     }

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
+import tempfile
 from importlib import import_module
 from typing import NoReturn
 
+from panelbench.supervisor import Program
+
+APPLICATION = "panelbench.wsgi:application"
 WEB_PROCESSES = 2
 QUEUES = "judging,analytics,default"
 PRELOADED = (
     "celery.apps.beat",
     "celery.apps.worker",
     "celery.bin.celery",
-    "granian",
     "panelbench.pulses",
+    "panelbench.server",
     "panelbench.urls",
     "panelbench.wsgi",
 )
@@ -26,27 +31,41 @@ def preload() -> None:
         import_module(module)
 
 
-def web(host: str, port: int, threads: int) -> None:
-    """The web server. SQLite has one writer at a time, so there each process gets one thread."""
-    from granian import Granian
-    from granian.constants import Interfaces
-    from granian.log import LogLevels
+def web(listener: socket.socket, threads: int, application: str = APPLICATION) -> None:
+    """A web process on a bound socket, which it shares with the others. ``application`` is `module:name`."""
+    from django.utils.module_loading import import_string
 
-    Granian(
-        "panelbench.wsgi:application",
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=WEB_PROCESSES,
-        blocking_threads=threads,
-        websockets=False,
-        respawn_failed_workers=True,
-        log_level=LogLevels.warning,
-    ).serve()
+    from panelbench import server
+
+    use_data_directory_for_temporary_files()
+    server.serve(listener, threads, import_string(application.replace(":", ".")))
+
+
+def web_programs(listener: socket.socket, *, threads: int, application: str = APPLICATION) -> list[Program]:
+    """The web processes of one instance."""
+    arguments = (listener, threads, application)
+    return [Program(name=f"web {number}", function=web, arguments=arguments) for number in range(1, WEB_PROCESSES + 1)]
+
+
+def web_threads() -> int:
+    """Threads of a web process. SQLite has one writer at a time, so there each process gets one."""
+    from django.conf import settings
+
+    return 1 if settings.EMBEDDED else 4
+
+
+def use_data_directory_for_temporary_files() -> None:
+    """Keep uploads and downloads under way beside the data: /tmp is often memory, and small."""
+    from django.conf import settings
+
+    folder = settings.DATA_DIR / "temporary"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    tempfile.tempdir = str(folder)
 
 
 def worker(concurrency: int) -> None:
     """A Celery worker for every queue. Alone on its broker, it needs no news of other workers."""
+    use_data_directory_for_temporary_files()
     _celery("worker", "-Q", QUEUES, "--concurrency", str(concurrency), "--without-gossip", "--without-mingle")
 
 
@@ -76,4 +95,5 @@ def quiet_provider(port: int) -> NoReturn:
 def _celery(*arguments: str) -> None:
     from panelbench.celery import app
 
-    app.start(["--quiet", *arguments, "--loglevel", "WARNING"])
+    # Celery returns the exit code of a worker that failed; a supervisor is to see it.
+    sys.exit(app.start(["--quiet", *arguments, "--loglevel", "WARNING"]))

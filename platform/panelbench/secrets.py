@@ -72,9 +72,13 @@ class Provider:
 
 
 def providers(environment: Mapping[str, str]) -> dict[str, Provider]:
-    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and that of OPENAI_API_KEY."""
+    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and that of OPENAI_API_KEY.
+
+    A process that makes no calls needs no key: there OPENAI_BASE_URL declares the same provider.
+    """
     declared = [_provider(entry) for entry in _entries(environment.get("PANELBENCH_PROVIDERS", ""))]
-    if environment.get("OPENAI_API_KEY") and not any(provider.name == "openai" for provider in declared):
+    is_given = environment.get("OPENAI_API_KEY") or environment.get("OPENAI_BASE_URL")
+    if is_given and not any(provider.name == "openai" for provider in declared):
         base_url = environment.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         declared.append(Provider(name="openai", base_url=base_url, key_variable="OPENAI_API_KEY"))
     names = [provider.name for provider in declared]

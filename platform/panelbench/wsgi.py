@@ -1,4 +1,4 @@
-"""The web server's entry: `granian --interface wsgi panelbench.wsgi:application`."""
+"""The web server's entry: `panelbench web` serves it (``panelbench.server``)."""
 
 import os
 
