@@ -1,24 +1,63 @@
 """Accounts are made by invitation: allauth's open sign-up is closed unless a valid invitation is in the session."""
 
+import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.contrib.sites.shortcuts import get_current_site
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from kombu.exceptions import OperationalError
 
-from accounts import invitations
+from accounts import activity, invitations, tasks, tokens
 from accounts.models import User
 from accounts.refusals import Refused
 
+logger = logging.getLogger(__name__)
+
 
 class InvitationOnlyAdapter(DefaultAccountAdapter):
-    """Opens sign-up to the holder of an invitation link and to nobody else."""
+    """Opens sign-up to the holder of an invitation link and to nobody else, and keeps the trail of accounts.
+
+    allauth calls these hooks whenever somebody signs in, fails to, or changes how they sign in.
+    """
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return invitations.pending(request.session) is not None
+
+    def post_login(self, request: HttpRequest, user: User, **options: Any) -> HttpResponse:
+        activity.record(verb=activity.SIGN_IN, user_pk=user.pk, by=user)
+        response: HttpResponse = super().post_login(request, user, **options)
+        return response
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        activity.record_failure(email=str(credentials.get("email", "")))
+
+    def set_password(self, user: User, password: str) -> None:
+        """A new password ends every API token, as it ends every session."""
+        with transaction.atomic():
+            super().set_password(user, password)
+            tokens.revoke_all(user=user)
+
+    def send_notification_mail(
+        self, template_prefix: str, user: User, context: dict[str, Any] | None = None, email: str | None = None
+    ) -> None:
+        """Every change of an account passes here: into the trail first, then by mail to its owner."""
+        activity.record(verb=template_prefix.rpartition("/")[2].replace("_", " "), user_pk=user.pk, by=user)
+        super().send_notification_mail(template_prefix, user, context, email or user.email)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Written here, sent by a worker. Without a queue the change stands and the log has the error."""
+        site = get_current_site(self.request)
+        written = {"request": self.request, "email": email, "current_site": site, **context}
+        message = self.render_mail(template_prefix, email, written)
+        try:
+            tasks.send_mail.delay_on_commit(message.subject, message.body, message.to)
+        except OperationalError:
+            logger.exception("a mail about an account could not be queued")
 
 
 class InvitationOnlySocialAdapter(DefaultSocialAccountAdapter):

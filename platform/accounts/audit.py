@@ -9,6 +9,11 @@ from django.db import models
 from accounts.models import AuditEntry, Project, User
 
 
+def label(model: type[models.Model]) -> str:
+    """How the trail names a table."""
+    return str(model._meta.label)
+
+
 def record(
     *, actor: User | None, project: Project | None, verb: str, subject: models.Model, fields: Iterable[str] = ()
 ) -> AuditEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.forms import ResetPasswordForm as AnybodysResetPasswordForm
 from allauth.account.forms import SignupForm
 from allauth.core import context
 from django import forms
@@ -11,9 +12,10 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import invitations, languages
+from accounts import invitations, languages, tasks
 from accounts.models import Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -87,6 +89,18 @@ class SignUpForm(SignupForm):
         except (Refused, IntegrityError):  # somebody else was quicker with this link, or with this address
             return None, redirect("join", secret) if secret else redirect("account_signup")
         return user, response
+
+
+class ResetPasswordForm(AnybodysResetPasswordForm):
+    """Asks a worker for the mail and looks nobody up, so that an address that is registered takes no longer."""
+
+    def clean_email(self) -> str:
+        return str(self.cleaned_data["email"]).lower()
+
+    def save(self, request: HttpRequest, **options: Any) -> str:
+        email = str(self.cleaned_data["email"])
+        tasks.send_password_reset.delay_on_commit(email, request.build_absolute_uri("/"), get_language() or "en")
+        return email
 
 
 class SelfForm(forms.Form):

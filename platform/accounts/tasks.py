@@ -1,8 +1,8 @@
-"""What workers do for webhooks. A delivery may be sent twice, never lost: its row says what is left to do."""
+"""What workers do for webhooks and mails. A delivery may be sent twice, never lost: its row says what is left to do."""
 
 from celery import shared_task
 
-from accounts import deliveries
+from accounts import deliveries, mail
 from accounts.webhooks import LULL
 
 
@@ -19,3 +19,15 @@ def sweep() -> None:
     deliveries.sweep()
     for webhook_pk in deliveries.due():
         deliver.apply_async((webhook_pk,), expires=LULL)
+
+
+@shared_task
+def send_mail(subject: str, body: str, to: list[str]) -> None:
+    """One mail that a page wrote."""
+    mail.send(subject=subject, body=body, to=to)
+
+
+@shared_task
+def send_password_reset(email: str, root: str, language: str) -> None:
+    """The link for a new password, if the address has an account."""
+    mail.send_password_reset(email=email, root=root, language=language)

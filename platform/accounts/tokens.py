@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import audit
+from accounts import activity, audit
 from accounts.models import Project, Scope, Token, User
 
 PREFIX = "pb_"
@@ -44,6 +44,15 @@ def find(secret: str) -> Token | None:
     if token and (token.last_used_at is None or token.last_used_at < now - LAST_USED_GRAIN):
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
+
+
+def revoke_all(*, user: User) -> int:
+    """End every live token of somebody, as their password changed; returns how many."""
+    with transaction.atomic():
+        ended = Token.objects.live().filter(user=user).update(revoked_at=timezone.now())
+        if ended:
+            activity.record(verb=activity.REVOKE_TOKENS, user_pk=user.pk, by=user)
+    return ended
 
 
 def revoke(*, token: Token) -> None:

@@ -216,7 +216,10 @@ class AuditEntry(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-pk"]
-        indexes: ClassVar = [models.Index(fields=["project", "-id"], name="audit_by_project")]
+        indexes: ClassVar = [
+            models.Index(fields=["project", "-id"], name="audit_by_project"),
+            models.Index(fields=["subject_pk"], condition=models.Q(subject="accounts.User"), name="audit_by_account"),
+        ]
 
 
 class Heartbeat(models.Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -13,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import people, tokens
+from accounts import activity, people, tokens
 from accounts.forms import ProfileForm, SelfForm, TokenForm
 from accounts.models import Profile, Token, User
 
@@ -28,7 +29,7 @@ def me(request: HttpRequest) -> HttpResponse:
         form.save(request.user)
         messages.success(request, _("Saved."))
         return redirect("me")
-    return render(request, "accounts/me.html", {"form": form, "profile_form": ProfileForm(initial=_told(request.user))})
+    return _page(request, form=form, profile_form=ProfileForm(initial=_told(request.user)))
 
 
 @require_POST
@@ -53,9 +54,7 @@ def profile(request: HttpRequest) -> HttpResponse:
         people.describe_self(user=request.user, **form.cleaned_data)
         messages.success(request, _("Saved."))
         return redirect("me")
-    return render(
-        request, "accounts/me.html", {"form": SelfForm(initial=_self(request.user)), "profile_form": form}, status=422
-    )
+    return _page(request, form=SelfForm(initial=_self(request.user)), profile_form=form, status=422)
 
 
 @require_http_methods(["GET", "POST"])
@@ -67,6 +66,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
     secret = ""
     if form.is_valid():
         _token, secret = tokens.issue(user=request.user, **form.cleaned_data)
+        _mail_about_token(request.user)
         form = TokenForm(user=request.user)
     live = Token.objects.visible_to(request.user).live().select_related("project")
     return render(request, "accounts/tokens.html", {"form": form, "secret": secret, "tokens": live})
@@ -78,6 +78,15 @@ def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
     found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
     tokens.revoke(token=found)
     return redirect("tokens")
+
+
+def _page(request: HttpRequest, *, form: SelfForm, profile_form: ProfileForm, status: int = 200) -> HttpResponse:
+    shown = {"form": form, "profile_form": profile_form, "activity": activity.recent(user=request.user)}
+    return render(request, "accounts/me.html", shown, status=status)
+
+
+def _mail_about_token(user: User) -> None:
+    get_adapter().send_mail("accounts/email/token_issued", user.email, {"user": user})
 
 
 def _self(user: User) -> dict[str, object]:

@@ -1,0 +1,37 @@
+"""Mails about accounts, sent by workers: no page waits for a mail server, nor tells by its time what it sent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import filter_users_by_email, user_pk_to_url_str
+from django.conf import settings
+from django.core.mail import send_mail
+from django.urls import reverse
+from django.utils import translation
+
+
+class Site(NamedTuple):
+    """What allauth's mails call the place they come from."""
+
+    name: str
+    domain: str
+
+
+def send(*, subject: str, body: str, to: list[str]) -> None:
+    """Send a mail that is written already."""
+    send_mail(subject, body, settings.DEFAULT_FROM_EMAIL, to)
+
+
+def send_password_reset(*, email: str, root: str, language: str) -> None:
+    """Mail the link for a new password to every account of this address; without one nothing is sent."""
+    host = urlsplit(root).netloc
+    for user in filter_users_by_email(email, is_active=True, prefer_verified=True):
+        uid, key = user_pk_to_url_str(user), default_token_generator.make_token(user)
+        path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": key})
+        written = {"user": user, "password_reset_url": root.rstrip("/") + path, "current_site": Site(host, host)}
+        with translation.override(user.ui_language or language):
+            get_adapter().render_mail("account/email/password_reset_key", user.email, written).send()
