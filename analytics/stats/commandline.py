@@ -62,8 +62,8 @@ def _with_negative_points(argv: Sequence[str]) -> list[str]:
     """``--scale -1,0,1`` as ``--scale=-1,0,1``: else the points pass for an option."""
     words = list(argv)
     for place in range(len(words) - 1, 0, -1):
-        if words[place - 1] == "--scale" and words[place][:1] == "-" and words[place][1:2] != "-":
-            words[place - 1 : place + 1] = [f"--scale={words[place]}"]
+        if words[place - 1] in ("--scale", "--missing") and words[place][:1] == "-" and words[place][1:2] != "-":
+            words[place - 1 : place + 1] = [f"{words[place - 1]}={words[place]}"]
     return words
 
 
@@ -92,6 +92,10 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
     scores = parser.add_argument_group("scores and raters")
     scores.add_argument("--level", choices=("nominal", "ordinal", "interval", "ratio"), help="level of measurement")
     scores.add_argument("--scale", type=options.names, metavar="0,1,2", help="all points of the scale, in order")
+    scores.add_argument("--missing", type=options.names, metavar="NA,-1", help="words in the score column that mean no"
+                        " score (default: NA, NaN, nan, null, NULL, <NA>, #N/A); an empty one always does")  # fmt: skip
+    scores.add_argument("--allow-values", action="store_true", help="take every value that occurs for a score, also -1,"
+                        " 9 or 99 far from the others and labels that differ only in case or spaces")  # fmt: skip
     scores.add_argument("--raters", type=options.names, metavar="A,B,C", help="only these raters")
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
     cells = parser.add_argument_group("cells")
@@ -133,11 +137,20 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
         return 2
     wanted, few = arguments.statistic, arguments.min_items
     kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
+    kept = [found.on_scale(_scale_of(table, found)) for found in kept]
     kept += _absent(kept, wanted or (), module.ABSENT)
     notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {module.ABSENT['*']}"])]
     _complain(f"{arguments.file}: note: {note}" for note in notes)
     _print(rendered(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
     return 0
+
+
+def _scale_of(table: Any, found: CellEstimate) -> str | None:
+    """The scale an estimate rests on, in words; None for what is no rating."""
+    if not hasattr(table, "scale_in_words"):
+        return None
+    named = found.cell.get("criterion", found.criterion)
+    return str(table.scale_in_words(named or ("" if "" in table.scales else None))) or None
 
 
 def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: dict[str, str]) -> list[CellEstimate]:
@@ -154,7 +167,7 @@ def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: dict[
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
     from analytics.stats.reading import known_columns, renamed
-    from analytics.stats.tables import ratings_table
+    from analytics.stats.tables import MISSING, ratings_table
 
     own = {name: getattr(arguments, f"column_{name}") for name in COLUMN_OPTIONS}
     given = {name: column for name, column in own.items() if column}
@@ -162,7 +175,10 @@ def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     if arguments.by is None:
         arguments.by = tuple(column for column in ("language", "criterion") if column in frame.columns)
     arguments.by = known_columns(frame, arguments.by, given)
-    table = ratings_table(frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments))
+    table = ratings_table(
+        frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments),
+        missing=MISSING if arguments.missing is None else arguments.missing, allow_values=arguments.allow_values,
+    )  # fmt: skip
     _refuse_strangers(table, arguments)
     return table
 

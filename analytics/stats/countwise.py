@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Kernel = Callable[[Floats, Floats], Floats]
 
-MOST_POINTS = 1001
-"""Beyond this many points scores are continuous: figures that compare categories are undefined."""
-
 MANY_UNITS = 5000
 """From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
 NOTHING_DIFFERS = "no two scores that share an item differ"
@@ -107,9 +104,9 @@ def estimates(
     cell: Coded, figures: Sequence[Figure], *, rng: np.random.Generator, how: Resampling = Resampling()
 ) -> list[Estimate]:
     """An estimate per figure; all figures see the same resamples. Cells of ``wide`` are linearised, not resampled."""
-    if wide.is_wide(cell.scale, cell.n_items):
+    if not cell.scale.is_sparse and wide.is_wide(cell.scale, cell.n_items):
         return _wide(cell, figures, how)
-    if cell.scale.q > MOST_POINTS:
+    if cell.scale.is_continuous:
         return [_continuous(cell, figure, rng, how) for figure in figures]
     patterns = patterns_of(cell)
     values = [float(value) for value in _together(patterns, figures)(patterns.weights)[:, 0]] if cell.n_items else []
@@ -179,7 +176,7 @@ def _percentages(scale: Scale) -> list[Figure]:
 
 def _fleiss(cell: Coded) -> list[Figure]:
     """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
-    identity = np.eye(min(cell.scale.q, MOST_POINTS))
+    identity = np.eye(1 if cell.scale.is_continuous else cell.scale.q)
     influence = partial(linearised.fleiss_influence, w=identity)
     as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
     return [
@@ -197,7 +194,7 @@ def _ratings_of_first(cell: Coded) -> int:
 
 
 def _alpha(scale: Scale) -> Figure:
-    if scale.q > MOST_POINTS:
+    if scale.is_continuous:
         return Figure("krippendorff_alpha", None, kernels.krippendorff_alpha_interval)
     return Figure("krippendorff_alpha", None, partial(kernels.krippendorff_alpha, x=scale.values, level=scale.level))
 
@@ -210,7 +207,7 @@ def _weighted(scale: Scale) -> list[Figure]:
         ("brennan_prediger", kernels.brennan_prediger, linearised.brennan_prediger_influence),
     ):
         for name in names:
-            w = agreement_weights(scale, name) if scale.q <= MOST_POINTS else np.eye(1)
+            w = np.eye(1) if scale.is_continuous else agreement_weights(scale, name)
             found.append(Figure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
     return found
 
@@ -373,7 +370,7 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     """On a continuous scale only interval alpha is left; it needs no categories."""
     base = _described(cell, figure)
     if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
-        return base.with_(reason=f"the scores take {cell.scale.q} values: figures on categories need a scale")
+        return base.with_(reason=cell.scale.why_continuous)
     if len(np.unique(cell.cluster)) > MANY_UNITS:
         return _linearised(cell, base, wide.alpha(wide.LongScores(cell)), figure, how)
     x = cell.scale.values[cell.code] - cell.scale.values.mean()

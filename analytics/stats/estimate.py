@@ -88,7 +88,7 @@ class CellEstimate:
 
     ``cell`` maps each grouping column (criterion, language, generator, any ``--by`` column) to its value. The other
     fields name what the figure is about when that is no grouping column: the judge, the pair of raters, the pair
-    of languages, the annotator (compared, or left out), the rule of the reference label, the weighting.
+    of languages, the annotator (compared, or left out), the rule of the reference label, the weighting, the scale.
     """
 
     estimate: Estimate
@@ -102,6 +102,11 @@ class CellEstimate:
     annotator: str | None = None
     reference: str | None = None
     weights: str | None = None
+    scale: str | None = None
+
+    def on_scale(self, scale: str | None) -> CellEstimate:
+        """The same, with the scale its scores were given on, in words."""
+        return replace(self, scale=scale)
 
     def remarked(self, min_items: int) -> CellEstimate:
         """The same, with a remark where a value rests on fewer items than that."""
@@ -120,4 +125,6 @@ class CellEstimate:
         }  # fmt: skip
         row = self.estimate.as_dict() | {name: list(v) if isinstance(v, tuple) else v for name, v in own.items()}
         ordered = {name: row.pop(name) for name in COLUMNS} | row
+        if self.scale is not None:
+            ordered["scale"] = self.scale
         return ordered | {name: value for name, value in self.cell.items() if name not in ordered}

@@ -16,9 +16,6 @@ Floats = NDArray[np.float64]
 
 MOST_LABELS = 11
 """Scales with more points (0-100) get no figures label by label."""
-MOST_POINTS = 1001
-"""Beyond this many points scores are continuous: nothing is said about labels."""
-
 _NO_ORDER = "a nominal scale has no distances: only labels can be compared"
 _NO_LABELS = "an interval scale without declared points has no labels to compare"
 
@@ -125,8 +122,8 @@ def inapplicable(figure: Figure, scale: Scale) -> str | None:
         return _NO_ORDER
     if figure in DISTANCES:
         return None
-    if scale.q > MOST_POINTS:
-        return f"the scores take {scale.q} values: figures on labels need a scale"
+    if scale.is_continuous:
+        return scale.why_continuous
     return None if scale.declared or scale.level in ("nominal", "ordinal") else _NO_LABELS
 
 

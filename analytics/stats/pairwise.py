@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.stats import linearised, wide
 from analytics.stats import pairs as kernels
-from analytics.stats.countwise import MOST_POINTS, Resampling
+from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import Interval, approximate, normal_interval, t_interval
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
@@ -78,8 +78,8 @@ def _refusal(cell: Coded, positional: bool) -> str | None:
         return "nothing is rated"
     if len(cell.raters) < 2:
         return "only one rater"
-    if cell.scale.q > MOST_POINTS and cell.scale.level in ("interval", "ratio"):
-        return f"the scores take {cell.scale.q} values: figures on categories need a scale"
+    if cell.scale.is_sparse or (cell.scale.is_continuous and cell.scale.level in ("interval", "ratio")):
+        return cell.scale.why_continuous
     return None
 
 

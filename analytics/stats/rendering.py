@@ -44,28 +44,59 @@ def _field(value: Any) -> Any:
     return value
 
 
+HEADINGS = ("cell", "statistic", "value", "se", "interval", "p", "items x raters", "missing", "method", "remarks")
+
+
 def _as_table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line per estimate: where, what, value and interval, how many items and raters, remarks."""
+    """One line per estimate: where, what, value and its error, interval and how it was made, p, counts, remarks.
+
+    Columns that no row fills are left out; the scales stand below.
+    """
     if not rows:
         return "nothing to show\n"
-    lines = [("cell", "statistic", "value", "interval", "items x raters", "remarks"), *(_line(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) - 1)]
-    return "".join(
-        "  ".join([*(part.ljust(width) for part, width in zip(line, widths, strict=False)), line[-1]]).rstrip() + "\n"
-        for line in lines
+    lines = [_line(row) for row in rows]
+    kept = [column for column, name in enumerate(HEADINGS) if name == "value" or any(line[column] for line in lines)]
+    shown = [[line[column] for column in kept] for line in (HEADINGS, *lines)]
+    widths = [max(len(line[column]) for line in shown) for column in range(len(kept))]
+    widths[-1] = 0
+    text = "".join(
+        "  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in shown
     )
+    return text + "".join(f"{line}\n" for line in _scales(rows))
+
+
+def _scales(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Each scale once, under the criterion's name where there are several."""
+    scales = {(row["criterion"], row["scale"]): None for row in rows if row.get("scale")}
+    return [f"scale{f' of {name}' if name else ''}: {scale}" for name, scale in scales]
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
     value = "undefined" if row["value"] is None else f"{row['value']:.4f}"
     interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
+    method = "" if row["low"] is None else _method(row)
     size = f"{row['n_items']} x {row['n_raters']}"
+    missing = str(row["n_missing"]) if row["n_missing"] else ""
     remarks = "; ".join(row[name] for name in ("reason", "interval_reason", "note") if row.get(name))
-    return _where(row), _what(row), value, interval, size, remarks
+    return _where(row), _what(row), value, _small(row["se"]), interval, _small(row["p"]), size, missing, method, remarks
+
+
+def _method(row: dict[str, Any]) -> str:
+    """How the interval was made, and at which confidence where that is not .95."""
+    level = "" if row["confidence"] in (None, 0.95) else f"{row['confidence']:.0%} "
+    return f"{level}{row['method'] or ''}"
+
+
+def _small(number: float | None) -> str:
+    """An error or a p: four decimals, or two digits that count where these would be 0."""
+    if number is None:
+        return ""
+    return f"{number:.4f}" if number == 0 or abs(number) >= 0.0001 else f"{number:.1e}"
 
 
 def _where(row: dict[str, Any]) -> str:
-    fixed = {*COLUMNS, "seed", "undefined_share", "interval_reason", "note"} - {"language", "criterion", "generator"}
+    counted = ("seed", "undefined_share", "interval_reason", "note", "scale")
+    fixed = {*COLUMNS, *counted} - {"language", "criterion", "generator"}
     parts = [str(value) for name, value in row.items() if name not in fixed and value]
     return " / ".join(parts) or "all"
 

@@ -22,6 +22,13 @@ WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 
 Floats = NDArray[np.float64]
 
+MOST_POINTS = 1001
+"""Scores with more possible values are continuous: figures that compare points are undefined."""
+MOST_SPANNED = 10_000
+"""Whole numbers further apart span no scale of their own."""
+FEW_POINTS = 12
+"""Scales with more points are described by their ends."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -63,9 +70,56 @@ class Scale:
         return values
 
     @property
+    def is_continuous(self) -> bool:
+        """Whether scores are too many to be points: those that occur, or the whole numbers between their ends."""
+        return self.q > MOST_POINTS or self.is_sparse
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether these are the whole numbers that occur, so far apart that nobody can tell what lies between them."""
+        return not self.declared and self.is_whole and self._span > max(self.q, MOST_SPANNED)
+
+    @property
+    def why_continuous(self) -> str:
+        """What is said where figures that compare points are undefined."""
+        if self.is_sparse:
+            ends = f"{self.label(0)} to {self.label(-1)}"
+            return f"whole numbers from {ends}, and no scale is declared: figures on categories need one"
+        return f"the scores take {self.q} values: figures on categories need a scale"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the points are whole numbers."""
+        return self.is_numeric and all(float(point).is_integer() for point in self.points)
+
+    @property
+    def _span(self) -> float:
+        numbers = cast("tuple[float, ...]", self.points)
+        return numbers[-1] - numbers[0] + 1 if numbers else 0.0
+
+    @property
     def has_order(self) -> bool:
         """Whether "one step apart" means anything."""
         return self.level != "nominal"
+
+    def described(self) -> str:
+        """The scale in words, as every answer shows it: "1, 2, 3, 4, 5 (ordinal, inferred)"."""
+        origin = self.level if self.declared else f"{self.level}, inferred"
+        if not self.points:
+            return f"no score ({origin})"
+        ends = f"{self.label(0)} to {self.label(-1)}"
+        if self.is_continuous:
+            return f"{self.q} values from {ends} ({origin})"
+        if self.q <= FEW_POINTS:
+            return f"{', '.join(map(self.label, range(self.q)))} ({origin})"
+        kind = (
+            "whole numbers from "
+            if self.is_whole and self._span == self.q
+            else "points from "
+            if self.is_numeric
+            else ""
+        )
+        return f"{self.q} {kind}{ends} ({origin})"
 
     def label(self, code: int) -> str:
         """The point as people write it: 2, 2.5 or Yes."""
@@ -103,6 +157,18 @@ def scale_of(points: Iterable[Any], level: Level | None = None, *, declared: boo
         return Scale(tuple(spelt), level or "nominal", declared)
     numbers = tuple(sorted(cast("list[float]", parsed)))
     return Scale(numbers, level or default_level(numbers), declared)
+
+
+def inferred_scale(numbers: Iterable[float], level: Level | None = None) -> Scale:
+    """The scale of scores that nobody declared: whole numbers span least to greatest, others are those that occur.
+
+    Whole numbers further apart than ``MOST_SPANNED`` stay as they occur and are continuous.
+    """
+    occurring = np.unique(np.fromiter(numbers, dtype=np.float64))
+    whole = occurring.size > 0 and bool((occurring == np.floor(occurring)).all())
+    if whole and occurring[-1] - occurring[0] < MOST_SPANNED:
+        occurring = np.arange(occurring[0], occurring[-1] + 1)
+    return Scale(tuple(occurring.tolist()), level or default_level(occurring), declared=False)
 
 
 def default_level(numbers: Iterable[float]) -> Level:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from analytics.stats import resampling
 from analytics.stats.estimate import Estimate
-from analytics.stats.figures import MOST_POINTS
 from analytics.stats.intervals import Interval
 from analytics.stats.meeting import Meeting
 from analytics.stats.reference import run_lengths
@@ -35,10 +34,10 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[kept].sum()),
         reason="no judged item has two annotators",
     )  # fmt: skip
-    if meeting.scale.q > MOST_POINTS:
+    if meeting.scale.is_continuous:
         kept, base = (
             np.zeros(0, dtype=bool),
-            base.with_(reason=f"the scores take {meeting.scale.q} values: no majority"),
+            base.with_(reason=meeting.scale.why_continuous),
         )
     if not kept.any():
         return [base.with_(variant=variant) for variant in ("observed", "substituted", "paper_compat")]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from analytics.stats.scales import Level, Scale, scale_of
+from analytics.stats.scales import Level, Scale, inferred_scale, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 REQUIRED = ("item", "rater", "score")
 RATER_KINDS = ("annotator", "judge", "jury", "adjudicator", "reference")
 HUMAN_KINDS = ("annotator",)
+MISSING = ("NA", "NaN", "nan", "null", "NULL", "<NA>", "#N/A")
+"""Texts in the score column that mean "no score", as an empty one does; a note counts them where they occur."""
 TRUE_WORDS = ("true", "1", "1.0", "yes")
 FALSE_WORDS = ("false", "0", "0.0", "no")
 
@@ -66,6 +68,15 @@ class RatingsTable:
     frame: pd.DataFrame
     scales: Mapping[str, Scale]
     notes: tuple[str, ...] = ()
+
+    def scale_in_words(self, criterion: str | None) -> str:
+        """The scale of a criterion, or of every one where figures speak of several at once."""
+        if criterion is not None and criterion in self.scales:
+            return self.scales[criterion].described()
+        words = {name: scale.described() for name, scale in self.scales.items()}
+        if len(set(words.values())) < 2:
+            return next(iter(words.values()), "")
+        return "; ".join(f"{name}: {scale}" for name, scale in words.items())
 
     def only(self, **wanted: Sequence[str]) -> RatingsTable:
         """The rows whose columns hold one of the wanted values: ``table.only(rater_kind=["annotator"])``."""
@@ -153,16 +164,22 @@ def ratings_table(
     scales: Mapping[str, Scale] | None = None,
     level: Level | None = None,
     judges: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
+    allow_values: bool = False,
 ) -> RatingsTable:
     """Validate a frame of ratings and number its scores; raise ``TableError`` naming every bad row.
 
-    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the sorted values
-    that occur in the whole table, at ``level`` or at the default level (text nominal, whole numbers ordinal, others
-    interval). ``judges`` names raters to be treated as judges when there is no ``rater_kind`` column.
+    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the whole
+    numbers from the least to the greatest in the whole table, or the sorted values that occur when they are others, at
+    ``level`` or at the default level (text nominal, whole numbers ordinal, others interval). There values that are
+    probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
+    unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
+    a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
+    no ``rater_kind`` column.
     """
     from analytics.stats.validation import validated
 
-    return validated(frame, scales=scales or {}, level=level, judges=judges)
+    return validated(frame, scales=scales or {}, level=level, judges=judges, missing=missing, allow_values=allow_values)
 
 
 def cells(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"), pool: bool = False) -> Iterator[Cell]:
@@ -257,7 +274,9 @@ def _merged(scales: Sequence[Scale]) -> Scale:
     if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
         raise TableError([Problem(None, "criteria with different scales can't be pooled: name one with --scale")])
     points = {point for scale in scales for point in scale.points}
-    return scale_of(points, levels.pop(), declared=all(scale.declared for scale in scales))
+    if all(scale.declared for scale in scales) or not all(scale.is_whole for scale in scales):
+        return scale_of(points, levels.pop(), declared=all(scale.declared for scale in scales))
+    return inferred_scale(cast("set[float]", points), levels.pop())
 
 
 def _item_identity(rows: pd.DataFrame) -> pd.Series[Any]:

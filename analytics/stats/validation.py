@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.stats.scales import Level, Scale, default_level, scale_of, snapped, spelled, western
+from analytics.stats.scales import Level, Scale, default_level, inferred_scale, scale_of, snapped, spelled, western
 from analytics.stats.tables import (
     FALSE_WORDS,
     HUMAN_KINDS,
@@ -26,29 +27,38 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOT_APPLICABLE = ("N/A", "n/a")
-MISSING = ("", "NA", "NaN", "nan")
 JUDGE_KINDS = ("judge", "jury")
 MOST_REPEATS = 2**53
 LARGEST = 1e50
 """Beyond this a score is a slip of the pen, and its powers would leave the range of numbers."""
+CODES_FOR_MISSING = frozenset(
+    float(sign * number) for sign in (1, -1) for number in (9, 99, 999, 9999, 88, 888, 98, 998, 77, 777, 97, 997)
+) | {-1.0}
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 
 
 def validated(
-    frame: pd.DataFrame, *, scales: Mapping[str, Scale], level: Level | None, judges: Sequence[str]
+    frame: pd.DataFrame,
+    *,
+    scales: Mapping[str, Scale],
+    level: Level | None,
+    judges: Sequence[str],
+    missing: Sequence[str],
+    allow_values: bool,
 ) -> RatingsTable:
     """The ratings table of a frame; see ``tables.ratings_table`` for the contract."""
     if absent := [column for column in REQUIRED if column not in frame.columns]:
         raise TableError([Problem(None, _missing(column, frame)) for column in absent])
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
-    found = _scored(rows, scales, level, problems)
+    given, notes = _given(rows, scales, missing)
+    found = _scored(rows, given, scales, level, problems, allow_values=allow_values)
     problems += [*_contradictions(rows), *_contradicting_probabilities(rows)]
     rows, repeated = _without_repeated_rows(rows, problems)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
-    return RatingsTable(_in_order(rows), found, (*repeated, *_about_judges(rows, found)))
+    return RatingsTable(_in_order(rows), found, (*notes, *repeated, *_about_judges(rows, found)))
 
 
 def _missing(column: str, frame: pd.DataFrame) -> str:
@@ -187,11 +197,39 @@ def _empty_keys(rows: pd.DataFrame) -> list[Problem]:
     ]
 
 
+def _given(
+    rows: pd.DataFrame, declared: Mapping[str, Scale], missing: Sequence[str]
+) -> tuple[tuple[NDArray[np.float64], NDArray[Any]], list[str]]:
+    """Every score as a number (NaN when it is none) and as text ("" when missing), and a note on words for missing."""
+    import pandas as pd
+
+    words = frozenset(missing) - {str(point) for scale in declared.values() for point in scale.points}
+    codes, distinct = pd.factorize(rows["raw"].where(rows["raw"].notna(), ""))
+    texts = np.array([str(value).strip() for value in distinct], dtype=object)
+    spelt = pd.Series([western(text) for text in texts], dtype=object)
+    numbers = pd.to_numeric(spelt, errors="coerce").to_numpy(dtype=np.float64, copy=True)
+    numbers[~np.isfinite(numbers)] = np.nan
+    labels = [text if number != number else spelled(number) for text, number in zip(texts, numbers, strict=True)]
+    is_word = np.array([bool({text, label} & words) for text, label in zip(texts, labels, strict=True)], dtype=bool)
+    times = np.bincount(codes[rows["applicable"].to_numpy()], minlength=len(distinct))
+    used = sorted((text, int(times[at])) for at, text in enumerate(texts) if is_word[at] and times[at])
+    counted = ", ".join(f"{text!r} ({number} times)" for text, number in used)
+    texts[is_word], numbers[is_word] = "", np.nan
+    notes = [f"scores read as missing: {counted}; --missing says which words are"] if counted else []
+    return (numbers[codes], texts[codes]), notes
+
+
 def _scored(
-    rows: pd.DataFrame, declared: Mapping[str, Scale], level: Level | None, problems: list[Problem]
+    rows: pd.DataFrame,
+    parsed: tuple[NDArray[np.float64], NDArray[Any]],
+    declared: Mapping[str, Scale],
+    level: Level | None,
+    problems: list[Problem],
+    *,
+    allow_values: bool,
 ) -> dict[str, Scale]:
     """Fill score, code, missing and out_of_range in place; the scale of each criterion."""
-    numbers, texts = _parsed(rows)
+    numbers, texts = parsed
     rows["missing"] = rows["applicable"].to_numpy() & (texts == "")
     given = rows["applicable"].to_numpy() & (texts != "")
     score, code, beyond = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int32), np.zeros(len(rows), bool)
@@ -202,7 +240,7 @@ def _scored(
         scale = declared.get(str(criterion), declared.get("*"))
         part = _Scores(index, numbers[index], texts[index], human[index], str(criterion))
         try:
-            scale = part.scale(scale, level)
+            scale = part.scale(scale, level, allow_values=allow_values)
         except TableError as error:
             problems += error.problems
             continue
@@ -212,19 +250,6 @@ def _scored(
     rows["score"], rows["code"], rows["out_of_range"] = score, code, beyond
     del rows["raw"]
     return scales
-
-
-def _parsed(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Every score as a number (NaN when it is none) and as text ("" when missing)."""
-    import pandas as pd
-
-    raw = rows["raw"].where(rows["raw"].notna(), "")
-    codes, distinct = pd.factorize(raw)
-    texts = np.array(["" if str(v).strip() in MISSING else str(v).strip() for v in distinct], dtype=object)
-    spelt = pd.Series([western(text) for text in texts], dtype=object)
-    numbers = pd.to_numeric(spelt, errors="coerce").to_numpy(dtype=np.float64, copy=True)
-    numbers[~np.isfinite(numbers)] = np.nan
-    return numbers[codes], texts[codes]
 
 
 class _Scores:
@@ -241,23 +266,74 @@ class _Scores:
         self.rows, self.numbers, self.texts, self.human = rows, numbers, texts, human
         self.name = f"criterion {criterion!r}: " if criterion else ""
 
-    def scale(self, declared: Scale | None, level: Level | None) -> Scale:
+    def scale(self, declared: Scale | None, level: Level | None, *, allow_values: bool) -> Scale:
         """The declared scale (interval ones widened by the values that occur), or the one the values make."""
         if declared is None:
-            return self._occurring(level)
+            return self._occurring(level, allow_values=allow_values)
         if declared.is_numeric and declared.level in ("interval", "ratio"):
             low, high = declared.values.min(), declared.values.max()
             inside = self._points()[(self._points() >= low) & (self._points() <= high)]
             return Scale(tuple(map(float, np.union1d(declared.values, inside))), declared.level)
         return declared
 
-    def _occurring(self, level: Level | None) -> Scale:
+    def _occurring(self, level: Level | None, *, allow_values: bool) -> Scale:
         decisive = self.human if self.human.any() else np.ones(len(self.rows), bool)
         textual = decisive & np.isnan(self.numbers)
         if not textual.any():
-            return scale_of(self._points(), level or default_level(np.unique(self.numbers[decisive])), declared=False)
+            if not allow_values:
+                self._refuse_codes_for_missing()
+            return inferred_scale(self._points(), level or default_level(np.unique(self.numbers[decisive])))
         self._refuse_slips(textual, level, is_rare=textual.sum() <= decisive.sum() / 2)
-        return scale_of(sorted(set(self._labels())), level or "nominal", declared=False)
+        labels = self._labels()
+        if not allow_values:
+            self._refuse_twins(labels)
+        return scale_of(sorted(set(labels)), level or "nominal", declared=False)
+
+    def _refuse_codes_for_missing(self) -> None:
+        """Numbers that stand for "no score" in many files, beyond the end of all other scores and far from them."""
+        points = self._points()
+        others = points[~np.isin(points, list(CODES_FOR_MISSING))]
+        if not others.size:
+            return
+        low, high = float(others[0]), float(others[-1])
+        far = max(1.0, (high - low) / 2) if (points == np.floor(points)).all() else (high - low) / 2
+        below, above = low - points > far, points - high > far
+        if low >= 0 and high > 1:
+            below |= points < 0  # -1, 0, 1 is a scale; -1 beside 0 to 3 hardly is
+        suspects = points[(below | above) & np.isin(points, list(CODES_FOR_MISSING))]
+        problems = []
+        for point in suspects:
+            here = np.flatnonzero(self.numbers == point)
+            problems.append(
+                Problem(
+                    int(self.rows[here[0]]),
+                    f"{self.name}score {self.texts[here[0]]!r} (in {len(here)} rows) looks like a code for a missing "
+                    f"score: the others lie from {spelled(low)} to {spelled(high)}. Say which: --missing "
+                    f"{self.texts[here[0]]}, or --scale with all points, or --allow-values to take it for a score",
+                )
+            )
+        if problems:
+            raise TableError(problems)
+
+    def _refuse_twins(self, labels: NDArray[Any]) -> None:
+        """Labels that are one but for upper and lower case or spaces."""
+        spellings: dict[str, list[str]] = {}
+        for label in sorted(set(labels)):
+            spellings.setdefault(" ".join(unicodedata.normalize("NFKC", label).casefold().split()), []).append(label)
+        problems = []
+        for twins in spellings.values():
+            if len(twins) > 1:
+                counted = " and ".join(f"{twin!r} (in {int((labels == twin).sum())} rows)" for twin in twins)
+                first = int(self.rows[np.isin(labels, twins)].min())
+                problems.append(
+                    Problem(
+                        first,
+                        f"{self.name}scores {counted} differ only in case or spaces: write them alike, or say that "
+                        "they are different labels with --scale or --allow-values",
+                    )
+                )
+        if problems:
+            raise TableError(problems)
 
     def _refuse_slips(self, textual: NDArray[np.bool_], level: Level | None, *, is_rare: bool) -> None:
         """Texts among numbers are slips of the pen, not labels, unless the level says that all are labels."""

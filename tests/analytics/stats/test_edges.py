@@ -304,9 +304,14 @@ def test_where_a_scale_starts_does_not_matter(
 
 def test_interval_figures_are_free_of_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain, scaled = (
-        figures(asked(capsys, "agreement", file_of(tmp_path, spelt(PANEL, points)), "--level", "interval"))
+        figures(
+            asked(
+                capsys, "agreement", file_of(tmp_path, spelt(PANEL, points)), "--level", "interval",
+                f"--scale={','.join(map(str, points))}",
+            )
+        )
         for points in ([0, 1, 2, 3], [-40, -15, 10, 35])
-    )
+    )  # fmt: skip
     assert scaled == plain
 
 

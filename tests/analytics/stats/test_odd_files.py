@@ -104,7 +104,8 @@ def test_a_number_is_the_same_in_any_spelling(
 
 def test_a_scale_in_other_digits_and_below_nought(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, respelt(lambda _, rater, score: "\u2212๑" if score == 0 else score - 1))
-    plain = soundly(capsys, "agreement", written(tmp_path, respelt(lambda *cell: cell[2] - 1), "plain.csv"))
+    western = written(tmp_path, respelt(lambda *cell: cell[2] - 1), "plain.csv")
+    plain = soundly(capsys, "agreement", western, "--scale", "-1,0,1,2")
     assert [row["value"] for row in soundly(capsys, "agreement", path, "--scale", "\u2212๑,๐,๑,๒")][:4] == [
         row["value"] for row in plain
     ][:4]

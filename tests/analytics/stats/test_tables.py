@@ -46,7 +46,7 @@ def test_default_scales(scores: list[Any], level: Level, points: tuple[Any, ...]
 def test_categories_come_from_the_whole_file_not_from_one_cell() -> None:
     columns = ("item", "rater", "score", "language")
     table = ratings_table(frame(("a", "1", 1, "et"), ("b", "1", 4, "fi"), columns=columns))
-    assert [cell.scale.points for cell in cells(table, by=("language",))] == [(1.0, 4.0)] * 2
+    assert [cell.scale.points for cell in cells(table, by=("language",))] == [(1.0, 2.0, 3.0, 4.0)] * 2
 
 
 def test_missing_and_not_applicable_are_neither_scores_nor_each_other() -> None:

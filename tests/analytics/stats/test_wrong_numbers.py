@@ -217,3 +217,106 @@ def test_rankings_do_not_depend_on_the_unit_of_the_scores(write: Any, run: Any, 
                 "--bootstrap", "200")  # fmt: skip
     assert [row["value"] for row in found if row["statistic"] == "tied_pairs"] == [0]
     assert [row["value"] for row in found if row["statistic"] == "kendall_tau_b" and not row["variant"]] == [1.0]
+
+
+GAPPED = [(1, 1), (2, 1), (5, 5), (2, 5), (1, 2), (5, 2), (2, 2), (1, 5), (5, 5), (2, 1)]
+
+
+def test_whole_numbers_span_the_scale_and_the_scale_is_printed(
+    write: Any, run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1, 2, 5 was taken for three points in a row: 2 and 5 counted as one step apart."""
+    path = write(matrix_rows(GAPPED))
+    rows = run("agreement", path, "--bootstrap", "0")
+    assert one(rows, "percent_agreement_adjacent")["value"] == pytest.approx(0.7)
+    declared = run("agreement", path, "--bootstrap", "0", "--scale", "1,2,3,4,5")
+    values = [[row["value"] for row in found] for found in (rows, declared)]
+    assert values[0] == values[1]
+    assert {row["scale"] for row in rows} == {"1, 2, 3, 4, 5 (ordinal, inferred)"}
+    assert {row["scale"] for row in declared} == {"1, 2, 3, 4, 5 (ordinal)"}
+    assert main(["agreement", path, "--bootstrap", "0"]) == 0
+    assert capsys.readouterr().out.endswith("\nscale: 1, 2, 3, 4, 5 (ordinal, inferred)\n")
+    assert main(["agreement", path, "--bootstrap", "0", "--format", "csv"]) == 0
+    assert '"1, 2, 3, 4, 5 (ordinal, inferred)"' in capsys.readouterr().out
+
+
+def test_each_criterion_has_the_scale_of_the_whole_file(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(f"i{i}", rater, name, language, score + shift)
+            for i, scores in enumerate(GAPPED) for rater, score in zip("ab", scores, strict=True)
+            for name, shift in (("fluency", 0), ("safety", 3)) for language in ("et", "fi")]  # fmt: skip
+    rows.append(("i99", "a", "safety", "fi", 11))
+    path = write(rows, "item,rater,criterion,language,score")
+    assert main(["agreement", path, "--bootstrap", "0", "--statistic", "gwet_ac"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2:] == [
+        "scale of fluency: 1, 2, 3, 4, 5 (ordinal, inferred)",
+        "scale of safety: 4, 5, 6, 7, 8, 9, 10, 11 (ordinal, inferred)",
+    ]
+
+
+@pytest.mark.parametrize(("code", "points"), [("-1", "1,2,3,4,5,-1"), ("99", "1,2,3,4,5,99"), ("9", "1,2,3,4,5,9"),
+                                              ("-99", "-99,1,2,3,4,5"), ("999", "1,2,3,4,5,999")])  # fmt: skip
+def test_likely_codes_for_missing_are_refused_until_settled(
+    write: Any, run: Any, capsys: pytest.CaptureFixture[str], code: str, points: str
+) -> None:
+    """-1 and 99 became points of the scale."""
+    path = write([*matrix_rows(GAPPED), ("i98", "a", code), ("i98", "b", 2), ("i99", "a", code), ("i99", "b", 1)])
+    assert main(["agreement", path, "--bootstrap", "0"]) == 2
+    refused = capsys.readouterr().err
+    assert f":22: score '{code}' (in 2 rows) looks like a code for a missing score" in refused
+    assert "--missing" in refused
+    as_missing = run("agreement", path, "--bootstrap", "0", "--missing", code)
+    assert f"scores read as missing: '{code}' (2 times)" in run.notes
+    assert one(as_missing, "percent_agreement")["n_missing"] == 2
+    assert one(as_missing, "percent_agreement")["value"] == 0.4
+    for settled in (["--allow-values"], ["--scale", points]):
+        rows = run("agreement", path, "--bootstrap", "0", *settled)
+        assert one(rows, "percent_agreement")["value"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("points", [[-1, 0, 1], [-2, -1, 0], list(range(11)), [0, 25, 50, 75, 99], [1, 3, 5, 7, 9]])
+def test_scales_with_such_values_in_their_place_are_not_refused(write: Any, run: Any, points: list[int]) -> None:
+    rows = matrix_rows([(points[i % len(points)], points[(i * i) % len(points)]) for i in range(40)])
+    assert run("agreement", write(rows), "--bootstrap", "0", "--statistic", "percent_agreement")
+
+
+def test_labels_that_differ_only_in_case_or_spaces_are_refused_until_settled(
+    write: Any, run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(matrix_rows([("Yes", "yes"), ("no", "no"), ("Yes", "Yes"), ("not sure", "not  sure")]))
+    assert main(["agreement", path, "--bootstrap", "0"]) == 2
+    refused = capsys.readouterr().err.splitlines()
+    assert len(refused) == 2
+    assert "'Yes' (in 3 rows) and 'yes' (in 1 rows) differ only in case or spaces" in refused[0]
+    for settled in (["--allow-values"], ["--scale", "Yes,yes,no,not sure,not  sure"]):
+        rows = run("agreement", path, "--bootstrap", "0", *settled)
+        assert one(rows, "percent_agreement")["value"] == 0.5
+
+
+def test_words_for_missing_are_printed_and_a_declared_point_is_none_of_them(write: Any, run: Any) -> None:
+    """A region called NA is a label where the scale says so, and a value of its own in any other column."""
+    labels = [("NA", "NA"), ("EU", "NA"), ("EU", "EU"), ("AS", "AS")]
+    rows = [(*row, "NA" if i < 4 else "EU") for i, row in enumerate(matrix_rows(labels))]
+    path = write(rows, "item,rater,score,region")
+    found = run("agreement", path, "--bootstrap", "0", "--by", "region", "--statistic", "percent_agreement")
+    assert [(row["region"], row["n_missing"]) for row in found] == [("EU", 0), ("NA", 3)]
+    assert "scores read as missing: 'NA' (3 times)" in run.notes
+    found = run("agreement", path, "--bootstrap", "0", "--scale", "NA,EU,AS")
+    assert "missing" not in run.notes
+    assert (one(found, "percent_agreement")["value"], one(found, "percent_agreement")["n_missing"]) == (0.75, 0)
+
+
+def test_the_table_shows_method_error_p_and_what_is_missing(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """As JSON and CSV do: the table dropped them, and with them the word "approximate"."""
+    rng = np.random.default_rng(4)
+    kinds = {"a": "annotator", "b": "annotator", "c": "annotator", "gpt": "judge"}
+    rows = [(f"i{i}", rater, kind, "" if (i, rater) == (0, "a") else int(rng.integers(0, 2)))
+            for i in range(40) for rater, kind in kinds.items()]  # fmt: skip
+    path = write(rows, "item,rater,rater_kind,score")
+    assert main(["agreement", path, "--bootstrap", "0", "--statistic", "cohen_kappa"]) == 0
+    heading, first = capsys.readouterr().out.splitlines()[:2]
+    assert heading.split() == ["cell", "statistic", "value", "se", "interval", "items", "x", "raters", "missing",
+                               "method"]  # fmt: skip
+    assert "Fleiss-Cohen-Everitt (approximate)" in first
+    assert main(["alt-test", path, "--judge", "gpt", "--bootstrap", "0"]) == 0
+    assert " p " in capsys.readouterr().out.splitlines()[0]
