@@ -38,7 +38,7 @@ OWNER = {"boris"}
 # Routes that are not simply "below a project, for its leads and researchers".
 ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("healthz", "join", "set_language", "schema", "api_docs"), EVERYONE),
-    **dict.fromkeys(("home", "me", "profile", "tokens", "desk", "desk_leave"), PEOPLE),
+    **dict.fromkeys(("home", "me", "erase_me", "profile", "tokens", "desk", "desk_leave"), PEOPLE),
     **dict.fromkeys(("api_me", "api_projects"), PEOPLE),
     "project_new": {"aino"},  # the first account of an instance
     **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),

@@ -120,6 +120,29 @@ class SelfForm(forms.Form):
         user.save(update_fields=list(self.cleaned_data))
 
 
+class EraseForm(forms.Form):
+    """What shows that somebody means it, and that it is they."""
+
+    email = forms.EmailField(label=_("Your e-mail address, to confirm"))
+    password = forms.CharField(label=_("Password"), widget=forms.PasswordInput(attrs={"autocomplete": "off"}))
+
+    def __init__(self, *args: Any, user: User, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.user = user
+        if not user.has_usable_password():  # who signs in elsewhere
+            del self.fields["password"]
+
+    def clean_email(self) -> str:
+        if str(self.cleaned_data["email"]).lower() != self.user.email:
+            raise forms.ValidationError(_("This is not the address of your account."))
+        return self.user.email
+
+    def clean_password(self) -> str:
+        if not self.user.check_password(self.cleaned_data["password"]):
+            raise forms.ValidationError(_("This is not your password."))
+        return ""
+
+
 class ProfileForm(forms.Form):
     """What a study may say of its panel."""
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from accounts import deliveries, mail
+from accounts import deliveries, erasure, mail
 from accounts.webhooks import LULL
 
 
@@ -17,6 +17,7 @@ def deliver(webhook_pk: int) -> None:
 def sweep() -> None:
     """Have sent what is due, and forget what is old."""
     deliveries.sweep()
+    erasure.forget_sessions()
     for webhook_pk in deliveries.due():
         deliver.apply_async((webhook_pk,), expires=LULL)
 

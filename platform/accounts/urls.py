@@ -13,6 +13,7 @@ pages = [
     path("language/", me.set_language, name="set_language"),
     path("me/", me.me, name="me"),
     path("me/profile/", me.profile, name="profile"),
+    path("me/erase/", me.erase, name="erase_me"),
     path("me/tokens/", me.tokens_page, name="tokens"),
     path("me/tokens/<int:token>/revoke/", me.revoke_token, name="token_revoke"),
     path("p/<slug:project>/people/", people.people_page, name="people"),

@@ -131,7 +131,9 @@ class TestFounding:
         assert browser.post("/api/v1/projects/", self.BODY, "application/json").status_code == 201
         call_command("allow_founding", cast.boris.email, "--revoke", stdout=StringIO())
         assert browser.post("/new/", {"name": "More", "slug": "more"}).status_code == 403
-        assert list(AuditEntry.objects.filter(subject_pk=cast.boris.pk).values_list("verb", flat=True)) == [
+        assert list(
+            AuditEntry.objects.filter(subject="accounts.User", subject_pk=cast.boris.pk).values_list("verb", flat=True)
+        ) == [
             "forbid founding",
             "allow founding",
         ]

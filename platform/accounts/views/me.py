@@ -5,6 +5,7 @@ from __future__ import annotations
 from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,9 +15,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import activity, people, tokens
-from accounts.forms import ProfileForm, SelfForm, TokenForm
+from accounts import activity, erasure, people, tokens
+from accounts.forms import EraseForm, ProfileForm, SelfForm, TokenForm
 from accounts.models import Profile, Token, User
+from accounts.refusals import Refused
 
 A_YEAR = 31_536_000
 
@@ -78,6 +80,24 @@ def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
     found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
     tokens.revoke(token=found)
     return redirect("tokens")
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def erase(request: HttpRequest) -> HttpResponse:
+    """Erase oneself, after typing one's address and password."""
+    form = EraseForm(request.POST or None, user=request.user)
+    if form.is_valid():
+        try:
+            erasure.erase(user=request.user, actor=request.user)
+        except Refused as refused:
+            form.add_error(None, refused.sentence)
+        else:
+            logout(request)
+            messages.success(request, _("Your account was erased."))
+            return redirect("account_login")
+    return render(request, "accounts/erase.html", {"form": form}, status=422 if form.errors else 200)
 
 
 def _page(request: HttpRequest, *, form: SelfForm, profile_form: ProfileForm, status: int = 200) -> HttpResponse:
