@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
 
-.PHONY: help demo up test check format locale lock bench clean
+.PHONY: help demo up test check audit format locale lock bench clean
 
 help:
 	@echo "make demo    install, load the demo project, start it and print its address"
 	@echo "make up      the same without the demo"
 	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
 	@echo "make check   style, types, layers, templates, migrations"
+	@echo "make audit   risky code, secrets in the repository, dependencies with known vulnerabilities"
 	@echo "make format  put the code into its style"
 	@echo "make locale  bring the interface's translations up to date and compile them"
 	@echo "make lock    pin every package anew"
@@ -39,6 +40,9 @@ check: $(VENV)/dev.stamp
 	$(BIN)/djlint --lint templates
 	DEBUG=on $(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/mypy
+
+audit: $(VENV)/dev.stamp
+	@$(BIN)/python -m bench.audit
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .

@@ -25,7 +25,7 @@ CRITERIA = [GRAMMAR, EMPATHY]
 VARIANT = PromptVariant()
 MESSAGES = render(item=DIALOGUE, criteria=CRITERIA, variant=VARIANT)
 SCHEMA = response_schema(CRITERIA, VARIANT)
-KEY = "sk-proj-verysecret0123456789"
+KEY = "sk-proj-verysecret0123456789"  # not a secret
 
 
 @pytest.fixture(scope="module")
