@@ -167,7 +167,9 @@ def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
     values = cell.values()
     if request.wants("icc"):
         for form in reliability.FORMS:
-            found = reliability.icc(values, form, confidence=request.how.confidence, positional=request.positional)
+            found = reliability.icc(
+                values, form, cluster=cell.cluster, confidence=request.how.confidence, positional=request.positional
+            )
             yield found.with_(n_missing=cell.n_missing)
     for name in ("variance_component", "panel_reliability"):
         if request.statistics is not None and name in request.statistics:

@@ -13,9 +13,22 @@ from numpy.typing import NDArray
 from analytics.stats import coefficients as kernels
 from analytics.stats import linearised, wide
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import MAX_UNDEFINED_SHARE, Interval, bca, percentile, t_interval, wilson_interval
+from analytics.stats.intervals import (
+    FEW_OFF_POINT,
+    HEAVY_TAILS,
+    MAX_UNDEFINED_SHARE,
+    Interval,
+    Shape,
+    bca,
+    doubted,
+    jackknife_interval,
+    kurtosis,
+    percentile,
+    t_interval,
+    wilson_interval,
+)
 from analytics.stats.patterns import Patterns, patterns_of
-from analytics.stats.resampling import Units, jackknife, left_out, resampled
+from analytics.stats.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
 
 if TYPE_CHECKING:
@@ -31,6 +44,9 @@ NOTHING_DIFFERS = "no two scores that share an item differ"
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """Percentile intervals of these cover too little on small panels (bench/stats_RESULTS.md): BCa is their default."""
+
+SKEWED = ("fleiss_kappa", "krippendorff_alpha")
+"""Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
 
 SHARES = ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent")
 """Means of answers between 0 and 1: Wilson's interval by default, with the spread of the resamples (decision 0015)."""
@@ -62,6 +78,13 @@ class Figure:
         return self.statistic in CHANCE_CORRECTED or self.variant == "corrected"
 
     @property
+    def shape(self) -> Shape:
+        """What values it can take."""
+        if self.is_share:
+            return "share"
+        return "coefficient" if self.is_corrected and not self.paper else "free"
+
+    @property
     def is_share(self) -> bool:
         """Whether it is a mean of answers between 0 and 1."""
         return self.statistic in SHARES or (self.statistic, self.variant) == ("verdict_confidence", "observed")
@@ -71,13 +94,17 @@ class Figure:
 class Resampling:
     """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones.
 
-    ``method``: ``percentile``, ``bca``, or ``default``: what covers best for the statistic, and percentile where BCa
-    has no acceleration.
+    ``method``: ``percentile``, ``bca``, or ``default``: jackknife t where units are few enough to leave out one by one
+    (docs/decisions/0016), else what covers best for the statistic, and percentile where BCa has no acceleration.
     """
 
     resamples: int = 2000
     method: str = "default"
     confidence: float = 0.95
+
+    def leaves_out(self, units: Units) -> bool:
+        """Whether intervals come from leaving out units, not from resampling them."""
+        return self.method == "default" and units.n_kinds <= MOST_LEFT_OUT
 
     def wants_bca(self, statistic: str) -> bool:
         """Whether a statistic's resamples are to be corrected for bias and skewness."""
@@ -116,7 +143,7 @@ def estimates(
         why = reason or ("chance alone would agree always" if np.isnan(value) else None)
         base = _described(cell, figure)
         found.append(_banded(base.with_(value=None if why else value, reason=why)))
-    return _with_intervals(patterns, figures, found, rng, how)
+    return _with_intervals(patterns, figures, found, rng, how, doubt_of(patterns.counts, patterns.units, cell.scale))
 
 
 def _banded(estimate: Estimate) -> Estimate:
@@ -259,9 +286,17 @@ def _described(cell: Coded, figure: Figure) -> Estimate:
 
 
 def _with_intervals(
-    patterns: Patterns, figures: Sequence[Figure], found: list[Estimate], rng: np.random.Generator, how: Resampling
+    patterns: Patterns,
+    figures: Sequence[Figure],
+    found: list[Estimate],
+    rng: np.random.Generator,
+    how: Resampling,
+    doubt: str | None,
 ) -> list[Estimate]:
-    """Standard errors where a formula is published, then intervals: resampled, or closed-form and jackknife."""
+    """Standard errors where a formula is published, then intervals: jackknife, resampled, or closed-form.
+
+    ``doubt`` says why those of SKEWED figures are approximate.
+    """
     with_se = [_with_se(patterns, figure, estimate) for figure, estimate in zip(figures, found, strict=True)]
     defined = [index for index, estimate in enumerate(with_se) if estimate.value is not None]
     units, kept = patterns.units, [figures[index] for index in defined]
@@ -269,7 +304,7 @@ def _with_intervals(
         reason = "an interval needs two items" if defined else None
         return [e.with_(interval_reason=reason) if e.is_defined else e for e in with_se]
     intervals = (
-        _resampled(patterns, kept, [with_se[index] for index in defined], rng, how)
+        _made(patterns, kept, [with_se[index] for index in defined], rng, how, doubt)
         if how.resamples
         else [_closed(patterns, figures[index], with_se[index], how) for index in defined]
     )
@@ -296,6 +331,68 @@ def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
     kept = units.composition[:, keep]
     holding = np.asarray(kept.sum(axis=1)).ravel() > 0
     return Units(units.multiplicity[holding], kept[holding])
+
+
+def _made(
+    patterns: Patterns,
+    figures: Sequence[Figure],
+    found: Sequence[Estimate],
+    rng: np.random.Generator,
+    how: Resampling,
+    doubt: str | None,
+) -> list[Interval]:
+    """Jackknife intervals where units are few enough to leave each out, and resampled ones for what that undefines."""
+    doubts = [doubt if figure.statistic in SKEWED else None for figure in figures]
+    if not how.leaves_out(patterns.units):
+        made = _resampled(patterns, figures, found, rng, how)
+        return [doubted(interval, why) for interval, why in zip(made, doubts, strict=True)]
+    values = np.array([estimate.value for estimate in found], dtype=np.float64)
+    errors, dfs = left_out_error(values, left_out(_together(patterns, figures), patterns.units), patterns.units)
+    undefined = [index for index, se in enumerate(errors) if np.isnan(se)]
+    again = [figures[index] for index in undefined], [found[index] for index in undefined]
+    resampled_ones = iter(_resampled(patterns, *again, rng, how)) if undefined else iter(())
+    return [
+        doubted(next(resampled_ones), CARRIED)
+        if np.isnan(se)
+        else _left_out(patterns, figure, estimate, (float(se), float(df)), how, why)
+        for figure, estimate, se, df, why in zip(figures, found, errors, dfs, doubts, strict=True)
+    ]
+
+
+CARRIED = "one unit alone makes it defined"
+
+
+def _left_out(
+    patterns: Patterns,
+    figure: Figure,
+    estimate: Estimate,
+    error: tuple[float, float],
+    how: Resampling,
+    doubt: str | None,
+) -> Interval:
+    """The jackknife interval of one figure; its published standard error, where there is one, stays."""
+    answers = float(_restricted(patterns.units, patterns.n >= 2).n)
+    interval = jackknife_interval(
+        float(estimate.value or 0.0), error[0], patterns.units.df, figure.shape, tail_df=error[1], n=answers,
+        doubt=doubt, confidence=how.confidence,
+    )  # fmt: skip
+    return interval if estimate.se is None else replace(interval, se=None)
+
+
+def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> str | None:
+    """Why chance-corrected figures of patterns (P, q) are skewed, if so.
+
+    Few units leave the commonest point; or scores have heavy tails and a figure takes them for distances (``weighted``,
+    or by the level of the scale).
+    """
+    totals = units.pattern_totals @ counts
+    if not totals.sum():
+        return None
+    n = _restricted(units, counts.sum(axis=1) > counts[:, totals.argmax()]).n
+    if n < FEW_OFF_POINT:
+        return f"{n} units off the commonest point"
+    has_distances = scale.q > 2 and (weighted or scale.level in ("interval", "ratio"))
+    return "heavy tails" if has_distances and kurtosis(scale.values, totals) > HEAVY_TAILS else None
 
 
 def _resampled(
@@ -335,7 +432,7 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
     units = patterns.units if keep is None else _restricted(patterns.units, keep)
     if estimate.se is not None and estimate.value is not None:
         method = "linearised t (approximate: single ratings)" if (patterns.n == 1).any() else "linearised t"
-        return t_interval(estimate.value, estimate.se, units.n - 1, method=method, confidence=how.confidence)
+        return t_interval(estimate.value, estimate.se, units.df, method=method, confidence=how.confidence)
     interval = jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
     if figure.is_share and how.method == "default" and interval.se is not None:
         answers = _restricted(units, patterns.n >= 2).n
@@ -381,4 +478,5 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     value = float(figure.kernel(moments, patterns.weights)[0])
     if np.isnan(value):
         return base.with_(reason=NOTHING_DIFFERS)
-    return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how)[0]
+    doubt = "heavy tails" if kurtosis(x) > HEAVY_TAILS else None
+    return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how, doubt)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,12 @@ NO_WIDTH = 1e-12
 """Width, as a share of the numbers it is made of, below which there is none but rounding: such bounds say nothing about
 units not seen, and no interval is given. Statistics without a unit are of size 1."""
 NO_RESAMPLE_DIFFERS = "every resample gives the same value: nothing tells how far it may be off"
+FEW_UNITS = 6
+"""With fewer independent units (their effective number) an interval says that it is approximate."""
+FEW_OFF_POINT = 25
+"""Fewer units with a score off the commonest point leave chance-corrected figures skewed: approximate."""
+HEAVY_TAILS = 1.5
+"""Excess kurtosis from which squares of scores have no steady spread: approximate."""
 NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
 
 
@@ -103,6 +109,83 @@ def t_interval(
         return Interval(interval_reason="the standard error needs two independent units")
     half = float(stdtrit(df, (1 + confidence) / 2)) * se
     return _around(value, half, se, method, confidence, unit)
+
+
+Shape = Literal["share", "coefficient", "positive", "free"]
+"""What a figure can be: a mean of answers in [0, 1]; at most 1, with 0 for chance; above 0; anything."""
+
+
+def jackknife_interval(
+    value: float,
+    se: float,
+    df: float,
+    shape: Shape,
+    *,
+    tail_df: float = math.inf,
+    n: float = 0.0,
+    doubt: str | None = None,
+    confidence: float = 0.95,
+    unit: float = 1.0,
+) -> Interval:
+    """t interval from a jackknife standard error (of clusters, or items that stand alone), made where it is symmetric.
+
+    ``share``: Wilson's with t. ``coefficient``: value +- t se on Fisher's z scale, se / (1 - value^2). ``positive``: on
+    the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
+    ``df`` comes from
+    the units, ``tail_df`` from the tails of what each changes (of shares the former counts). ``doubt`` says why the interval is only approximate; a skewed coefficient between 0 and 1 then gets Wilson's.
+    Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon,
+    Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0016.
+    """
+    if not math.isfinite(se) or df <= 0:
+        return Interval(interval_reason="the standard error needs two independent units")
+    skewed = bool(doubt) and shape == "coefficient" and 0 < value < 1
+    if df + 1 < FEW_UNITS:
+        doubt = doubt or f"{df + 1:.3g} independent units"
+    if (shape == "share" or skewed) and 0 <= value <= 1:
+        if se <= NO_WIDTH and shape != "share":
+            return Interval(interval_reason=NO_UNIT_DIFFERS)
+        quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
+        found = wilson_interval(
+            value, se, n or df + 1, df=quantile, method="Wilson t, jackknife", confidence=confidence
+        )
+    else:
+        found = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit)
+    return doubted(found, doubt)
+
+
+def doubted(interval: Interval, doubt: str | None) -> Interval:
+    """The same, marked approximate with the reason where there is a doubt."""
+    return replace(interval, method=approximate(interval.method, doubt)) if doubt and interval.method else interval
+
+
+def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float) -> Interval:
+    """value +- t se on Fisher's z scale, on the logarithm's, or as it is."""
+    method, inside = "jackknife t", se > NO_WIDTH * max(unit, abs(value))
+    if shape == "coefficient" and abs(value) < 1 and inside:
+        z, dz, back, method = math.atanh(value), se / (1 - value**2), math.tanh, "jackknife t of Fisher's z"
+    elif shape == "positive" and value > 0 and inside:
+        z, dz, back, method = math.log(value), se / value, math.exp, "jackknife t of the logarithm"
+    else:
+        return t_interval(value, se, df, method=method, confidence=confidence, unit=unit)
+    around = t_interval(z, dz, df, method=method, confidence=confidence)
+    if around.low is None or around.high is None or around.high > MOST_LOGARITHM:
+        return t_interval(value, se, df, method="jackknife t", confidence=confidence, unit=unit)
+    return replace(around, low=back(around.low), high=back(around.high), se=se)
+
+
+MOST_LOGARITHM = 700.0
+
+
+def kurtosis(x: Floats, weights: Floats | None = None) -> float:
+    """Excess kurtosis of (n,) values that occur ``weights`` times; 0 where they do not differ. Normal: 0."""
+    w = np.ones(len(x)) if weights is None else weights
+    total = float(w.sum())
+    if not total:
+        return 0.0
+    d = x - float(w @ x) / total
+    spread = float(w @ d**2) / total
+    largest = float(np.abs(d).max())
+    return float(w @ (d / largest) ** 4) / total / (spread / largest**2) ** 2 - 3 if spread > 0 else 0.0
 
 
 def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95, unit: float = 1.0) -> Interval:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,19 @@ from numpy.typing import NDArray
 
 from analytics.stats import linearised, wide
 from analytics.stats import pairs as kernels
-from analytics.stats.countwise import Resampling
+from analytics.stats.countwise import CARRIED, Resampling, doubt_of
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval, approximate, normal_interval, t_interval
+from analytics.stats.intervals import (
+    Interval,
+    approximate,
+    doubted,
+    jackknife_interval,
+    normal_interval,
+    t_interval,
+)
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
-from analytics.stats.resampling import Statistic, Units, jackknife, left_out, resampled
+from analytics.stats.patterns import patterns_of
+from analytics.stats.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.scales import Scale, Weighting, agreement_weights
 
 if TYPE_CHECKING:
@@ -101,18 +110,35 @@ def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) ->
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Resamples:
-    """Kappas of all pairs: (pairs, B) over resamples, and for BCa (pairs, U) with a unit of each kind left out."""
+    """Kappas of all pairs: (pairs, U) with a unit of each kind left out where asked for, and (pairs, B) resampled.
 
-    draws: Floats
+    ``doubt`` says why intervals are only approximate.
+    """
+
+    several: Statistic
+    units: Units
+    how: Resampling
+    seed: np.random.Generator
     without: Floats | None
-    multiplicity: Floats
+    doubt: str | None
 
-    def interval(self, value: float, pairs: Any, how: Resampling) -> Interval:
+    @cached_property
+    def draws(self) -> Floats:
+        """Resampled only where leaving out units does not do."""
+        return resampled(self.several, self.units, resamples=self.how.resamples, rng=self.seed)
+
+    def interval(self, value: float, pairs: Any) -> Interval:
         """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
         without = None if self.without is None else self.without[pairs].mean(axis=0)
-        return how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, self.multiplicity)
+        if without is not None and self.how.leaves_out(self.units):
+            found = _left_out(value, without, self.units, self.doubt, self.how)
+            if found.interval_reason != UNDEFINED_LEFT_OUT:
+                return found
+        m = self.units.multiplicity.astype(np.float64)
+        found = self.how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, m)
+        return doubted(found, CARRIED if self.how.leaves_out(self.units) else self.doubt)
 
 
 def _cohen_rows(
@@ -122,15 +148,20 @@ def _cohen_rows(
     listed = _listed_pairs(cell)
     several = _several(patterns, listed, w)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
-    resamples = _resamples(several, patterns.units, rng, how) if 0 < len(listed) <= MOST_RESAMPLED_PAIRS else None
+    resamples = (
+        _resamples(_doubt(cell, w), several, patterns.units, rng, how)
+        if 0 < len(listed) <= MOST_RESAMPLED_PAIRS
+        else None
+    )
     shared = []
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
         found = _pair_estimate(cell, patterns, variant, w, pair, float(value))
         if found.is_defined:
             shared.append(found.n_items)
             interval = (
-                resamples.interval(float(value), [index], how) if resamples else _closed(patterns, found, pair, w, how)
+                resamples.interval(float(value), [index]) if resamples else _closed(patterns, found, pair, w, how)
             )
+            interval = interval if found.se is None else replace(interval, se=None)
             found = _marked(found.with_(**interval.within(-1, 1).as_changes()), found.n_items)
         yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
@@ -144,12 +175,33 @@ def _marked(estimate: Estimate, shared: int) -> Estimate:
     return estimate.with_(method=approximate(estimate.method))
 
 
-def _resamples(several: Statistic, units: Units, rng: np.random.Generator, how: Resampling) -> _Resamples | None:
+def _resamples(
+    doubt: str | None, several: Statistic, units: Units, rng: np.random.Generator, how: Resampling
+) -> _Resamples | None:
     if not how.resamples or units.n < 2:
         return None
-    draws = resampled(several, units, resamples=how.resamples, rng=rng)
-    without = left_out(several, units) if how.wants_bca("cohen_kappa") else None
-    return _Resamples(draws, without, units.multiplicity.astype(np.float64))
+    without = left_out(several, units) if how.leaves_out(units) or how.wants_bca("cohen_kappa") else None
+    return _Resamples(several, units, how, rng, without, doubt)
+
+
+UNDEFINED_LEFT_OUT = "without one of the units the figure is undefined"
+
+
+def _left_out(value: float, without: Floats, units: Units, doubt: str | None, how: Resampling) -> Interval:
+    """The jackknife interval of a kappa from its values with a unit of each kind left out (U,)."""
+    se, tail_df = left_out_error(np.array(value), without, units)
+    if np.isnan(se):
+        return Interval(interval_reason=UNDEFINED_LEFT_OUT)
+    return jackknife_interval(
+        value, float(se), units.df, "coefficient", tail_df=float(tail_df), doubt=doubt, confidence=how.confidence
+    )
+
+
+def _doubt(cell: Coded, w: Floats) -> str | None:
+    """Why kappas with agreement weights w are skewed here, if so."""
+    patterns = patterns_of(cell)
+    weighted = bool((w != np.eye(len(w))).any())
+    return doubt_of(patterns.counts, patterns.units, cell.scale, weighted=weighted)
 
 
 def _listed_pairs(cell: Coded) -> list[Pair]:
@@ -250,7 +302,7 @@ def _mean_estimate(
     if len(values) > MOST_RESAMPLED_PAIRS:
         return found.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
     if resamples:
-        return found.with_(**resamples.interval(value, defined, how).as_changes())
+        return found.with_(**resamples.interval(value, defined).as_changes())
 
     def mean(weights: Floats) -> Floats:
         return np.asarray(several(weights)[defined].mean(axis=0))
@@ -272,21 +324,29 @@ def _conger_estimate(
     se = linearised.standard_error(kernels.conger_influence(codes, totals[0], w), patterns.units)
     found = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
     if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
-        interval = _conger_resampled(patterns, w, value, rng, how)
+        interval = replace(_conger_resampled(cell, patterns, w, value, rng, how), se=None)
     else:
-        interval = t_interval(value, se, patterns.units.n - 1, method="linearised t", confidence=how.confidence)
+        interval = t_interval(value, se, patterns.units.df, method="linearised t", confidence=how.confidence)
     return found.with_(**interval.within(-np.inf, 1).as_changes())
 
 
 def _conger_resampled(
-    patterns: OrderedPatterns, w: Floats, value: float, rng: np.random.Generator, how: Resampling
+    cell: Coded, patterns: OrderedPatterns, w: Floats, value: float, rng: np.random.Generator, how: Resampling
 ) -> Interval:
+    units, doubt = patterns.units, _doubt(cell, w)
+
     def statistic(weights: Floats) -> Floats:
         return kernels.conger_kappa(patterns.codes, weights, w)
 
-    values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
-    without = left_out(statistic, patterns.units) if how.wants_bca("conger_kappa") else None
-    return how.interval("conger_kappa", value, values, without, patterns.units.multiplicity.astype(np.float64))
+    without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
+    if without is not None and how.leaves_out(units):
+        found = _left_out(value, without, units, doubt, how)
+        if found.interval_reason != UNDEFINED_LEFT_OUT:
+            return found
+        doubt = CARRIED
+    values = resampled(statistic, units, resamples=how.resamples, rng=rng)
+    found = how.interval("conger_kappa", value, values, without, units.multiplicity.astype(np.float64))
+    return doubted(found, doubt)
 
 
 def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:

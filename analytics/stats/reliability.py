@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import effective_number, jackknife_error
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval
+from analytics.stats.intervals import FEW_UNITS, HEAVY_TAILS, NO_UNIT_DIFFERS, Interval, doubted, kurtosis, t_interval
 
 Floats = NDArray[np.float64]
 Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
@@ -33,25 +35,41 @@ class MeanSquares:
     ems: float
 
 
-def icc(scores: Floats, form: Form, *, confidence: float = 0.95, positional: bool = False) -> Estimate:
+def icc(
+    scores: Floats,
+    form: Form,
+    *,
+    cluster: NDArray[np.integer] | None = None,
+    confidence: float = 0.95,
+    positional: bool = False,
+) -> Estimate:
     """Intraclass correlation of (N, R) scores, NaN where missing, from the rows without a missing score.
 
     Level: interval. (1,1) = (BMS - WMS)/(BMS + (k-1) WMS); (2,1) = (BMS - EMS)/(BMS + (k-1) EMS + k (JMS - EMS)/n);
     (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
-    (3,k) = (BMS - EMS)/BMS. Intervals from F. Undefined with fewer than two complete items or two raters and when no
+    (3,k) = (BMS - EMS)/BMS. Intervals from F; where a ``cluster`` (N,) holds several complete items, from leaving out
+    clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 - rho))/2 (Fisher 1925). Heavy tails of the
+    scores leave both approximate. Undefined with fewer than two complete items or two raters and when no
     score differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
     (doi 10.1037/1082-989X.1.1.30).
     """
-    complete = scores[~np.isnan(scores).any(axis=1)] if scores.size else scores
+    whole = ~np.isnan(scores).any(axis=1) if scores.size else np.zeros(len(scores), dtype=bool)
+    complete = scores[whole] if scores.size else scores
     n, k = complete.shape if complete.ndim == 2 else (0, 0)
     counts = {"n_items": n, "n_raters": k, "n_ratings": n * k}
     if reason := _too_few(n, k):
         return Estimate(statistic="icc", variant=form, value=None, reason=reason, **counts)
-    squares = mean_squares(_unit(complete)[0])
+    unit = _unit(complete)[0]
+    squares = mean_squares(unit)
     value = _value(squares, form)
     if math.isnan(value):
         return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
-    interval = _interval(squares, form, confidence)
+    where = np.arange(n) if cluster is None else cluster[whole]
+    if len(np.unique(where)) < n:
+        interval = _without_clusters(unit, where, squares, form, confidence)
+    else:
+        interval = _interval(squares, form, confidence)
+    interval = doubted(interval, "heavy tails" if kurtosis(unit.ravel()) > HEAVY_TAILS else None)
     note = ANONYMOUS if positional and not form.startswith("1") else None
     estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
     return estimate.with_(**interval.as_changes())
@@ -117,6 +135,55 @@ def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
         return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
     low, high = (m.k * bound / (1 + (m.k - 1) * bound) for bound in single)
     return Interval(low=low, high=high, confidence=confidence, method="F")
+
+
+def _without_clusters(
+    scores: Floats, cluster: NDArray[np.integer], m: MeanSquares, form: Form, confidence: float
+) -> Interval:
+    """t interval of the single-rater form on Fisher's z from leaving out each cluster, stepped up like that of F."""
+    single: Form = f"{form[0]},1"  # type: ignore[assignment]
+    rho = _value(m, single)
+    _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
+    if len(sizes) < 2:
+        return Interval(interval_reason="an interval needs two clusters")
+    without = np.array([_value(left, single) for left in _squares_without(scores, index, sizes)])
+    se, below = float(jackknife_error(rho, without, np.zeros(len(sizes)))), 1 + (m.k - 1) * rho
+    if not np.isfinite(se):
+        return Interval(interval_reason="without one of the clusters no score differs")
+    if se <= TINY or not (rho < 1 and below > 0):
+        return Interval(interval_reason=NO_UNIT_DIFFERS if se <= TINY else "the value lies at the end of its range")
+    z, dz = math.log(below / (1 - rho)) / 2, se * m.k / (2 * below * (1 - rho))
+    df = effective_number(sizes) - 1
+    around = t_interval(z, dz, df, method="cluster jackknife t of Fisher's z", confidence=confidence)
+    if around.low is None or around.high is None:
+        return around
+    ends = [(math.exp(2 * bound) - 1) / (math.exp(2 * bound) + m.k - 1) for bound in (around.low, around.high)]
+    if form.endswith("k"):
+        ends = [m.k * bound / (1 + (m.k - 1) * bound) for bound in ends]
+    doubt = f"{df + 1:.3g} independent units" if df + 1 < FEW_UNITS else None
+    return doubted(replace(around, low=ends[0], high=ends[1], se=None), doubt)
+
+
+def _squares_without(scores: Floats, index: NDArray[np.intp], sizes: NDArray[np.intp]) -> Iterator[MeanSquares]:
+    """Mean squares of complete, centred (N, R) scores without each of C clusters, from sums of the clusters."""
+    k = scores.shape[1]
+    item = scores.sum(axis=1)
+    columns = np.stack([np.bincount(index, weights=column, minlength=len(sizes)) for column in scores.T], axis=1)
+    of_items = np.bincount(index, weights=item**2, minlength=len(sizes))
+    of_scores = np.bincount(index, weights=(scores**2).sum(axis=1), minlength=len(sizes))
+    for n, column, items, squares in zip(
+        len(scores) - sizes, columns.sum(axis=0) - columns, of_items.sum() - of_items, of_scores.sum() - of_scores,
+        strict=True,
+    ):  # fmt: skip
+        if n < 2:
+            yield MeanSquares(int(n), k, math.nan, math.nan, math.nan, math.nan)
+            continue
+        mean = float(column.sum()) ** 2 / (n * k)
+        between, raters, total = items / k - mean, float((column**2).sum()) / n - mean, squares - mean
+        residual = (total - between - raters) / ((n - 1) * (k - 1))
+        yield MeanSquares(
+            int(n), k, between / (n - 1), raters / (k - 1), (total - between) / (n * (k - 1)), max(0.0, residual)
+        )
 
 
 def _one_way(m: MeanSquares, p: float) -> tuple[float, float] | None:

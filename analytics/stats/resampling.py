@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.intervals import Interval, bca, percentile, t_interval
+from analytics.stats.clusters import effective_number
+from analytics.stats.intervals import Interval, Shape, bca, jackknife_interval, percentile, t_interval
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -34,6 +35,8 @@ DENSE_CELLS = 20_000_000
 """Clusters by patterns kept as a dense table; beyond this most of it is zeros and it is kept sparse."""
 UNITS_PER_KIND = 20
 """Above so many units of each kind one multinomial draw is cheaper than drawing the units one by one."""
+MOST_LEFT_OUT = 2_000
+"""With more kinds of units it costs less to resample than to leave each out in turn, and they are many."""
 CACHED_DRAWS = 200_000
 """Units drawn at once, so that they are counted while they are still in the processor's cache."""
 
@@ -62,6 +65,18 @@ class Units:
     def n(self) -> int:
         """Number of units, C."""
         return int(self.multiplicity.sum())
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of kinds, U."""
+        return int(self.multiplicity.size)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom: the effective number of units less 1 (C - 1 where all hold as many items)."""
+        if self.composition is None:
+            return float(self.n - 1)
+        return effective_number(np.asarray(self.composition.sum(axis=1)).ravel(), self.multiplicity) - 1
 
     @property
     def pattern_totals(self) -> Floats:
@@ -129,6 +144,35 @@ def resampled_sums(rows: NDArray[Any], *, resamples: int, rng: np.random.Generat
 def left_out(statistic: Statistic, units: Units) -> Floats:
     """(..., U) values of the statistic with one unit of each kind left out."""
     return np.concatenate([statistic(weights) for weights in units.left_out()], axis=-1)
+
+
+def left_out_error(values: Floats, without: Floats, units: Units) -> tuple[Floats, Floats]:
+    """(...,) jackknife standard errors, and how many degrees of freedom they have, of values (...,).
+
+    ``without`` (..., U): the values with a unit of each kind left out. se^2 = (C - 1)/C sum_u m_u d_u^2 with d the change
+    left out; NaN where leaving a unit out makes a figure undefined, or below two units. Degrees of freedom 2 C / (k - 1),
+    k the kurtosis C sum m d^4 / (sum m d^2)^2: few, where few units make the spread. Sources: cluster jackknife (CV3),
+    MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); Hinkley 1977 (doi 10.1093/biomet/64.1.21).
+    """
+    if units.n < 2:
+        return np.full(np.shape(values), np.nan), np.zeros(np.shape(values))
+    change = (without - np.asarray(values)[..., None]) ** 2
+    # Sums row by row, so that a figure's error does not depend on which others are asked for.
+    squares, fourths = ((part * units.multiplicity).sum(axis=-1) for part in (change, change**2))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = 2 * units.n / np.maximum(units.n * fourths / squares**2 - 1, 1e-9)
+    return np.sqrt((units.n - 1) / units.n * squares), np.where(np.isfinite(df), df, 0.0)
+
+
+def left_out_interval(
+    statistic: Statistic, units: Units, shape: Shape, *, confidence: float = 0.95, unit: float = 1.0
+) -> Interval:
+    """Jackknife interval of a statistic with (b,) values (``intervals.jackknife_interval``); no random numbers."""
+    value = float(statistic(units.pattern_totals[None, :])[0])
+    se, tail_df = left_out_error(np.array(value), left_out(statistic, units), units)
+    return jackknife_interval(
+        value, float(se), units.df, shape, tail_df=float(tail_df), n=float(units.n), confidence=confidence, unit=unit
+    )
 
 
 def bootstrap(

@@ -293,9 +293,34 @@ def test_the_default_interval_is_what_covers() -> None:
         method: by_name(report(table_of(matrix), bootstrap=300, interval=method, statistics=wanted))
         for method in ("default", "percentile", "bca")
     }
-    for key, estimate in by_method["default"].items():
-        chosen = "bca" if key[0] == "gwet_ac" else "percentile"
-        assert estimate == by_method[chosen][key]
+    assert {e.method for e in by_method["default"].values()} == {"jackknife t of Fisher's z"}
+    assert {e.method for e in by_method["percentile"].values()} == {"bootstrap percentile"}
+
+
+def test_ten_large_clusters_widen_the_interval_and_clusters_of_one_item_change_nothing() -> None:
+    rng = np.random.default_rng(5)
+    scale, dialogue = scale_of(range(4)), np.repeat(np.arange(10), 10)
+    quality = (rng.normal(size=10)[dialogue] + rng.normal(size=100))[:, None]
+    mood = 0.6 * rng.normal(size=(10, 3))[dialogue]
+    scores = np.clip(np.round(1.5 + quality + mood + 0.5 * rng.normal(size=(100, 3))), 0, 3)
+    for statistic in ("krippendorff_alpha", "gwet_ac", "cohen_kappa", "conger_kappa", "icc", "percent_agreement"):
+        alone, one, ten = (
+            measure(scores, statistic, scale=scale, clusters=clusters, rng=rng)
+            for clusters in (None, rng.permutation(100), dialogue)
+        )
+        assert (one.low, one.high) == pytest.approx((alone.low, alone.high), abs=1e-9)
+        assert ten.value == alone.value
+        assert ten.high - ten.low > 1.3 * (alone.high - alone.low), statistic
+
+
+def test_a_few_scores_off_the_commonest_point_are_said_to_leave_kappas_approximate() -> None:
+    scores = np.zeros((100, 3))
+    scores[:12, 0] = scores[:9, 1:] = 1
+    flag = scale_of([0, 1], "nominal")
+    for statistic in ("krippendorff_alpha", "fleiss_kappa", "cohen_kappa", "conger_kappa"):
+        found = measure(scores, statistic, scale=flag, rng=np.random.default_rng(0))
+        assert "approximate: 12 units off the commonest point" in found.method
+    assert "approximate" not in measure(scores, "percent_agreement", scale=flag, rng=np.random.default_rng(0)).method
 
 
 SCORES = st.sampled_from(
