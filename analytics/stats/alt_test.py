@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from analytics.stats.clusters import error_of_mean
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import NO_WIDTH, Interval, percentile
+from analytics.stats.intervals import NO_WIDTH, Interval, jackknife_interval
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.multiple import benjamini_yekutieli
-from analytics.stats.resampling import resampled_sums
+from analytics.stats.resampling import Units, left_out_error
 from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
 
@@ -228,7 +228,7 @@ def report(
             )  # fmt: skip
         else:
             result = AltTest(None, None, (), 0, ANONYMOUS)
-        interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence, seed)
+        interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence)
         rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
         found += [
             CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge, annotator=name) for estimate, name in rows
@@ -253,9 +253,9 @@ def _on_labels(meeting: Meeting) -> Floats:
 
 
 def _interval_of_rho(
-    result: AltTest, meeting: Meeting, scores: Floats, measure: Score, resamples: int, confidence: float, seed: int
+    result: AltTest, meeting: Meeting, scores: Floats, measure: Score, resamples: int, confidence: float
 ) -> Interval:
-    """Percentile interval of the mean over tested annotators of their mean W_f, clusters resampled jointly."""
+    """Interval of the mean over tested annotators of their mean W_f, from clusters left out one by one."""
     tested = [j for j, c in enumerate(result.comparisons) if c.p is not None]
     wins = advantage(scores, meeting.humans, measure)[0][:, tested]
     n = int(meeting.cluster.max()) + 1 if len(meeting.cluster) else 0
@@ -266,10 +266,14 @@ def _interval_of_rho(
     sums, counts = np.zeros((2, n, len(tested)))
     np.add.at(sums, meeting.cluster, np.where(known, wins, 0))
     np.add.at(counts, meeting.cluster, known)
-    drawn = resampled_sums(np.hstack([sums, counts]), resamples=resamples, rng=np.random.default_rng(seed))
+    totals = sums.sum(axis=0), counts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = drawn[:, : len(tested)] / drawn[:, len(tested) :]
-    return percentile(each.mean(axis=1), confidence=confidence)
+        value = float((totals[0] / totals[1]).mean())
+        without = ((totals[0] - sums) / (totals[1] - counts)).mean(axis=1)
+    holding = counts.any(axis=1)
+    units = Units(np.ones(int(holding.sum()), dtype=np.intp), counts[holding].sum(axis=1, keepdims=True))
+    se = float(left_out_error(np.array(value), without[holding], units)[0])
+    return jackknife_interval(value, se, units.df, "share", n=float(units.n), confidence=confidence)
 
 
 def _estimates(

@@ -8,7 +8,7 @@ out: ``out_of_range`` judge scores and items ``without_reference``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +20,15 @@ from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
 from analytics.stats.intervals import (
+    CARRIED,
+    FEW_OFF_POINT,
+    HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
     Interval,
     approximate,
+    doubted,
+    jackknife_interval,
+    kurtosis,
     log_t_interval,
     percentile,
     t_interval,
@@ -30,7 +36,7 @@ from analytics.stats.intervals import (
 )
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reference import modes
-from analytics.stats.resampling import Units
+from analytics.stats.resampling import MOST_LEFT_OUT, Units, left_out_error
 from analytics.stats.scales import Scale, snapped
 from analytics.stats.tables import RatingsTable, cells
 
@@ -117,7 +123,7 @@ def beside_humans(
         if statistics is None or "panel_given_judge" in statistics:
             rows += curve.reliability_table(meeting)
         if statistics is None or "verdict_confidence" in statistics:
-            rows += substitution.estimates(meeting, bootstrap=bootstrap, seed=seed)
+            rows += substitution.estimates(meeting, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
         found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
         if set(statistics or ()) & set(classes.STATISTICS):
@@ -304,19 +310,98 @@ def _intervals(
         return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
     if units.n < 2:
         return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
-    kernel, rng = faced.kernel(chosen, scale), np.random.default_rng(seed)
-    rows = resampling.resampled(kernel, units, resamples=resamples, rng=rng)
-    size = float(max(np.abs(faced.judge).max(initial=0), np.abs(faced.reference).max(initial=0)))
-    units_of = [size if figure.statistic in figures.IN_SCORES else 1.0 for figure in chosen]
-    found = [percentile(row, confidence=confidence, unit=unit) for row, unit in zip(rows, units_of, strict=True)]
-    point = kernel(units.pattern_totals[None, :])[:, 0]
-    for index, figure in enumerate(chosen):
-        if figure.statistic == "rmse" and found[index].low is not None:
-            found[index] = log_t_interval(point[index], rows[index], units.n - 1, confidence=confidence, unit=size)
-    for index, base in _bases(faced, chosen, scale, units):
-        if (found[index].undefined_share or 0) <= MAX_UNDEFINED_SHARE:
-            found[index] = _of_share(point[index], rows[index], base, faced, confidence)
-    return found
+    made = _Made(faced, chosen, scale, units, confidence)
+    found: list[Interval | None] = [None] * len(chosen)
+    carried = units.n_kinds <= MOST_LEFT_OUT
+    if carried:
+        without = resampling.left_out(made.kernel, units)
+        found = [made.left_out(index, row) for index, row in enumerate(without)]
+    if None in found:
+        rows = resampling.resampled(made.kernel, units, resamples=resamples, rng=np.random.default_rng(seed))
+        found = [made.resampled(i, rows[i], carried=carried) if one is None else one for i, one in enumerate(found)]
+    return [one or Interval() for one in found]
+
+
+class _Made:
+    """Intervals of the chosen figures, from units left out one by one or resampled."""
+
+    def __init__(self, faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, confidence: float) -> None:
+        self.chosen, self.faced, self.units, self.confidence = chosen, faced, units, confidence
+        self.kernel = faced.kernel(chosen, scale)
+        self.point = self.kernel(units.pattern_totals[None, :])[:, 0]
+        self.bases = dict(_bases(faced, chosen, scale, units))
+        self.size = float(max(np.abs(faced.judge).max(initial=0), np.abs(faced.reference).max(initial=0)))
+        self.doubts = _doubts(faced, scale)
+
+    def unit(self, figure: Figure) -> float:
+        """Size of the numbers the figure is made of."""
+        return self.size if figure.statistic in figures.IN_SCORES else 1.0
+
+    def left_out(self, index: int, without: Floats) -> Interval | None:
+        """From (U,) values with a unit of each kind left out; None where one of them is undefined."""
+        figure, value = self.chosen[index], np.array(self.point[index])
+        if figure.statistic == "f1":
+            value, without = _jaccard(value), _jaccard(without)
+        se, tail_df = (float(part) for part in left_out_error(value, without, self.units))
+        if np.isnan(se) and not np.isnan(value):
+            return None
+        answers, doubt = self.answers(index), self.doubts(figure)
+        if figure.base and answers < FEW_ANSWERS:
+            doubt = f"{answers:.0f} answers"
+        if figure.shape == "share" and figure.statistic != "f1_weighted":
+            se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
+        interval = jackknife_interval(
+            float(value), se, self.units.df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
+            confidence=self.confidence, unit=self.unit(figure),
+        )  # fmt: skip
+        return _from_jaccard(interval) if figure.statistic == "f1" else interval
+
+    def answers(self, index: int) -> float:
+        """How many independent answers a share that does not vary rests on: what comes in one cluster counts once."""
+        n_clusters = len(np.unique(self.faced.cluster))
+        return max(1.0, self.bases.get(index, 0.0) * n_clusters / len(self.faced.judge))
+
+    def resampled(self, index: int, row: Floats, *, carried: bool) -> Interval:
+        """From (B,) resampled values; ``carried`` says that leaving out a unit makes the figure undefined."""
+        figure, value = self.chosen[index], float(self.point[index])
+        found = percentile(row, confidence=self.confidence, unit=self.unit(figure))
+        if figure.statistic == "rmse" and found.low is not None:
+            found = log_t_interval(value, row, self.units.df, confidence=self.confidence, unit=self.size)
+        if figure.base and figure.statistic != "f1" and (found.undefined_share or 0) <= MAX_UNDEFINED_SHARE:
+            found = _of_share(value, row, self.bases[index], self.faced, self.confidence)
+        return doubted(found, CARRIED if carried else self.doubts(figure))
+
+
+def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], str | None]:
+    """Why the interval of a figure is approximate, if so: too few pairs off the commonest, or heavy tails."""
+    x, y = faced.judge, faced.reference
+    commonest = [np.unique(v, return_counts=True) for v in (x, y)]
+    tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
+    n_off = len(np.unique(faced.cluster[(x != tops[0]) | (y != tops[1])]))
+    few = f"{n_off} units off the commonest point" if n_off < FEW_OFF_POINT else None
+    errors = kurtosis(x - y) > HEAVY_TAILS
+    either = max(kurtosis(x), kurtosis(y)) > HEAVY_TAILS
+
+    def doubt(figure: Figure) -> str | None:
+        if figure.skewed and few:
+            return few
+        is_heavy = figure.distances and scale.q > 2 and (errors if figure.statistic == "rmse" else either)
+        return "heavy tails" if is_heavy else None
+
+    return doubt
+
+
+def _jaccard(f1: Floats) -> Floats:
+    """F1 = 2 J / (1 + J) of the share J of the items given the label by either that both give it."""
+    return f1 / (2 - f1)
+
+
+def _from_jaccard(interval: Interval) -> Interval:
+    """The interval of F1 from that of the share J."""
+    if interval.low is None or interval.high is None:
+        return interval
+    low, high = (2 * bound / (1 + bound) for bound in (interval.low, interval.high))
+    return replace(interval, low=low, high=high, se=None)
 
 
 def _bases(faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units) -> Iterator[tuple[int, float]]:

@@ -6,14 +6,15 @@ difference come from the same (item, j) pairs, so that an easy item helps neithe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import resampling
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import percentile
+from analytics.stats.intervals import HEAVY_TAILS, Interval, Shape, jackknife_interval, kurtosis
 from analytics.stats.meeting import Meeting
-from analytics.stats.resampling import Units
+from analytics.stats.resampling import Units, left_out_error
 from analytics.stats.scales import snapped
 
 Floats = NDArray[np.float64]
@@ -21,8 +22,7 @@ Codes = NDArray[np.intp]
 
 STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")
 SIDES = ("judge", "human", "difference")
-MANY_UNITS = 5000
-"""With so many clusters each is left out once: 2,000 resamples would say the same after many seconds."""
+_FREE: Shape = "free"
 _FLAT = 1e-14
 """Variance, in units of the squared width of the scale, below which scores count as constant."""
 _FLAT_SCORES = "the scores of the judge, of the annotator or of the others do not vary"
@@ -41,16 +41,43 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         figures |= {"ceiling_mae": _mae, "ceiling_pearson": _pearson}
     clusters, place = np.unique(meeting.cluster[item], return_inverse=True)
     sums = np.stack([np.bincount(place, weights=column, minlength=len(clusters)) for column in moments], axis=1)
-    draws, many = None, bool(bootstrap) and len(clusters) > MANY_UNITS
-    if bootstrap and 1 < len(clusters) <= MANY_UNITS:
-        units = Units(np.ones(len(clusters), dtype=np.intp), sums)
-        draws = np.concatenate(list(units.draw(np.random.default_rng(seed), bootstrap)))
+    units = Units(np.ones(len(clusters), dtype=np.intp), sums[:, :1])
     found = []
     for statistic, figure in figures.items():
-        both = figure(sums.sum(axis=0, keepdims=True))[:, 0]
-        rows = figure(sums.sum(axis=0) - sums) if many else None if draws is None else figure(draws)
-        found += _three(statistic, both, rows, meeting, len(np.unique(item)), confidence, left_out=many)
+        totals = sums.sum(axis=0, keepdims=True)
+        both, without = figure(totals)[:, 0], figure(totals - sums)
+        intervals = _intervals(statistic, both, without, units, meeting, confidence) if bootstrap else [Interval()] * 3
+        found += _three(statistic, both, intervals, meeting, len(np.unique(item)))
     return found
+
+
+def _intervals(
+    statistic: str, both: Floats, without: Floats, units: Units, meeting: Meeting, confidence: float
+) -> list[Interval]:
+    """Of judge, human and difference: their two figures (2,) and those with each cluster left out (2, C)."""
+    values = np.array([*both, both[0] - both[1]])
+    errors, dfs = left_out_error(values, np.vstack([without, without[0] - without[1]]), units)
+    shapes: dict[str, Shape] = {
+        "ceiling_accuracy": "share",
+        "ceiling_mae": "positive",
+        "ceiling_pearson": "coefficient",
+    }
+    given = ~np.isnan(meeting.humans)
+    heavy = (
+        statistic == "ceiling_pearson" and max(map(kurtosis, (meeting.humans[given], _judged(meeting)))) > HEAVY_TAILS
+    )
+    unit = float(np.abs(meeting.humans[given]).max()) if statistic == "ceiling_mae" else 1.0
+    return [
+        jackknife_interval(
+            float(value), float(se), units.df, shape, tail_df=float(df), n=float(units.n), confidence=confidence,
+            doubt="heavy tails" if heavy else None, unit=unit,
+        )
+        for value, se, df, shape in zip(values, errors, dfs, (shapes[statistic], shapes[statistic], _FREE), strict=True)
+    ]  # fmt: skip
+
+
+def _judged(meeting: Meeting) -> Floats:
+    return meeting.judge[~np.isnan(meeting.judge)]
 
 
 def _moments(meeting: Meeting) -> tuple[Codes, Floats]:
@@ -97,31 +124,17 @@ def _over(sums: Floats, n: Floats) -> Floats:
 
 
 def _three(
-    statistic: str,
-    both: Floats,
-    draws: Floats | None,
-    meeting: Meeting,
-    n_items: int,
-    confidence: float,
-    *,
-    left_out: bool = False,
+    statistic: str, both: Floats, intervals: Sequence[Interval], meeting: Meeting, n_items: int
 ) -> list[Estimate]:
-    """The judge, the human and their difference; ``draws`` (2, B) are resampled, or have one cluster left out."""
+    """The judge, the human and their difference."""
     values = (both[0], both[1], both[0] - both[1])
-    rows = None if draws is None else (draws[0], draws[1], draws[0] - draws[1])
-    unit = float(np.nanmax(np.abs(meeting.humans))) if n_items and statistic == "ceiling_mae" else 1.0
     found = []
-    for i, (side, value) in enumerate(zip(SIDES, values, strict=True)):
+    for side, value, interval in zip(SIDES, values, intervals, strict=True):
         base = Estimate(
             statistic=statistic, variant=side, level=meeting.scale.level, n_items=n_items, value=None,
             n_raters=len(meeting.annotators), reason=_FLAT_SCORES if n_items else _NO_PANEL,
         )  # fmt: skip
         if not np.isnan(value):
-            base = base.with_(value=float(value), reason=None)
-        if rows is not None and base.value is not None:
-            row = rows[i]
-            jackknifed = resampling.jackknifed(base.value, row, confidence=confidence) if left_out else None
-            interval = jackknifed or percentile(row, confidence=confidence, unit=unit)
-            base = base.with_(**interval.as_changes())
+            base = base.with_(value=float(value), reason=None).with_(**interval.as_changes())
         found.append(base)
     return found

@@ -56,6 +56,11 @@ def referred(c: Floats, k: int) -> Floats:
     return items
 
 
+def involved(c: Floats, k: int) -> Floats:
+    """Items to which the judge, the reference, or both give label k, (R, q, q) -> (R,)."""
+    return judged(c, k) + referred(c, k) - c[:, k, k]
+
+
 def precision(c: Floats, k: int) -> Floats:
     """Of the items the judge gives label k, the share the reference gives it too, (b, q, q) -> (b,).
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from analytics.stats.association import spearman
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.resampling import Units, bootstrap, jackknife
+from analytics.stats.intervals import Shape
+from analytics.stats.resampling import MOST_LEFT_OUT, Units, bootstrap, left_out_interval
 from analytics.stats.tables import RatingsTable, cells, grouped
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Kernel = Callable[[Floats, Floats, Floats], Floats]
+_FREE: Shape = "free"
+_COEFFICIENT: Shape = "coefficient"
 
 
 def between_criteria(
@@ -112,12 +115,11 @@ def _compared(
     found = float(value(units.pattern_totals[None, :])[0])
     if np.isnan(found):
         return base.with_(reason="one side does not vary")
-    rng = np.random.default_rng(seed)
-    unit = float(np.abs(pairs).max()) if kernel is _difference else 1.0
-    interval = (
-        bootstrap(value, units, rng=rng, resamples=resamples, unit=unit)
-        if resamples
-        else jackknife(value, units, unit=unit)
-    )
-    estimate = base.with_(value=found, reason=None, seed=seed if resamples else None)
+    unit, shape = (float(np.abs(pairs).max()), _FREE) if kernel is _difference else (1.0, _COEFFICIENT)
+    drawn = units.n_kinds > MOST_LEFT_OUT
+    if drawn and resamples:
+        interval = bootstrap(value, units, rng=np.random.default_rng(seed), resamples=resamples, unit=unit)
+    else:
+        interval = left_out_interval(value, units, shape, unit=unit)
+    estimate = base.with_(value=found, reason=None, seed=seed if drawn and resamples else None)
     return estimate.with_(**interval.as_changes())

@@ -14,6 +14,7 @@ from analytics.stats import coefficients as kernels
 from analytics.stats import linearised, wide
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import (
+    CARRIED,
     FEW_OFF_POINT,
     HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
@@ -357,9 +358,6 @@ def _made(
         else _left_out(patterns, figure, estimate, (float(se), float(df)), how, why)
         for figure, estimate, se, df, why in zip(figures, found, errors, dfs, doubts, strict=True)
     ]
-
-
-CARRIED = "one unit alone makes it defined"
 
 
 def _left_out(

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import effective_number
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import approximate, wilson_interval
@@ -43,9 +44,11 @@ def _row(panel: Floats, cluster: Codes, scale: Scale, confidence: float) -> Esti
     mean = classical_mean(panel, cluster, confidence=confidence).with_(statistic="panel_given_judge")
     if mean.value is None or mean.se is None or not _is_bounded(scale):
         return mean
-    units = len(np.unique(cluster))
+    sizes = np.unique(cluster, return_counts=True)[1]
+    units = len(sizes)
+    df = max(1.0, effective_number(sizes) - 1)
     interval = wilson_interval(
-        mean.value, mean.se, units, ends=(float(scale.values[0]), float(scale.values[-1])), df=units - 1,
+        mean.value, mean.se, units, ends=(float(scale.values[0]), float(scale.values[-1])), df=df,
         method="cluster-robust Wilson t", confidence=confidence,
     )  # fmt: skip
     if units < FEW_UNITS:

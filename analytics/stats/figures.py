@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import association, confusion
+from analytics.stats.intervals import Shape
 from analytics.stats.scales import Scale, Weighting, agreement_weights, snapped
 
 Floats = NDArray[np.float64]
@@ -46,7 +47,8 @@ class Pairs:
 class Figure:
     """A named figure of pairs -> (b,), and what is to be said when it comes out NaN.
 
-    ``base`` (b,) counts the pairs a share is a share of; None for what is no share.
+    ``base`` (b,) counts the pairs a share (or F1) rests on; None for what is no share. ``shape``: what values it takes.
+    ``skewed``: whether few pairs off the commonest one, or heavy tails (``distances``), leave its interval approximate.
     """
 
     statistic: str
@@ -54,6 +56,9 @@ class Figure:
     undefined: str
     variant: str | None = None
     base: Callable[[Pairs], Floats] | None = None
+    shape: Shape = "coefficient"
+    skewed: bool = False
+    distances: bool = False
 
 
 def mean_signed_error(pairs: Pairs) -> Floats:
@@ -81,28 +86,28 @@ _FLAT = "the judge's or the reference's scores do not vary"
 _ONE_LABEL = "only one label is used"
 
 DISTANCES = (
-    Figure("mae", mean_absolute_error, _NOTHING),
-    Figure("rmse", root_mean_squared_error, _NOTHING),
-    Figure("bias", mean_signed_error, _NOTHING),
-    Figure("pearson", lambda p: association.pearson(p.x, p.y, p.w), _FLAT),
-    Figure("spearman", lambda p: association.spearman(p.x, p.y, p.w), _FLAT),
-    Figure("kendall_tau_b", lambda p: association.kendall_tau_b(p.x, p.y, p.w), _FLAT),
+    Figure("mae", mean_absolute_error, _NOTHING, shape="positive"),
+    Figure("rmse", root_mean_squared_error, _NOTHING, shape="positive", distances=True),
+    Figure("bias", mean_signed_error, _NOTHING, shape="free"),
+    Figure("pearson", lambda p: association.pearson(p.x, p.y, p.w), _FLAT, skewed=True, distances=True),
+    Figure("spearman", lambda p: association.spearman(p.x, p.y, p.w), _FLAT, skewed=True),
+    Figure("kendall_tau_b", lambda p: association.kendall_tau_b(p.x, p.y, p.w), _FLAT, skewed=True),
 )
 STEPS = (
-    Figure("accuracy_adjacent", lambda p: confusion.adjacent(p.confusion), _NOTHING, base=_all_pairs),
-    Figure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear"),
-    Figure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic"),
+    Figure("accuracy_adjacent", lambda p: confusion.adjacent(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+    Figure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear", skewed=True, distances=True),
+    Figure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic", skewed=True, distances=True),
 )
 IN_SCORES = ("mae", "rmse", "bias")
 """Figures in the unit of the scores; all others have none."""
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 LABELS = (
-    Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING, base=_all_pairs),
-    Figure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted"),
-    Figure("f1_weighted", lambda p: confusion.f1_weighted(p.confusion), _NOTHING),
+    Figure("accuracy", lambda p: confusion.accuracy(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+    Figure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted", skewed=True),
+    Figure("f1_weighted", lambda p: confusion.f1_weighted(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
 )
 _BY_LABEL = {
-    "f1": (confusion.f1, None, "neither the judge nor the reference gives this label"),
+    "f1": (confusion.f1, confusion.involved, "neither the judge nor the reference gives this label"),
     "precision": (confusion.precision, confusion.judged, "the judge never gives this label"),
     "recall": (confusion.recall, confusion.referred, "the reference never gives this label"),
 }
@@ -155,8 +160,7 @@ def _each_label(scale: Scale) -> Iterator[Figure]:
         return
     for statistic, (kernel, base, undefined) in _BY_LABEL.items():
         for k in range(scale.q):
-            counted = base and _of_label(base, k)
-            yield Figure(statistic, _of_label(kernel, k), undefined, scale.label(k), counted)
+            yield Figure(statistic, _of_label(kernel, k), undefined, scale.label(k), _of_label(base, k), shape="share")
 
 
 def _of_label(kernel: Callable[[Floats, int], Floats], k: int) -> Callable[[Pairs], Floats]:

@@ -25,6 +25,7 @@ FEW_OFF_POINT = 25
 """Fewer units with a score off the commonest point leave chance-corrected figures skewed: approximate."""
 HEAVY_TAILS = 1.5
 """Excess kurtosis from which squares of scores have no steady spread: approximate."""
+CARRIED = "one unit alone makes it defined"
 NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
 
 
@@ -131,8 +132,8 @@ def jackknife_interval(
 
     ``share``: Wilson's with t. ``coefficient``: value +- t se on Fisher's z scale, se / (1 - value^2). ``positive``: on
     the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
-    ``df`` comes from
-    the units, ``tail_df`` from the tails of what each changes (of shares the former counts). ``doubt`` says why the interval is only approximate; a skewed coefficient between 0 and 1 then gets Wilson's.
+    ``df`` comes from the units, ``tail_df`` from the tails of what each of them changes (of shares only the former
+    counts). ``doubt`` says why the interval is only approximate; a coefficient between 0 and 1 then gets Wilson's.
     Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon,
     Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0016.
     """

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from analytics.stats import linearised, wide
 from analytics.stats import pairs as kernels
-from analytics.stats.countwise import CARRIED, Resampling, doubt_of
+from analytics.stats.countwise import Resampling, doubt_of
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import (
+    CARRIED,
     Interval,
     approximate,
     doubted,

@@ -149,9 +149,9 @@ def left_out(statistic: Statistic, units: Units) -> Floats:
 def left_out_error(values: Floats, without: Floats, units: Units) -> tuple[Floats, Floats]:
     """(...,) jackknife standard errors, and how many degrees of freedom they have, of values (...,).
 
-    ``without`` (..., U): the values with a unit of each kind left out. se^2 = (C - 1)/C sum_u m_u d_u^2 with d the change
-    left out; NaN where leaving a unit out makes a figure undefined, or below two units. Degrees of freedom 2 C / (k - 1),
-    k the kurtosis C sum m d^4 / (sum m d^2)^2: few, where few units make the spread. Sources: cluster jackknife (CV3),
+    ``without`` (..., U): the values with a unit of each kind left out. se^2 = (C - 1)/C sum_u m_u d_u^2, d the changes;
+    NaN where leaving a unit out makes a figure undefined, or below two units. Degrees of freedom 2 C / (k - 1), k the
+    kurtosis C sum m d^4 / (sum m d^2)^2: few, where few units make the spread. Sources: cluster jackknife (CV3),
     MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); Hinkley 1977 (doi 10.1093/biomet/64.1.21).
     """
     if units.n < 2:

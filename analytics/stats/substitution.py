@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import resampling
+from analytics.stats.clusters import error_of_mean
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval
+from analytics.stats.intervals import Interval, jackknife_interval
 from analytics.stats.meeting import Meeting
 from analytics.stats.reference import run_lengths
-from analytics.stats.resampling import Units
 from analytics.stats.scales import snapped
 
 Floats = NDArray[np.float64]
@@ -21,7 +18,7 @@ PAPER_TRIALS = 100
 _PAPER_NOTE = "S2's own procedure; an exact expectation needs no trials"
 
 
-def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.95, seed: int = 0) -> list[Estimate]:
+def estimates(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) -> list[Estimate]:
     """``verdict_confidence`` of the panel on the items the judge scored, and with the judge in one rater's place.
 
     Variants: ``observed`` (the panel alone), ``substituted`` (expectation over the rater replaced),
@@ -45,8 +42,8 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
     after, before = replaced(np.sort(scores, axis=1), judge)
     values = np.column_stack([before, np.nanmean(after, axis=1)])
     found = [
-        base.with_(variant=variant, value=float(x.mean()), reason=None, seed=seed if bootstrap else None).with_(
-            **_interval(x, meeting.cluster[kept], bootstrap, confidence, seed).as_changes()
+        base.with_(variant=variant, value=float(x.mean()), reason=None).with_(
+            **_interval(x, meeting.cluster[kept], confidence).as_changes()
         )
         for variant, x in zip(("observed", "substituted"), values.T, strict=True)
     ]
@@ -56,20 +53,11 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
     return [*found, printed.with_(interval_reason=spread)]
 
 
-def _interval(x: Floats, cluster: NDArray[np.intp], resamples: int, confidence: float, seed: int) -> Interval:
-    """Of the mean of (N,) items: clusters resampled, or left out one by one."""
-    distinct, pattern = np.unique(x, return_inverse=True)
-    units = Units.of(pattern, cluster)
-    mean = partial(_weighted_mean, distinct)
-    if not resamples:
-        return resampling.jackknife(mean, units, confidence=confidence)
-    rng = np.random.default_rng(seed)
-    return resampling.bootstrap(mean, units, rng=rng, resamples=resamples, confidence=confidence)
-
-
-def _weighted_mean(x: Floats, weights: Floats) -> Floats:
-    """(B,) means of values (P,) under weights (B, P)."""
-    return np.asarray(weights @ x / weights.sum(axis=1))
+def _interval(x: Floats, cluster: NDArray[np.intp], confidence: float) -> Interval:
+    """Of the mean of shares (N,): Wilson's with t, from clusters left out one by one."""
+    se, df = error_of_mean(x, cluster)
+    n = float(len(np.unique(cluster)))
+    return jackknife_interval(float(x.mean()), se, df, "share", n=n, confidence=confidence)
 
 
 def replaced(scores: Floats, judge: Floats) -> tuple[Floats, Floats]:
