@@ -31,7 +31,6 @@ from analytics.stats.intervals import (
     kurtosis,
     log_t_interval,
     percentile,
-    t_interval,
     wilson_interval,
 )
 from analytics.stats.meeting import Meeting, key_of, meet
@@ -278,29 +277,33 @@ def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: floa
     cluster = np.unique(faced.cluster, return_inverse=True)[1]
     size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
     unit = size if figure.statistic in figures.IN_SCORES else 1.0
-    interval = _of_gradient(figure, value, gradient / max(len(found), 1), base, cluster, confidence, unit)
+    interval = _of_gradient(
+        figure, value, gradient / max(len(found), 1), base, cluster, confidence, unit, _doubts(faced, scale)
+    )
     return _estimate(figure, value, interval, meeting, faced)
 
 
 def _of_gradient(
-    figure: Figure, value: float, gradient: Floats, base: float, cluster: Codes, confidence: float, unit: float
+    figure: Figure,
+    value: float,
+    gradient: Floats,
+    base: float,
+    cluster: Codes,
+    confidence: float,
+    unit: float,
+    doubts: Callable[[Figure], str | None],
 ) -> Interval:
-    """t, Wilson's for a share of ``base`` answers, t of the logarithm for RMSE: as when resampled."""
-    se, units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
+    """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
+    (se, df, tail_df), units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
+    answers, doubt = float(units), doubts(figure)
     if figure.base is not None and base > 0:
-        single = (max(value * (1 - value), 0.0) / base) ** 0.5
         answers = max(1.0, base * units / len(cluster))
-        method = "Wilson, linearised" if answers >= FEW_ANSWERS else approximate("Wilson, linearised")
-        return wilson_interval(value, max(se, single), answers, method=method, confidence=confidence)
-    if figure.statistic != "rmse" or not value > 0:
-        plain = wide.interval((value, gradient), cluster, confidence=confidence, unit=unit)
-        return plain.within(0 if figure.statistic == "mae" else -np.inf if figure.statistic == "bias" else -1, np.inf)
-    logarithm = t_interval(
-        np.log(value), se / value, units - 1, method="linearised t of the logarithm", confidence=confidence
-    )
-    if logarithm.low is None or logarithm.high is None:
-        return logarithm
-    return replace(logarithm, low=float(np.exp(logarithm.low)), high=float(np.exp(logarithm.high)), se=se)
+        se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
+        doubt = f"{answers:.0f} answers" if answers < FEW_ANSWERS else doubt
+    return jackknife_interval(
+        value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
+        by="linearised",
+    )  # fmt: skip
 
 
 def _intervals(

@@ -96,7 +96,7 @@ class Resampling:
     """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones.
 
     ``method``: ``percentile``, ``bca``, or ``default``: jackknife t where units are few enough to leave out one by one
-    (docs/decisions/0016), else what covers best for the statistic, and percentile where BCa has no acceleration.
+    (docs/decisions/0017), else what covers best for the statistic, and percentile where BCa has no acceleration.
     """
 
     resamples: int = 2000
@@ -381,7 +381,7 @@ def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = Fal
     """Why chance-corrected figures of patterns (P, q) are skewed, if so.
 
     Few units leave the commonest point; or scores have heavy tails and a figure takes them for distances (``weighted``,
-    or by the level of the scale).
+    or by the level of the scale). Source: bench/results/coverage_processes.md.
     """
     totals = units.pattern_totals @ counts
     if not totals.sum():
@@ -456,7 +456,7 @@ def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estim
 def _linearised(cell: Coded, base: Estimate, value: wide.Value, figure: Figure, how: Resampling) -> Estimate:
     if np.isnan(value[0]):
         return base.with_(reason=NOTHING_DIFFERS)
-    interval = wide.interval(value, cell.cluster, confidence=how.confidence, is_share=figure.is_share)
+    interval = wide.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
     lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
     return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 

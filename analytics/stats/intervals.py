@@ -127,15 +127,16 @@ def jackknife_interval(
     doubt: str | None = None,
     confidence: float = 0.95,
     unit: float = 1.0,
+    by: str = "jackknife",
 ) -> Interval:
-    """t interval from a jackknife standard error (of clusters, or items that stand alone), made where it is symmetric.
+    """t interval from the jackknife (``by``) standard error of clusters or single items, made where it is symmetric.
 
     ``share``: Wilson's with t. ``coefficient``: value +- t se on Fisher's z scale, se / (1 - value^2). ``positive``: on
     the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
     ``df`` comes from the units, ``tail_df`` from the tails of what each of them changes (of shares only the former
     counts). ``doubt`` says why the interval is only approximate; a coefficient between 0 and 1 then gets Wilson's.
     Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon,
-    Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0016.
+    Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
     """
     if not math.isfinite(se) or df <= 0:
         return Interval(interval_reason="the standard error needs two independent units")
@@ -146,11 +147,9 @@ def jackknife_interval(
         if se <= NO_WIDTH and shape != "share":
             return Interval(interval_reason=NO_UNIT_DIFFERS)
         quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
-        found = wilson_interval(
-            value, se, n or df + 1, df=quantile, method="Wilson t, jackknife", confidence=confidence
-        )
+        found = wilson_interval(value, se, n or df + 1, df=quantile, method=f"Wilson t, {by}", confidence=confidence)
     else:
-        found = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit)
+        found = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
     return doubted(found, doubt)
 
 
@@ -159,18 +158,18 @@ def doubted(interval: Interval, doubt: str | None) -> Interval:
     return replace(interval, method=approximate(interval.method, doubt)) if doubt and interval.method else interval
 
 
-def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float) -> Interval:
+def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float, by: str) -> Interval:
     """value +- t se on Fisher's z scale, on the logarithm's, or as it is."""
-    method, inside = "jackknife t", se > NO_WIDTH * max(unit, abs(value))
+    method, inside = f"{by} t", se > NO_WIDTH * max(unit, abs(value))
     if shape == "coefficient" and abs(value) < 1 and inside:
-        z, dz, back, method = math.atanh(value), se / (1 - value**2), math.tanh, "jackknife t of Fisher's z"
+        z, dz, back, method = math.atanh(value), se / (1 - value**2), math.tanh, f"{by} t of Fisher's z"
     elif shape == "positive" and value > 0 and inside:
-        z, dz, back, method = math.log(value), se / value, math.exp, "jackknife t of the logarithm"
+        z, dz, back, method = math.log(value), se / value, math.exp, f"{by} t of the logarithm"
     else:
         return t_interval(value, se, df, method=method, confidence=confidence, unit=unit)
     around = t_interval(z, dz, df, method=method, confidence=confidence)
     if around.low is None or around.high is None or around.high > MOST_LOGARITHM:
-        return t_interval(value, se, df, method="jackknife t", confidence=confidence, unit=unit)
+        return t_interval(value, se, df, method=f"{by} t", confidence=confidence, unit=unit)
     return replace(around, low=back(around.low), high=back(around.high), se=se)
 
 

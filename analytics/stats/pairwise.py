@@ -384,5 +384,5 @@ def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) ->
 
 
 def _linearised(cell: Coded, base: Estimate, value: wide.Value, how: Resampling, lowest: float) -> Estimate:
-    interval = wide.interval(value, cell.cluster, confidence=how.confidence)
+    interval = wide.interval(value, cell.cluster, "coefficient", confidence=how.confidence)
     return base.with_(value=value[0], reason=None, **interval.within(lowest, 1).as_changes())

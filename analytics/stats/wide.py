@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import effective_number
 from analytics.stats.coefficients import TINY, chance_majority, distances
-from analytics.stats.intervals import Interval, t_interval, wilson_interval
+from analytics.stats.intervals import Interval, Shape, jackknife_interval
 
 if TYPE_CHECKING:
     from analytics.stats.scales import Scale
@@ -43,28 +44,35 @@ def is_wide(scale: Scale, n_items: int) -> bool:
     return scale.q > FEW_POINTS and n_items * scale.q > MOST_COUNTS
 
 
-def standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> float:
-    """se of a value from its gradient (N,), summed within clusters (N,): sqrt(C / (C - 1) sum_c (g_c - mean)^2).
+def standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> tuple[float, float, float]:
+    """se of a value from its gradient (N,) and clusters (N,), degrees of freedom of the clusters, and of their tails.
 
-    NaN with fewer than two clusters. Source: the infinitesimal jackknife, Efron 1982 (doi 10.1137/1.9781611970319);
-    clusters: Liang & Zeger 1986 (doi 10.1093/biomet/73.1.13).
+    se^2 = (C - 1) / C sum_c (N / (N - N_c) g_c)^2, g_c the gradient summed within a cluster: leaving out clusters, to
+    first order. NaN with fewer than two. Source: the infinitesimal jackknife, Efron 1982 (doi 10.1137/1.9781611970319);
+    degrees of freedom as in ``resampling.left_out_error``.
     """
-    totals = np.bincount(cluster, weights=gradient)
-    c = len(totals)
-    return float(np.sqrt(c / (c - 1) * ((totals - totals.mean()) ** 2).sum())) if c > 1 else float("nan")
+    sizes = np.bincount(cluster)
+    totals, c = np.bincount(cluster, weights=gradient), len(sizes)
+    if c < 2:
+        return float("nan"), 0.0, 0.0
+    change = (totals - totals.mean()) * len(cluster) / (len(cluster) - sizes)
+    squares, fourths = float((change**2).sum()), float((change**4).sum())
+    tail_df = 2 * c / max(c * fourths / squares**2 - 1, 1e-9) if squares**2 > 0 else 0.0
+    return float(np.sqrt((c - 1) / c * squares)), effective_number(sizes) - 1, tail_df
 
 
 def interval(
-    value: Value, cluster: NDArray[np.intp], *, confidence: float, is_share: bool = False, unit: float = 1.0
+    value: Value, cluster: NDArray[np.intp], shape: Shape, *, confidence: float, unit: float = 1.0
 ) -> Interval:
-    """Linearised interval of a value with a gradient (N,), items in clusters (N,): t with C - 1 df; shares: Wilson's.
+    """Linearised interval of a value with a gradient (N,), items in clusters (N,), by the ``shape`` of the figure.
 
-    ``unit`` is the size of the numbers that the value is made of. Source: METHODS 0; decision 0015 (Wilson).
+    ``unit`` is the size of the numbers that the value is made of. Source: ``intervals.jackknife_interval``.
     """
-    se, units = standard_error(value[1], cluster), int(cluster.max()) + 1
-    if is_share:
-        return wilson_interval(value[0], se, units, method="Wilson, linearised", confidence=confidence)
-    return t_interval(value[0], se, units - 1, method="linearised t", confidence=confidence, unit=unit)
+    se, df, tail_df = standard_error(value[1], cluster)
+    n = float(cluster.max()) + 1
+    return jackknife_interval(
+        value[0], se, df, shape, tail_df=tail_df, n=n, confidence=confidence, unit=unit, by="linearised"
+    )
 
 
 @dataclass(frozen=True, slots=True)
