@@ -66,7 +66,7 @@ def _intervals(
     heavy = (
         statistic == "ceiling_pearson" and max(map(kurtosis, (meeting.humans[given], _judged(meeting)))) > HEAVY_TAILS
     )
-    unit = float(np.abs(meeting.humans[given]).max()) if statistic == "ceiling_mae" else 1.0
+    unit = float(np.abs(meeting.humans[given]).max(initial=0.0)) if statistic == "ceiling_mae" else 1.0
     return [
         jackknife_interval(
             float(value), float(se), units.df, shape, tail_df=float(df), n=float(units.n), confidence=confidence,
