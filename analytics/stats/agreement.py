@@ -41,6 +41,7 @@ APPLICABILITY = {
     "krippendorff_alpha": "applicability_alpha",
     "gwet_ac": "applicability_ac",
 }
+LEFT_OUT = "this annotator left out"
 APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 
 
@@ -83,8 +84,8 @@ def report(
     out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
-    ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every count-based
-    coefficient with each annotator left out (``annotator`` names the one left out). Each cell draws from its own
+    ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
+    the panel with each annotator left out (``annotator`` names the one left out). Each cell draws from its own
     generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on which other cells are
     asked for.
     """
@@ -190,13 +191,17 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
 
 
 def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
-    """Every count-based figure without each annotator in turn: does one person move it?"""
-    quiet = Resampling(0, confidence=request.how.confidence)
+    """Every figure of the panel without each annotator in turn, from closed forms: does one person move it?"""
+    quiet = replace(request, how=Resampling(0, confidence=request.how.confidence), leave_one_out=False)
+    streams = [request.rng(cell.key, 4)] * 3
     for index, name in enumerate(scores.raters):
-        rest = scores.without_rater(index)
-        figures = [figure for figure in countwise.figures_for(rest, request.statistics) if not figure.paper]
-        for estimate in countwise.estimates(rest, figures, rng=request.rng(cell.key, 4), how=quiet):
-            yield _row(cell, estimate.with_(note="this annotator left out"), annotator=name)
+        figures = sorted(
+            _figures(scores.without_rater(index), quiet, streams), key=lambda row: STATISTICS.index(row[0].statistic)
+        )
+        for estimate, pair in figures:
+            if pair is None and estimate.variant != "paper_compat":
+                note = "; ".join(part for part in (LEFT_OUT, estimate.note) if part)
+                yield _row(cell, estimate.with_(note=note), annotator=name)
 
 
 def _row(

@@ -104,7 +104,7 @@ def _where(row: dict[str, Any]) -> str:
 def _what(row: dict[str, Any]) -> str:
     names = [row["statistic"], row["variant"] and f"({row['variant']})"]
     names += [row[column] and " ~ ".join(row[column]) for column in ("raters", "languages")]
-    names += [row["judge"], row["annotator"] and f"without {row['annotator']}" if row.get("note") == LEFT_OUT
+    names += [row["judge"], row["annotator"] and f"without {row['annotator']}" if LEFT_OUT in (row.get("note") or "")
               else row["annotator"], row["reference"] and f"vs {row['reference']}"]  # fmt: skip
     return " ".join(str(name) for name in names if name)
 

@@ -320,3 +320,27 @@ def test_the_table_shows_method_error_p_and_what_is_missing(write: Any, capsys: 
     assert "Fleiss-Cohen-Everitt (approximate)" in first
     assert main(["alt-test", path, "--judge", "gpt", "--bootstrap", "0"]) == 0
     assert " p " in capsys.readouterr().out.splitlines()[0]
+
+
+def test_every_statistic_is_shown_with_each_annotator_left_out(write: Any, run: Any) -> None:
+    """ICC, Cohen and Conger ended in a traceback when they were asked for by name, and were missing otherwise."""
+    rng = np.random.default_rng(6)
+    truth = rng.integers(0, 4, 40)
+    scores = np.clip(truth[:, None] + rng.integers(-1, 2, (40, 4)) * (rng.random((40, 4)) < 0.5), 0, 3)
+    names = ("icc", "cohen_kappa", "conger_kappa", "krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement",
+             "brennan_prediger", "verdict_confidence", "variance_component", "panel_reliability")  # fmt: skip
+    for asked in ([",".join(names)], [",".join(names), "--bootstrap", "200"], *([name] for name in names)):
+        rows = run("agreement", write(matrix_rows(scores.tolist())), "--leave-one-out", "--bootstrap", "0",
+                   "--statistic", *asked)  # fmt: skip
+        for name in asked[0].split(","):
+            found = [row for row in rows if row["statistic"] == name and row["annotator"]]
+            assert {row["annotator"] for row in found} == set("abcd")
+            assert all(row["value"] is not None or row["reason"] for row in found)
+            assert all("this annotator left out" in row["note"] for row in found)
+    without_d = run("agreement", write(matrix_rows(scores[:, :3].tolist())), "--bootstrap", "0", "--scale", "0,1,2,3",
+                    "--statistic", "icc,cohen_kappa,conger_kappa")  # fmt: skip
+    rows = run("agreement", write(matrix_rows(scores.tolist())), "--bootstrap", "0", "--scale", "0,1,2,3",
+               "--statistic", "icc,cohen_kappa,conger_kappa", "--leave-one-out")  # fmt: skip
+    expected = {(row["statistic"], row["variant"]): row["value"] for row in without_d if row["raters"] is None}
+    found = {(row["statistic"], row["variant"]): row["value"] for row in rows if row["annotator"] == "d"}
+    assert found == pytest.approx(expected)
