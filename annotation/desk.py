@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
-from accounts import languages, webhooks
+from accounts import access, languages, webhooks
 from accounts.models import Event, User
 from accounts.refusals import Refused
 from annotation import allocation, leases, queue
@@ -95,7 +95,12 @@ def duties(user: User) -> list[DeskDuty]:
 
 
 def _seated(user: User) -> QuerySet[Duty]:
-    return Duty.objects.filter(panel__seats__annotator__user=user, campaign__project__memberships__user=user)
+    return Duty.objects.filter(
+        access.factor_met(user, project="campaign__project"),
+        panel__seats__annotator__user=user,
+        campaign__project__memberships__user=user,
+        campaign__project__archived_at=None,
+    )
 
 
 def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> Coalesce:  # noqa: B008

@@ -16,15 +16,20 @@ from annotation.models import Annotator, Assignment, Campaign, Duty
 
 # The same rows as Assignment.objects.visible_to(user).filter(key=key).
 _BY_KEY = """
-SELECT duty.campaign_id, campaign.state, campaign.project_id,
+SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
+       campaign.project_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
        assignment.revision
 FROM annotation_assignment assignment
 JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
 JOIN annotation_duty duty ON duty.id = assignment.duty_id
 JOIN annotation_campaign campaign ON campaign.id = duty.campaign_id
+JOIN accounts_project project ON project.id = campaign.project_id
 JOIN accounts_membership membership ON membership.project_id = campaign.project_id
 WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
+  AND (NOT project.requires_second_factor OR EXISTS (
+    SELECT 1 FROM mfa_authenticator factor
+    WHERE factor.user_id = membership.user_id AND factor.type IN ('totp', 'webauthn')))
 """
 _LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision")  # in the model's order, for from_db
 _SEAT = "SELECT seat.id FROM annotation_panelseat seat WHERE seat.panel_id = %s AND seat.annotator_id = %s "

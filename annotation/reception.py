@@ -22,7 +22,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit
+from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import appending, checks, custody, matching, previews, rubrics, targets, uploads
@@ -96,6 +96,7 @@ def enter(
     actor: User | None = None,
 ) -> Intake:
     """Write an intake down with its files: new ones are copied, those the media directory holds are taken over."""
+    access.refuse_archived(project)
     with transaction.atomic():
         entered = Intake.objects.create(
             project=project,

@@ -16,8 +16,8 @@ from django.db.models import Avg, Count, Max, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import audit, webhooks
-from accounts.models import Event, User
+from accounts import access, audit, webhooks
+from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, RubricVersion
@@ -46,6 +46,7 @@ def start(
 
     On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
     """
+    access.refuse_archived(judge.project)
     refuse_unfit(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
     with transaction.atomic():
         run = JudgeRun.objects.create(
@@ -113,6 +114,12 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
 def pause(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
     """Stop sending; calls in flight come in. False when the run was not running."""
     return _turn(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
+
+
+def pause_all(project: Project) -> None:
+    """Pause what runs in a project, because it is archived."""
+    for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
+        pause(run=run, reason=_("The project was archived."))
 
 
 def resume(*, run: JudgeRun, actor: User | None = None) -> bool:

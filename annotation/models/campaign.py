@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts import access
 from accounts.models import SIGHTED, Project, User
 from annotation.models.corpus import Dataset, Intake, Item
 from annotation.models.panel import Annotator, Panel
@@ -105,7 +106,8 @@ class Selection(models.Model):
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def visible_to(self, user: User) -> AssignmentQuerySet:
         """A person's own assignments, while they are still a member of the project."""
-        return self.filter(annotator__user=user, duty__campaign__project__memberships__user=user)
+        mine = self.filter(annotator__user=user, duty__campaign__project__memberships__user=user)
+        return mine.filter(access.factor_met(user, project="duty__campaign__project"))
 
 
 class Assignment(models.Model):

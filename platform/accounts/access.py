@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+from allauth.mfa.models import Authenticator
 from django.core.exceptions import PermissionDenied
+from django.db.models import Exists, Q
 from django.http import Http404
+from django.utils.translation import gettext as _
 
 from accounts.models import SIGHTED, Membership, Project, Role, User
+from accounts.refusals import Refused
+
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+
+class SecondFactorNeeded(PermissionDenied):
+    """The project asks for a second factor that this person has not set up."""
+
+
+def has_second_factor(user: User) -> bool:
+    """Whether somebody set up an authenticator app or a passkey; signing in then always asks for it."""
+    return bool(Authenticator.objects.filter(user=user, type__in=FACTORS).exists())
+
+
+def factor_met(user: User, *, project: str) -> Q:
+    """Rows whose project (at this path of fields) asks for no second factor, or all if this person has one."""
+    return Q(**{f"{project}__requires_second_factor": False}) | Q(
+        Exists(Authenticator.objects.filter(user=user, type__in=FACTORS))
+    )
+
+
+def refuse_archived(project: Project) -> None:
+    """An archived project takes nothing new."""
+    if project.archived_at is not None:
+        raise Refused(_("This project is archived: it can be read, not changed."), code="archived")
 
 
 def membership(*, user: User, slug: str) -> Membership:
@@ -13,6 +41,11 @@ def membership(*, user: User, slug: str) -> Membership:
     found = Membership.objects.select_related("project").filter(user=user, project__slug=slug).first()
     if found is None:
         raise Http404("No such project.")
+    if found.project.requires_second_factor and not has_second_factor(user):
+        raise SecondFactorNeeded(
+            _("“%(project)s” asks for a second step when signing in. Set up an authenticator app or a passkey first.")
+            % {"project": found.project}
+        )
     return found
 
 

@@ -8,6 +8,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from accounts.access import SecondFactorNeeded
 from accounts.refusals import Refused
 
 
@@ -19,6 +20,9 @@ def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
     response = exception_handler(error, context)
     if response is None:
         return None
+    if isinstance(error, SecondFactorNeeded):
+        response.data = {"code": "second_factor_required", "detail": str(error), "fields": {}}
+        return response
     if isinstance(error, ValidationError):
         response.data = {"code": "invalid", "detail": "Some fields need another look.", "fields": _fields(error.detail)}
     else:

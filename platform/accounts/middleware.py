@@ -5,10 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import SESSION_KEY, logout
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+
+from accounts import access
+from accounts.models import Project
+from accounts.refusals import told
 
 
 class InterfaceLanguageMiddleware:
@@ -30,6 +36,48 @@ class InterfaceLanguageMiddleware:
 def _own_language(request: HttpRequest) -> str:
     chosen = request.user.ui_language if request.user.is_authenticated else ""
     return chosen if translation.check_for_language(chosen or "") else ""
+
+
+# What can be done to an archived project all the same: bring it back, let go of people and links, take data out.
+WORK_ARCHIVED = {
+    *("project_rules", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
+    *("webhook_turn", "webhook_remove", "transfers", "transfer_remove"),
+}
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+class ProjectRulesMiddleware:
+    """Pages of an archived project change nothing; who lacks the second factor a project asks for is sent to set it up.
+
+    The API has the same rules in `accounts.permissions`.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> HttpResponse | None:
+        matched, slug = request.resolver_match, kwargs.get("project")
+        if slug is None or matched is None or request.method in SAFE_METHODS or not request.user.is_authenticated:
+            return None
+        if matched.url_name in WORK_ARCHIVED or str(matched.url_name).startswith("api_"):
+            return None
+        project = Project.objects.visible_to(request.user).filter(slug=slug, archived_at__isnull=False).first()
+        if project is None:
+            return None
+        with told(request):
+            access.refuse_archived(project)
+        return redirect("home")
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, access.SecondFactorNeeded):
+            return None
+        messages.warning(request, str(error))
+        return redirect("mfa_index")
 
 
 STARTED, SEEN = "signed_in_at", "seen_at"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import audit
+from accounts import access, audit
 from accounts.models import Membership, Profile, Project, Role, User
 from accounts.refusals import Refused
 
@@ -44,6 +46,43 @@ def allow_founding(*, user: User, allowed: bool) -> bool:
             verb = "allow founding" if allowed else "forbid founding"
             audit.record(actor=None, project=None, verb=verb, subject=user, fields=["may_found_projects"])
     return bool(changed)
+
+
+# What the apps above stop when a project is archived; each adds its function when it is loaded.
+stops: list[Callable[[Project], None]] = []
+
+
+def archive(*, project: Project, actor: User) -> bool:
+    """Make a project read-only and stop what runs in it; False when it was archived before."""
+    with transaction.atomic():
+        done = Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now())
+        if done:
+            for stop in stops:
+                stop(project)
+            audit.record(actor=actor, project=project, verb="archive project", subject=project)
+    return bool(done)
+
+
+def unarchive(*, project: Project, actor: User) -> bool:
+    """Let a project be changed again; what was stopped is started again by hand."""
+    with transaction.atomic():
+        done = Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None)
+        if done:
+            audit.record(actor=actor, project=project, verb="unarchive project", subject=project)
+    return bool(done)
+
+
+def require_second_factor(*, project: Project, required: bool, actor: User) -> bool:
+    """Ask every member for a second factor, or no longer; only somebody who has one can ask for it."""
+    if required and not access.has_second_factor(actor):
+        raise Refused(_("Set up a second step for yourself first, so that you are not shut out."), code="no_factor")
+    with transaction.atomic():
+        changed = Project.objects.filter(pk=project.pk, requires_second_factor=not required)
+        done = changed.update(requires_second_factor=required)
+        if done:
+            fields = ["requires_second_factor"]
+            audit.record(actor=actor, project=project, verb="change project", subject=project, fields=fields)
+    return bool(done)
 
 
 def change_role(*, member: Membership, role: Role, actor: User) -> None:

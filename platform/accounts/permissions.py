@@ -32,6 +32,8 @@ class HasScope(BasePermission):
 class InProject(BasePermission):
     """Below a project only its leads and researchers, unless the view's `roles` says otherwise: for all methods, or by
     method (``{"POST": (Role.LEAD,)}``, SIGHTED for those not named). Held before a body is read.
+
+    An archived project is only read, but for views that say `works_archived`.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -42,5 +44,7 @@ class InProject(BasePermission):
         if isinstance(roles, dict):
             roles = roles.get(request.method, SIGHTED)
         # IsAuthenticated came first, so this is a user.
-        access.require(user=request.user, slug=slug, roles=roles)  # type: ignore[arg-type]
+        project = access.require(user=request.user, slug=slug, roles=roles)  # type: ignore[arg-type]
+        if request.method not in SAFE_METHODS and not getattr(view, "works_archived", False):
+            access.refuse_archived(project)
         return True

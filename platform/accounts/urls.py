@@ -22,6 +22,7 @@ pages = [
     path("p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation, name="invitation_revoke"),
     path("p/<slug:project>/audit/", people.audit_page, name="audit"),
     path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),
+    path("p/<slug:project>/settings/project/", people.project_rules, name="project_rules"),
     path("p/<slug:project>/settings/webhooks/", webhooks.webhooks_page, name="webhooks"),
     path("p/<slug:project>/settings/webhooks/<int:webhook>/", webhooks.webhook_page, name="webhook"),
     path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", webhooks.turn_webhook, name="webhook_turn"),

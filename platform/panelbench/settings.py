@@ -68,6 +68,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "accounts.middleware.ProjectRulesMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -170,6 +171,7 @@ if not 1 <= SESSION_IDLE_HOURS <= SESSION_HOURS <= 8760:
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # accounts come by invitation, and not every instance can send mail
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG or EMBEDDED
 SOCIALACCOUNT_ADAPTER = "accounts.adapter.InvitationOnlySocialAdapter"
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": env.json("PANELBENCH_OIDC", default=[])}}

@@ -19,7 +19,8 @@ from accounts.models import Membership, Project, Role, Token, User
 class ProjectSerializer(serializers.ModelSerializer[Project]):
     class Meta:
         model = Project
-        fields = ("slug", "name", "description", "created_at")
+        fields = ("slug", "name", "description", "created_at", "archived_at", "requires_second_factor")
+        read_only_fields = ("archived_at", "requires_second_factor")
         extra_kwargs = {"slug": {"validators": []}}  # the verb refuses a taken address, for every edge alike
 
 

@@ -88,6 +88,8 @@ class Project(models.Model):
     name = models.CharField(_("name"), max_length=120)
     description = models.TextField(_("description"), blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    requires_second_factor = models.BooleanField(_("requires a second factor"), default=False)
 
     objects = ProjectQuerySet.as_manager()
 

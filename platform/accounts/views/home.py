@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import people
+from accounts import access, people
 from accounts.forms import ProjectForm
 from accounts.models import Membership, Role
 from accounts.refusals import Refused
@@ -17,10 +19,17 @@ from accounts.refusals import Refused
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     """Somebody who only annotates goes to their desk; everyone else sees their projects."""
-    held = list(Membership.objects.filter(user=request.user).select_related("project").order_by("project__name"))
+    every = Membership.objects.filter(user=request.user).select_related("project").order_by("project__name")
+    held = [membership for membership in every if membership.project.archived_at is None]
+    archived = [membership for membership in every if membership.project.archived_at is not None]
+    if any(membership.project.requires_second_factor for membership in held) and not access.has_second_factor(
+        request.user
+    ):
+        messages.warning(request, _("A project of yours asks for a second step when signing in. Set it up here first."))
+        return redirect("mfa_index")
     if held and all(membership.role == Role.ANNOTATOR for membership in held):
         return redirect("desk")
-    return render(request, "accounts/home.html", {"memberships": held})
+    return render(request, "accounts/home.html", {"memberships": held, "archived": archived})
 
 
 @require_http_methods(["GET", "POST"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -88,6 +90,24 @@ def audit_page(request: HttpRequest, project: str) -> HttpResponse:
     page = list(entries[: AUDIT_PAGE + 1])
     older = page[AUDIT_PAGE - 1].pk if len(page) > AUDIT_PAGE else None
     return render(request, "accounts/audit.html", {"project": room, "entries": page[:AUDIT_PAGE], "older": older})
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def project_rules(request: HttpRequest, project: str) -> HttpResponse:
+    """What holds for the whole project: archived or not, and whether members need a second factor."""
+    found = access.require(user=request.user, slug=project, roles=LEAD)
+    verbs: dict[str, Callable[[], object]] = {
+        "archive": lambda: people.archive(project=found, actor=request.user),
+        "unarchive": lambda: people.unarchive(project=found, actor=request.user),
+        "require": lambda: people.require_second_factor(project=found, required=True, actor=request.user),
+        "release": lambda: people.require_second_factor(project=found, required=False, actor=request.user),
+    }
+    if request.method == "POST":
+        if verb := verbs.get(request.POST.get("do", "")):
+            _say(request, verb)
+        return redirect("project_rules", found.slug)
+    return render(request, "accounts/project_rules.html", {"project": found, "here": "rules"})
 
 
 @require_http_methods(["GET", "POST"])

@@ -462,6 +462,8 @@ class Project(TypedDict):
     name: str
     description: NotRequired[str]
     created_at: Moment
+    archived_at: Moment | None
+    requires_second_factor: bool
 
 
 class Prompt(TypedDict):
