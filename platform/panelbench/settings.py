@@ -151,6 +151,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "accounts.passwords.KnownPasswordValidator"},
 ]
+PASSWORD_RESET_TIMEOUT = 86_400  # seconds
 LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 ACCOUNT_ADAPTER = "accounts.adapter.InvitationOnlyAdapter"
