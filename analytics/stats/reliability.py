@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
 FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 
+MOST_LEFT_OUT = 5_000
+"""Of more items with heavy tails F is shown, marked approximate: leaving each out takes too long."""
 TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
 ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
@@ -48,8 +50,8 @@ def icc(
     Level: interval. (1,1) = (BMS - WMS)/(BMS + (k-1) WMS); (2,1) = (BMS - EMS)/(BMS + (k-1) EMS + k (JMS - EMS)/n);
     (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
     (3,k) = (BMS - EMS)/BMS. Intervals from F; where a ``cluster`` (N,) holds several complete items, from leaving out
-    clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 - rho))/2 (Fisher 1925). Heavy tails of the
-    scores leave both approximate. Undefined with fewer than two complete items or two raters and when no
+    clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 - rho))/2 (Fisher 1925). Heavy tails leave it
+    approximate, and F far too narrow: then items are left out. Undefined with fewer than two complete items or two raters and when no
     score differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
     (doi 10.1037/1082-989X.1.1.30).
     """
@@ -65,11 +67,12 @@ def icc(
     if math.isnan(value):
         return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
     where = np.arange(n) if cluster is None else cluster[whole]
-    if len(np.unique(where)) < n:
+    heavy = kurtosis(unit.ravel()) > HEAVY_TAILS
+    if len(np.unique(where)) < n or (heavy and n <= MOST_LEFT_OUT):
         interval = _without_clusters(unit, where, squares, form, confidence)
     else:
         interval = _interval(squares, form, confidence)
-    interval = doubted(interval, "heavy tails" if kurtosis(unit.ravel()) > HEAVY_TAILS else None)
+    interval = doubted(interval, "heavy tails" if heavy else None)
     note = ANONYMOUS if positional and not form.startswith("1") else None
     estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
     return estimate.with_(**interval.as_changes())
@@ -154,7 +157,7 @@ def _without_clusters(
         return Interval(interval_reason=NO_UNIT_DIFFERS if se <= TINY else "the value lies at the end of its range")
     z, dz = math.log(below / (1 - rho)) / 2, se * m.k / (2 * below * (1 - rho))
     df = effective_number(sizes) - 1
-    around = t_interval(z, dz, df, method="cluster jackknife t of Fisher's z", confidence=confidence)
+    around = t_interval(z, dz, df, method="jackknife t of Fisher's z", confidence=confidence)
     if around.low is None or around.high is None:
         return around
     ends = [(math.exp(2 * bound) - 1) / (math.exp(2 * bound) + m.k - 1) for bound in (around.low, around.high)]
