@@ -59,6 +59,31 @@ def intervals(
     return tau, rho, inversions
 
 
+RANK_SETS = "set of ranks, stepwise bootstrap of differences"
+
+
+def rank_sets(
+    means: Floats, boards: Floats, *, n_scenarios: int, confidence: float = 0.95, tie: float
+) -> NDArray[np.intp]:
+    """(G, 2) lowest and highest rank (1 = best) of each of G generators in one language, all held at ``confidence``.
+
+    means (G,), boards (B, G). A generator can't rank above those that are clearly better, nor below those that are
+    clearly worse; which differences are clear is found stepwise (``Gaps.clear_signs``). Source: simultaneous confidence
+    sets of ranks, Mogstad, Romano, Shaikh & Wilhelm 2024 (doi 10.1093/restud/rdad006).
+    """
+    n, defined = len(means), ~np.isnan(boards).any(axis=1)
+    if defined.mean() < 1 - MAX_UNDEFINED_SHARE:
+        return np.tile(np.array([1, n]), (n, 1))
+    gaps = Gaps.of(means[:, None], boards[defined][:, :, None], tie)
+    signs = gaps.clear_signs(df=n_scenarios - 1, confidence=confidence)[:, 0]
+    sets = np.tile(np.array([1, n]), (n, 1))
+    for sign, i, j in zip(signs, *np.triu_indices(n, 1), strict=True):
+        better, worse = (i, j) if sign > 0 else (j, i)
+        sets[worse, 0] += sign != 0
+        sets[better, 1] -= sign != 0
+    return sets
+
+
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """Differences between the means of all P pairs of generators in K languages.

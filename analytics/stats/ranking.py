@@ -189,14 +189,21 @@ def p_inversions(observed: float, shuffled: Floats, *, paper_compat: bool = Fals
     return min(1.0, 2 * at_least / len(shuffled)) if paper_compat else (1 + at_least) / (len(shuffled) + 1)
 
 
-def confirmed_inversions(boards: Floats, first: int, second: int, *, confidence: float = 0.95) -> int:
-    """Pairs of generators whose difference excludes 0 in both languages, in opposite directions; boards (B, G, L)."""
-    i, j = np.triu_indices(boards.shape[1], 1)
-    gap = boards[:, i, :][:, :, [first, second]] - boards[:, j, :][:, :, [first, second]]
-    tail = (1 - confidence) / 2
-    low, high = np.nanquantile(gap, [tail, 1 - tail], axis=0)
-    side = np.where(low > 0, 1, 0) - np.where(high < 0, 1, 0)
-    return int((side[:, 0] * side[:, 1] < 0).sum())
+def p_of_inversions(means: Floats, boards: Floats, *, df: float, tie: float) -> Floats:
+    """(P,) p of H1: the two languages order a pair of generators in opposite ways; means (G, 2), boards (B, G, 2).
+
+    The larger of the two languages' two-sided p of a difference, by t (``df``) with the spread of the resamples, where
+    the differences have opposite signs, else 1. Source: qualitative interaction, Gail & Simon 1985
+    (doi 10.2307/2530862), whose one-sided p is half of this.
+    """
+    from scipy.special import stdtr
+
+    i, j = np.triu_indices(len(means), 1)
+    gap, signs = means[i] - means[j], rank_pairs(means, tie)
+    spread = np.nanstd(boards[:, i] - boards[:, j], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = np.where(spread > tie, 2 * stdtr(df, -abs(gap) / spread), np.where(signs == 0, 1.0, 0.0)).max(axis=1)
+    return np.where((signs[:, 0] * signs[:, 1] < 0) & ~np.isnan(p), p, 1.0)
 
 
 def language_pairs(n: int) -> Iterator[tuple[int, int]]:

@@ -51,9 +51,9 @@ def icc(
     (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
     (3,k) = (BMS - EMS)/BMS. Intervals from F; where a ``cluster`` (N,) holds several complete items, from leaving out
     clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 - rho))/2 (Fisher 1925). Heavy tails leave it
-    approximate, and F far too narrow: then items are left out. Undefined with fewer than two complete items or two raters and when no
-    score differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
-    (doi 10.1037/1082-989X.1.1.30).
+    approximate, and F far too narrow: then items are left out. Undefined with fewer than two complete items or two
+    raters and when no score differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals:
+    McGraw & Wong 1996 (doi 10.1037/1082-989X.1.1.30).
     """
     whole = ~np.isnan(scores).any(axis=1) if scores.size else np.zeros(len(scores), dtype=bool)
     complete = scores[whole] if scores.size else scores

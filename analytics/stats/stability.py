@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs")
+MOST_NAMED = 5
+"""Confirmed inversions named in a note."""
+STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs", "rank")
 PAPER_COMPAT = "paper_compat"
 _JOINT, _INDEPENDENT = "scenarios jointly", "languages independently"
 
@@ -50,7 +53,8 @@ def report(
     Returns
     -------
     Per cell: ``mean`` rows (generator, language), then per language pair ``kendall_tau_b``, ``spearman``,
-    ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` and ``tied_pairs``.
+    ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` (Holm over all pairs of
+    generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals.
     """
     found: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
@@ -65,7 +69,7 @@ def report(
             ranking.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
         )
         how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
-        made = _means(scores, boards, how) + _pairs(scores, boards, how, rng)
+        made = _means(scores, boards, how) + _ranks(scores, boards, how) + _pairs(scores, boards, how, rng)
         found += [_placed(one, cell, judge, rows) for one in made]
     return found
 
@@ -139,7 +143,7 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
         estimates = _figures(s, compared, boards, first, second, how)
         if boards is not None and compared.inversions is not None:
             estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
-            estimates.append(_confirmed(boards, first, second, how.confidence))
+            estimates.append(_tested(s, boards, first, second))
         if compat is not None and compared.reason is None:
             estimates += _as_printed(s, compat, first, second, compared.inversions or 0, how.confidence, rng)
         n_items = int(np.isin(s.language, (first, second)).sum())
@@ -147,7 +151,7 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
         found += [
             CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates
         ]
-    return _with_holm(found)
+    return _with_holm(_confirmed(found, how.confidence))
 
 
 def _figures(
@@ -192,9 +196,68 @@ def _p(s: Scores, first: int, second: int, observed: int, resamples: int, rng: n
     return ranking.p_inversions(observed, _resampled(shuffled, 0, 1, s.tie)[2])
 
 
-def _confirmed(boards: Floats, first: int, second: int, confidence: float) -> Estimate:
-    value = ranking.confirmed_inversions(boards, first, second, confidence=confidence)
-    return Estimate(statistic="confirmed_inversions", value=float(value))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested(Estimate):
+    """``confirmed_inversions`` of one pair of languages before the family is known: p of each pair of generators."""
+
+    pairs: tuple[tuple[str, str], ...]
+    each: tuple[float, ...]
+
+
+def _tested(s: Scores, boards: Floats, first: int, second: int) -> _Tested:
+    both, n_scenarios = [first, second], ranking.scenarios(s)
+    shared = np.flatnonzero((n_scenarios[:, both] > 0).all(axis=1))
+    df = max(1, int(n_scenarios[shared][:, both].min()) - 1)
+    p = ranking.p_of_inversions(ranking.board(s)[shared][:, both], boards[:, shared][:, :, both], df=df, tie=s.tie)
+    pairs = tuple(combinations([s.generators[g] for g in shared], 2))
+    return _Tested(statistic="confirmed_inversions", value=0.0, pairs=pairs, each=tuple(p.tolist()))
+
+
+def _confirmed(found: list[CellEstimate], confidence: float) -> list[CellEstimate]:
+    """Counts of the pairs of generators whose inversion is certain, Holm-corrected over all pairs of the cell."""
+    tests = [c.estimate for c in found if isinstance(c.estimate, _Tested)]
+    corrected = iter(holm([p for test in tests for p in test.each]))
+    family = sum(len(test.each) for test in tests)
+    made = []
+    for one in found:
+        test = one.estimate
+        if isinstance(test, _Tested):
+            adjusted = [next(corrected) for _ in test.each]
+            sure = [pair for pair, p in zip(test.pairs, adjusted, strict=True) if p < 1 - confidence]
+            named = "".join(f"; {a} and {b} change places" for a, b in sure[:MOST_NAMED])
+            note = f"Holm in a family of {family} pairs of generators{named}"
+            plain = Estimate(statistic=test.statistic, value=float(len(sure)), n_items=test.n_items, seed=test.seed)
+            made.append(replace(one, estimate=plain.with_(note=note)))
+        else:
+            made.append(one)
+    return made
+
+
+def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
+    """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
+    means, n_scenarios, found = ranking.board(s), ranking.scenarios(s), []
+    for k, language in enumerate(s.languages):
+        here = np.flatnonzero(n_scenarios[:, k] > 0)
+        if len(here) < 2:
+            continue
+        own = means[here, k]
+        ranks = ranking.ranks(ranking.rank_pairs(own[:, None], s.tie)[:, 0], len(here))
+        fewest = int(n_scenarios[here, k].min())
+        sets = None
+        if boards is not None and fewest > 1:
+            sets = orders.rank_sets(own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie)
+        for place, g in enumerate(here):
+            estimate = Estimate(
+                statistic="rank", value=float(ranks[place]), n_items=int((s.cell == g * means.shape[1] + k).sum())
+            )
+            if sets is not None:
+                low, high = (float(bound) for bound in sets[place])
+                estimate = estimate.with_(
+                    low=low, high=high, confidence=how.confidence, method=f"{orders.RANK_SETS}, {how.drawn}",
+                    seed=how.seed, note=f"holds all {len(here)} generators' ranks at once",
+                )  # fmt: skip
+            found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
+    return found
 
 
 def _as_printed(

@@ -81,7 +81,20 @@ def test_reversed_rankings_are_found_and_equal_ones_are_not() -> None:
         compared = ranking.compare(*ranking.board(s).T)
         boards = ranking.resampled_boards(s, resamples=500, rng=rng, parallel=True)
         assert compared.inversions == inversions
-        assert ranking.confirmed_inversions(boards, 0, 1) == inversions
+        p = ranking.p_of_inversions(ranking.board(s), boards, df=29, tie=s.tie)
+        assert (p < 0.05).sum() == inversions
+
+
+def test_p_of_an_inversion_worked_by_hand() -> None:
+    # Differences 1 and -2 with spreads .5 and .5: t = 2 and -4 at 9 df; the larger two-sided p is that of 2.
+    rng = np.random.default_rng(4)
+    noise = np.sort(rng.normal(size=400))
+    noise = (noise - noise.mean()) / noise.std()
+    boards = np.zeros((400, 2, 2))
+    boards[:, 0, :] = np.array([1.0, -2.0]) + 0.5 * noise[:, None]
+    means = np.array([[1.0, -2.0], [0.0, 0.0]])
+    assert ranking.p_of_inversions(means, boards, df=9, tie=1e-9) == pytest.approx([2 * stats.t.sf(2, 9)])
+    assert ranking.p_of_inversions(abs(means), boards, df=9, tie=1e-9) == [1]
 
 
 def test_centring_keeps_a_stricter_language_from_looking_like_another_ranking() -> None:

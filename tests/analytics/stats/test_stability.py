@@ -37,6 +37,7 @@ def test_the_reversed_language_is_found_and_the_faithful_one_is_not() -> None:
     assert found["kendall_tau_b", None, ("et", "hu")].value == -1
     assert found["inversions", None, ("et", "hu")].value == 6
     assert found["confirmed_inversions", None, ("et", "hu")].value == 6
+    assert "family of 18 pairs" in found["confirmed_inversions", None, ("et", "hu")].note
     assert found["inversions", None, ("et", "hu")].p < 0.15
     assert found["inversions", None, ("et", "fi")].p == 1
     assert "family of 3" in found["inversions", None, ("et", "hu")].note
