@@ -13,10 +13,11 @@ import json
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -29,23 +30,56 @@ if TYPE_CHECKING:
     import httpx2
     from openai import APIStatusError, AsyncOpenAI
 
+TOKEN_LIMITS: Final = ("max_tokens", "max_completion_tokens")
+"""The two names of the limit on a reply's tokens. It is renamed where a model wants the other, and never dropped."""
 RESERVED: Final = frozenset({"model", "messages", "stream", "stream_options", "n", "response_format"})
 """Parameters that are set here, and none of a judge."""
 _RETRYABLE: Final = frozenset({408, 409, 425, 429})
 _OUT_OF_MONEY: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _FORMATS: Final = ("json_schema", "json_object", "none")
 _MANY_BRACKETS: Final = 300
-# The same number under the name that a newer model wants: a limit on spending is renamed, not dropped.
-_RENAMED: Final = {"max_tokens": "max_completion_tokens"}
+_RENAMED: Final = {TOKEN_LIMITS[0]: TOKEN_LIMITS[1], TOKEN_LIMITS[1]: TOKEN_LIMITS[0]}
+LARGEST_BODY: Final = 8 * 2**20  # bytes of a reply that are read; of one that is packed, fewer: they unpack
+LARGEST_PACKED: Final = 2**17
+_LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own, away from the event loop
+_KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, the texts are shortened
+KEPT_TEXT: Final = 20_000  # characters
+LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
+_SAID: Final = ("content", "refusal", "reasoning_content", "reasoning")
+LONGEST_RETRY_AFTER: Final = 7 * 86_400.0
+_GAVE_UP: Final = frozenset({408, 504, 524})  # the time was up: what was under way by then may have been paid for
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What an endpoint says is left of a limit, and in how many seconds the limit is whole again."""
+
+    remaining: int
+    reset: float
 
 
 class Unavailable(Exception):
-    """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``."""
+    """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``.
 
-    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+    ``maybe_paid`` says that the provider may have worked and count it; ``body`` is what came, shortened, where that
+    can't be read as a reply.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        maybe_paid: bool = False,
+        body: str = "",
+        quotas: Mapping[str, Quota] | None = None,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after = retry_after
+        self.maybe_paid = maybe_paid
+        self.body = body
+        self.quotas = quotas or {}
 
 
 class Refused(Exception):
@@ -97,6 +131,7 @@ class Answer:
     latency: float
     raw: dict[str, Any]
     dropped: tuple[str, ...] = ()
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
 
     @property
     def readable(self) -> str:
@@ -115,9 +150,13 @@ async def connect(endpoint: Endpoint) -> AsyncIterator[Connection]:
         api_key=key,
         base_url=endpoint.base_url,
         max_retries=0,
-        http_client=http(),
+        http_client=http(event_hooks={"response": [_bound]}),
         # OPENAI_ORG_ID and OPENAI_PROJECT_ID of the environment are nobody's business but OpenAI's.
-        default_headers={"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()},  # type: ignore[dict-item]
+        default_headers={
+            "OpenAI-Organization": openai.Omit(),  # type: ignore[dict-item]
+            "OpenAI-Project": openai.Omit(),  # type: ignore[dict-item]
+            "Accept-Encoding": "identity",
+        },
     )
     async with client:
         yield Connection(endpoint, client)
@@ -163,8 +202,18 @@ async def ask(
             # Another call may have learnt the same while this one was under way.
             if unsupported.what not in refused:
                 refused.append(unsupported.what)
+            _keep_token_limit(parameters, refused)
             continue
-        return _answer(_reply(connection, response), time.perf_counter() - started, dropped)
+        latency = time.perf_counter() - started
+        large = len(response.content) > _LARGE
+        reply = await asyncio.to_thread(_reply, connection, response) if large else _reply(connection, response)
+        return _answer(reply, latency, dropped, _quotas(response.headers))
+
+
+def _keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
+    """A limit on spending is renamed, not dropped."""
+    if any(name in parameters for name in TOKEN_LIMITS) and all(name in refused for name in TOKEN_LIMITS):
+        raise Refused("The model takes no limit on the tokens of a reply, under neither of its names.")
 
 
 class _Unsupported(Exception):
@@ -216,15 +265,76 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
     except openai.APIStatusError as error:
         _sort(connection, error, body)
     except TimeoutError:
-        raise Unavailable(_too_late(seconds)) from None
+        raise Unavailable(_too_late(seconds), maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
         cause = error.__cause__ or error
+        if isinstance(cause, _TooLarge):
+            raise _overflown(connection, cause) from None
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
         reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")
-        raise Unavailable(reason) from None
+        raise Unavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
         raise Refused("The prompt holds half a character, which cannot be sent.") from None
+
+
+class _TooLarge(Exception):
+    """A body that is longer than anything we read; holds how it began."""
+
+    def __init__(self, status: int, start: bytes) -> None:
+        super().__init__(f"a body of more than {len(start)} bytes")
+        self.status = status
+        self.start = start
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Have the body of a response read only up to its limit."""
+    packed = response.headers.get("content-encoding", "identity") != "identity"
+    response.stream = _bounded()(response, LARGEST_PACKED if packed else LARGEST_BODY)
+
+
+@cache
+def _bounded() -> Callable[[httpx2.Response, int], httpx2.AsyncByteStream]:
+    """A stream that ends in ``_TooLarge`` beyond its limit; made late, for httpx2 is imported late."""
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, response: httpx2.Response, limit: int) -> None:
+            self.stream: Any = response.stream
+            self.status, self.limit = response.status_code, limit
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read, start = 0, b""
+            async for chunk in self.stream:
+                read += len(chunk)
+                start += chunk[: max(0, KEPT_TEXT - len(start))]
+                if read > self.limit:
+                    raise _TooLarge(self.status, start)
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self.stream.aclose()
+
+    return Bounded
+
+
+def _overflown(connection: Connection, found: _TooLarge) -> Unavailable | Refused:
+    body = storable(found.start.decode("utf-8", "replace"))
+    if found.status >= 400:
+        return _failure(status=found.status, code="", message=_scrubbed(connection, body), headers={})
+    return Unavailable(f"The reply is longer than {LARGEST_BODY // 2**20} MB.", maybe_paid=True, body=body)
+
+
+def _never_connected(error: BaseException | None) -> bool:
+    """Whether a request did not even reach the endpoint; in doubt, it did."""
+    import httpx2
+
+    while error is not None:
+        names = {each.__name__ for each in type(error).__mro__}
+        if isinstance(error, httpx2.ConnectError | ConnectionRefusedError) or "ClientConnectorError" in names:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _too_late(seconds: float) -> str:
@@ -239,9 +349,20 @@ def _sort(connection: Connection, error: APIStatusError, body: dict[str, Any]) -
     raise _failure(
         status=error.status_code,
         code=str(words.get("code") or words.get("type") or ""),
-        message=_scrubbed(connection, str(words.get("message") or error.message)),
+        message=_scrubbed(connection, _complaint(error.body) or error.response.text or error.message),
         headers=error.response.headers,
     ) from None
+
+
+def _complaint(body: Any) -> str:
+    """What an error says, in the words of whatever server: OpenAI's `message`, others' `detail` or `error`."""
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "; ".join(filter(None, map(_complaint, body[:5])))
+    words = _object(body)
+    found = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
+    return next((said for each in found if each and (said := _complaint(each))), "")
 
 
 def _failure(*, status: int, code: str, message: str, headers: Mapping[str, str]) -> Unavailable | Refused:
@@ -249,13 +370,14 @@ def _failure(*, status: int, code: str, message: str, headers: Mapping[str, str]
     if status in (401, 402) or code in _OUT_OF_MONEY:
         return Refused(reason, status=status, fatal=True)
     if status in _RETRYABLE or status >= 500:
-        return Unavailable(reason, retry_after=_retry_after(headers))
+        waits = _retry_after(headers)
+        return Unavailable(reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=_quotas(headers))
     return Refused(reason, status=status)
 
 
 def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
     """Which part of the request a 400 complains of by name, if the request can do without it."""
-    message = str(words.get("message") or "")
+    message = _complaint(words)
     if wanted := body.get("response_format"):
         named = words.get("param") == "response_format" or re.search(
             r"response_format|json_schema|json_object", message
@@ -269,18 +391,50 @@ def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | Non
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, from retry-after-ms or retry-after (seconds or an HTTP date); ``None`` if not said."""
+    """Seconds to wait, from retry-after-ms or retry-after (seconds or an HTTP date); ``None`` if not said.
+
+    A week at most: no endpoint means more.
+    """
     try:
         if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
+            return _bounded_wait(float(milliseconds) / 1000)
         stated = headers.get("retry-after")
         if stated is None:
             return None
-        if re.fullmatch(r"\s*\d+(\.\d+)?\s*", stated):
-            return float(stated)
-        return max(0.0, parsedate_to_datetime(stated).timestamp() - time.time())
-    except ValueError:
+        if re.fullmatch(r"\s*\d+(\.\d+)?(e\+?\d+)?\s*", stated, re.IGNORECASE):
+            return _bounded_wait(float(stated))
+        return _bounded_wait(parsedate_to_datetime(stated).timestamp() - time.time())
+    except (ValueError, OverflowError):
         return None
+
+
+def _bounded_wait(seconds: float) -> float | None:
+    return None if seconds != seconds else min(LONGEST_RETRY_AFTER, max(0.0, seconds))
+
+
+def _quotas(headers: Mapping[str, str]) -> dict[str, Quota]:
+    """What is left of the limits on `requests` and `tokens`, as far as the endpoint says so in OpenAI's headers."""
+    found = {}
+    for unit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{unit}", "").strip()
+        reset = _seconds(headers.get(f"x-ratelimit-reset-{unit}", ""))
+        if remaining.isascii() and remaining.isdecimal() and len(remaining) < 16 and reset is not None:
+            found[unit] = Quota(int(remaining), reset)
+    return found
+
+
+def _seconds(text: str) -> float | None:
+    """12.5 of "12.5", "12.5s" and "12s500ms"; None of anything else."""
+    text = text.strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text):
+        return _bounded_wait(float(text))
+    parts = re.findall(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return _bounded_wait(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
@@ -290,18 +444,36 @@ def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
     except (ValueError, RecursionError):
         reply = None
     if not isinstance(reply, dict):
-        raise Unavailable("The reply is not a JSON object.")
+        body = storable(response.content[: 4 * KEPT_TEXT].decode("utf-8", "replace")[:KEPT_TEXT])
+        raise Unavailable("The reply is not a JSON object.", maybe_paid=True, body=body)
     error = reply.get("error")
     if error and not reply.get("choices"):
         words = error if isinstance(error, dict) else {"message": str(error)}
         code = words.get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 500
-        message = _scrubbed(connection, str(words.get("message") or ""))
+        message = _scrubbed(connection, _complaint(words))
         raise _failure(status=status, code=str(code or ""), message=message, headers=response.headers)
-    return reply
+    return reply if len(response.content) <= _KEPT else _shortened(reply, len(response.content))
 
 
-def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...]) -> Answer:
+def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
+    """What is kept of a very large reply: what was said, up to a limit, and the provider's own counts."""
+    choices = reply.get("choices")
+    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
+    message = _object(choice.get("message"))
+    said = {name: _text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
+    ended = _text(choice.get("finish_reason"))[:80] or None
+    kept = {name: _text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)}
+    usage = {name: _count(count) for name, count in list(_object(reply.get("usage")).items())[:40]}
+    return {
+        **kept,
+        "usage": {name[:80]: count for name, count in usage.items() if count is not None},
+        "choices": [{"index": 0, "message": said, "finish_reason": ended}],
+        "shortened_from_bytes": size,
+    }
+
+
+def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...], quotas: Mapping[str, Quota]) -> Answer:
     """Read leniently: whatever a server leaves out or mistypes is missing, not an error."""
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
@@ -317,6 +489,7 @@ def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...]) -> 
         latency=latency,
         raw=reply,
         dropped=dropped,
+        quotas=quotas,
     )
 
 

@@ -15,7 +15,8 @@ from accounts.models import Project, User
 from annotation.models import Dataset, RubricVersion
 from judging import judges
 from judging.models import Attempt, Call, Verdict
-from judging.runs import LARGEST_BUDGET, MAX_REPEATS
+from judging.runs import MAX_REPEATS
+from judging.spending import LARGEST_CAP
 
 GROUPINGS = [("compound", _("All criteria in one call")), ("single", _("One criterion per call"))]
 DETAILS = [
@@ -119,7 +120,7 @@ class RunForm(MaterialForm):
     budget = forms.DecimalField(
         label=_("Budget in USD"),
         min_value=0,
-        max_value=LARGEST_BUDGET,
+        max_value=LARGEST_CAP,
         decimal_places=6,
         required=False,
         help_text=_("The run pauses before it would spend more. Empty: no cap."),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from decimal import Decimal
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from judging import digests, replies
+from judging import digests, replies, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
@@ -26,6 +25,9 @@ FACTORS = {
     "instruction_language": tuple(sorted(INSTRUCTION_LANGUAGES)),
 }
 
+# The default, the least and the most of each. A worker's task may take as long as the longest reply (judging.tasks).
+PACES = {"timeout": (90, 1, 1800), "tries": (8, 1, 50), "concurrency": (64, 1, 256)}
+
 
 def declare(
     *,
@@ -35,15 +37,25 @@ def declare(
     model: str,
     parameters: Mapping[str, Any] | None = None,
     variant: Mapping[str, Any] | None = None,
+    timeout: int | None = None,
+    tries: int | None = None,
+    concurrency: int | None = None,
     actor: User | None = None,
 ) -> Judge:
-    """The judge with this provider, model, parameters and prompt variant; the same again is the same judge."""
+    """The judge with this provider, model, parameters and prompt variant; the same again is the same judge.
+
+    ``timeout`` (seconds for a reply), ``tries`` and ``concurrency`` (calls in flight) change no verdict: on a judge
+    that there is, those that are given are set anew.
+    """
     prompt, sent = variant_of(variant or {}), _checked(parameters or {})
+    given = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
+    paced = {name: _within(name, number) for name, number in given.items() if number is not None}
     if provider not in settings.PROVIDERS:
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
+    spending.allowance(project, provider)
     digest = digests.judge_digest(endpoint=provider, model=model, variant=prompt, parameters=sent)
     if same := Judge.objects.filter(project=project, digest=digest).first():
-        return same
+        return _paced_anew(same, paced, actor)
     try:
         with transaction.atomic():
             judge = Judge.objects.create(
@@ -56,6 +68,7 @@ def declare(
                 simulated=settings.PROVIDERS[provider].simulated,
                 digest=digest,
                 created_by=actor,
+                **paced,
             )
             audit.record(actor=actor, project=project, verb="declare judge", subject=judge)
     except IntegrityError:
@@ -117,10 +130,40 @@ def endpoint(judge: Judge) -> Endpoint:
     )
 
 
-def price(judge: Judge) -> tuple[Decimal, Decimal] | None:
-    """USD per million tokens in and out, as the operator declares it now; None when it is not declared."""
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a reply of a judge may take, how often a call is tried, and how many are in flight at most."""
+
+    timeout: int
+    tries: int
+    concurrency: int
+
+
+def pace(judge: Judge) -> Pace:
+    """The judge's own pace, else that of its provider, else the default."""
     provider = settings.PROVIDERS.get(judge.provider)
-    return provider.price(judge.model) if provider else None
+    chosen = {}
+    for name, (default, _least, _most) in PACES.items():
+        chosen[name] = getattr(judge, name) or getattr(provider, name, None) or default
+    return Pace(**chosen)
+
+
+def _within(name: str, number: int) -> int:
+    _default, least, most = PACES[name]
+    if not least <= number <= most:
+        sentence = _("“%(name)s” goes from %(least)d to %(most)d.") % {"name": name, "least": least, "most": most}
+        raise Refused(sentence, code="pace", fields={name: sentence})
+    return number
+
+
+def _paced_anew(judge: Judge, paced: Mapping[str, int], actor: User | None) -> Judge:
+    changed = {name: number for name, number in paced.items() if getattr(judge, name) != number}
+    if changed:
+        with transaction.atomic():
+            Judge.objects.filter(pk=judge.pk).update(**changed)
+            audit.record(actor=actor, project=judge.project, verb="pace judge", subject=judge, fields=sorted(changed))
+        judge.refresh_from_db()
+    return judge
 
 
 def _undeclared(provider: str) -> str:

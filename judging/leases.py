@@ -1,37 +1,39 @@
 """Leases on calls: taken by compare-and-set, settled once by their holder, given back when a worker dies.
 
 A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
-The first reply settles a call, whoever holds it by then: a reply in hand was paid for. One that comes to a settled call
-is stored as an attempt and changes nothing.
+Leasing a call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the
+attempt is marked as sent before it is sent, and settled by what came of it. The first reply settles a call, whoever
+holds it by then: a reply in hand was paid for. One that comes to a settled call is stored and changes nothing else.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db import connection, transaction
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation import bulk
-from judging import runs
+from judging import judges, runs, spending
 from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.questions import Question, QuestionWriter
 from judging.replies import Reading
 
-LEASE = timedelta(seconds=40)
-MAX_TRIES = 8
+LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
 
-ATTEMPT = (
-    *("call_id", "number", "outcome", "request", "reply", "reason", "served_model"),
-    *("tokens_in", "tokens_out", "cost", "latency", "at"),
+ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at")
+SETTLED = (
+    *("outcome", "reply", "reason", "served_model", "tokens_in", "tokens_out"),
+    *("cost", "estimated", "latency"),
 )
 VERDICT = (
     *("run_id", "item_id", "criterion_id", "repeat", "attempt_id"),
@@ -39,24 +41,108 @@ VERDICT = (
 )
 
 
-def take(
-    *, run: JudgeRun, limit: int, lease: UUID | None = None, now: datetime | None = None
-) -> tuple[UUID, list[Call]]:
-    """Take up to ``limit`` waiting calls whose time has come, so that nobody else sends them; more under one ``lease``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent."""
 
-    Nothing is taken from a run that is not running, nor more than its budget allows.
+    lease: UUID
+    questions: list[Question] = field(default_factory=list)
+    held_up: bool = False
+    spent: str = ""
+
+
+def take(
+    *,
+    run: JudgeRun,
+    limit: int,
+    lease: UUID | None = None,
+    writer: QuestionWriter | None = None,
+    now: datetime | None = None,
+) -> Taken:
+    """Lease up to ``limit`` waiting calls whose time has come, and reserve what they may cost; more under one lease.
+
+    Nothing is taken from a run that is not running, at which enough others work, or more than its caps allow. Refuses
+    a provider that the project may not use (any more). A call that can't be put raises once it is the first in line.
     """
     token, now = lease or uuid4(), now or timezone.now()
-    due = Q(not_before=None) | Q(not_before__lte=now)
-    waiting = Call.objects.filter(due, run=run, state=Call.State.WAITING, run__state=JudgeRun.State.RUNNING)
     with transaction.atomic():
-        allowed = runs.affordable(run)
-        most = limit if allowed is None else min(limit, allowed)
-        rows = waiting.order_by("pk").select_for_update(skip_locked=True, of=("self",))
-        chosen = list(rows.values_list("pk", flat=True)[:most])
-        Call.objects.filter(pk__in=chosen).update(state=Call.State.LEASED, lease=token, leased_until=now + LEASE)
-    leased = Call.objects.filter(pk__in=chosen, lease=token).select_related("item__dataset").order_by("pk")
-    return token, list(leased)
+        locked = JudgeRun.objects.select_for_update(of=("self",), no_key=True)
+        run = locked.select_related("judge", "project", "rubric_version").get(pk=run.pk)
+        if run.state != JudgeRun.State.RUNNING or holders(run, besides=token, now=now) >= MOST_HOLDERS:
+            return Taken(lease=token)
+        due = Q(not_before=None) | Q(not_before__lte=now)
+        waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
+        rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset")
+        written = _written(writer or QuestionWriter(run), rows[:limit])
+        taken = _affordable(run, token, written, now)
+        _lease(taken, now)
+    return taken
+
+
+def _written(writer: QuestionWriter, calls: Iterable[Call]) -> list[Question]:
+    """The questions of the calls up to one that can't be put; raises when that is the first."""
+    questions: list[Question] = []
+    for call in calls:
+        try:
+            questions.append(writer.write(call))
+        except Exception:
+            if not questions:
+                raise
+            break
+    return questions
+
+
+def _affordable(run: JudgeRun, lease: UUID, questions: list[Question], now: datetime) -> Taken:
+    """As many of the questions, in order, as every cap pays for at their worst."""
+    caps = spending.caps(run, now=now)
+    if not caps or not questions:
+        return Taken(lease=lease, questions=questions)
+    if any(question.worst_case is None for question in questions):
+        spending.refuse_cap(run.judge, budget=run.budget)
+    left = min(cap.left for cap in caps)
+    chosen, reserved = [], Decimal(0)
+    for question in questions:
+        reserved += question.worst_case or 0
+        if reserved > left:
+            break
+        chosen.append(question)
+    next_one = questions[len(chosen)].worst_case if len(chosen) < len(questions) else None
+    if chosen or next_one is None:
+        return Taken(lease=lease, questions=chosen, held_up=next_one is not None)
+    spent = next((cap.sentence for cap in caps if cap.is_spent(next_one)), "")
+    return Taken(lease=lease, held_up=True, spent=spent)
+
+
+def _lease(taken: Taken, now: datetime) -> None:
+    """Lease the calls and write an attempt for each, not sent yet."""
+    calls = [question.call for question in taken.questions]
+    if not calls:
+        return
+    keys = [call.pk for call in calls]
+    until = now + LEASE
+    Call.objects.filter(pk__in=keys).update(state=Call.State.LEASED, lease=taken.lease, leased_until=until)
+    numbers = dict(Attempt.objects.filter(call__in=keys).values_list("call").annotate(Max("number")))
+    for question, pk in zip(taken.questions, bulk.reserve(Attempt, len(keys)), strict=True):
+        question.call.lease, question.call.leased_until, question.call.state = taken.lease, until, Call.State.LEASED
+        attempt = question.attempt
+        attempt.pk, attempt.number, attempt.at = pk, numbers.get(question.call.pk, 0) + 1, now
+        attempt.outcome = Attempt.Outcome.PENDING
+    bulk.insert(Attempt, ATTEMPT, [_attempt_row(question) for question in taken.questions])
+
+
+def _attempt_row(question: Question) -> tuple[Any, ...]:
+    plain = {"request": json.dumps(question.request()), "reply": "{}", "outcome": Attempt.Outcome.PENDING.value}
+    return tuple(plain[name] if name in plain else getattr(question.attempt, name) for name in ATTEMPT)
+
+
+def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
+    """Write that these requests go out now; returns those that may: of a running run, and still under the lease."""
+    with transaction.atomic():
+        held = Call.objects.select_for_update(of=("self",)).filter(attempts__in=attempts, lease=lease)
+        calls = list(held.filter(run__state=JudgeRun.State.RUNNING).order_by("pk").values_list("pk", flat=True))
+        mine = Attempt.objects.filter(pk__in=attempts, call__in=calls)
+        mine.filter(outcome=Attempt.Outcome.PENDING).update(outcome=Attempt.Outcome.SENT)
+        return set(mine.filter(outcome=Attempt.Outcome.SENT).values_list("pk", flat=True))
 
 
 def extend(*, lease: UUID, now: datetime | None = None) -> int:
@@ -65,9 +151,10 @@ def extend(*, lease: UUID, now: datetime | None = None) -> int:
     return held.update(leased_until=(now or timezone.now()) + LEASE)
 
 
-def holders(run: JudgeRun) -> int:
-    """How many workers hold calls of this run."""
-    return Call.objects.filter(run=run, state=Call.State.LEASED).values("lease").distinct().count()
+def holders(run: JudgeRun, *, besides: UUID | None = None, now: datetime | None = None) -> int:
+    """How many living workers hold calls of this run; one whose lease ran out is taken for dead."""
+    held = Call.objects.filter(run=run, state=Call.State.LEASED, leased_until__gt=now or timezone.now())
+    return held.exclude(lease=besides).values("lease").distinct().count()
 
 
 def next_due(run: JudgeRun) -> datetime | None:
@@ -80,34 +167,67 @@ def next_due(run: JudgeRun) -> datetime | None:
     )
 
 
-def release(*, lease: UUID) -> int:
-    """Give back what was leased and not sent."""
+def release(*, lease: UUID, calls: Sequence[Call] | None = None) -> int:
+    """Give back what was leased and not sent (of these ``calls`` only); what was sent and had no reply is lost.
+
+    A request that was sent is not taken back: it stays booked at its worst case, and its call is tried again.
+    """
     held = Call.objects.filter(lease=lease, state=Call.State.LEASED)
-    return held.update(state=Call.State.WAITING, lease=None, leased_until=None)
+    return _free(held if calls is None else held.filter(pk__in=[call.pk for call in calls]))
+
+
+def _free(held: QuerySet[Call]) -> int:
+    with transaction.atomic():
+        found = list(held.select_for_update(of=("self",)).select_related("run__judge").order_by("pk"))
+        keys = [call.pk for call in found]
+        its_open = Attempt.objects.filter(call__in=keys)
+        its_open.filter(outcome=Attempt.Outcome.PENDING).delete()
+        lost = set(its_open.filter(outcome=Attempt.Outcome.SENT).values_list("call", flat=True))
+        its_open.filter(outcome=Attempt.Outcome.SENT).update(
+            outcome=Attempt.Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply reached us."
+        )
+        tired = [call.pk for call in found if call.pk in lost and call.tries + 1 >= judges.pace(call.run.judge).tries]
+        free = {"lease": None, "leased_until": None}
+        again = Call.objects.filter(pk__in=[key for key in keys if key not in tired])
+        again.filter(pk__in=lost).update(tries=F("tries") + 1)
+        again.update(state=Call.State.WAITING, **free)
+        Call.objects.filter(pk__in=tired).update(state=Call.State.FAILED, tries=F("tries") + 1, **free)
+        for run_pk in {call.run_id for call in found if call.pk in tired}:
+            runs.announce_finish(run_pk)
+    return len(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one request came to: the attempt to store, and either the readings of its reply or when to try again."""
+    """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
 
-    call: Call
+    Neither: the provider will answer nobody now, and the call waits as if it had not been tried.
+    """
+
+    question: Question
     lease: UUID
     attempt: Attempt
     readings: Sequence[Reading] = ()
     retry_at: datetime | None = None
+    dropped: Sequence[str] = ()
+
+    @property
+    def call(self) -> Call:
+        """The call that was asked."""
+        return self.question.call
 
 
 def settle(*, outcomes: Sequence[Outcome]) -> int:
-    """Store requests with what came of them, all in one transaction; returns how many calls that settled.
+    """Store what came of requests, all in one transaction; returns how many calls that settled.
 
-    An attempt is always stored: it was paid for. A reply settles its call unless another has; a failure moves its call
-    only while it is held under the same lease. Settling the same outcomes again stores nothing twice, so a transaction
-    whose end was lost with the connection may be run again.
+    An attempt is settled in any case: it was paid for. A reply settles its call unless another has; a failure moves its
+    call only while it is held under the same lease. Settling the same outcomes again stores nothing twice, so a
+    transaction whose end was lost with the connection may be run again.
     """
     with transaction.atomic():
         open_calls = _open_calls(outcomes)
-        new = _numbered(outcomes)
-        _insert_attempts(new)
+        new = _unsettled(outcomes)
+        _settle_attempts(new)
         settled = [each for each in new if each.readings and each.call.pk in open_calls]
         again = [each for each in new if not each.readings and open_calls.get(each.call.pk) == each.lease]
         _insert_verdicts(settled)
@@ -124,30 +244,37 @@ def _open_calls(outcomes: Sequence[Outcome]) -> dict[int, UUID | None]:
     return dict(rows.exclude(state=Call.State.SETTLED).order_by("pk").values_list("pk", "lease"))
 
 
-def _numbered(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes not stored yet, each attempt numbered after those its call has already."""
-    rows = list(Attempt.objects.filter(call__in=[each.call for each in outcomes]).values_list("call", "number", "at"))
-    stored = {(call, at) for call, _number, at in rows}
-    new = [each for each in outcomes if (each.call.pk, each.attempt.at) not in stored]
-    last = Counter(call for call, _number, _at in rows)
-    for outcome in new:
-        last[outcome.call.pk] += 1
-        outcome.attempt.number = last[outcome.call.pk]
-    return new
+def _unsettled(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes not stored yet; those of requests that were given up for lost among them."""
+    waited_for = Attempt.objects.filter(
+        pk__in=[each.attempt.pk for each in outcomes], outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST]
+    )
+    keys = set(waited_for.values_list("pk", flat=True))
+    return [each for each in outcomes if each.attempt.pk in keys]
 
 
-def _insert_attempts(outcomes: Sequence[Outcome]) -> None:
-    """Insert the attempts at the database's own speed, and learn their primary keys."""
-    bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.attempt) for outcome in outcomes])
-    rows = Attempt.objects.filter(call__in=[outcome.call for outcome in outcomes]).values_list("call", "number", "pk")
-    keys = {(call, number): pk for call, number, pk in rows}
+def _settle_attempts(outcomes: Sequence[Outcome]) -> None:
+    """Update the attempts at the database's own speed."""
+    if not outcomes:
+        return
+    table = connection.ops.quote_name(Attempt._meta.db_table)
+    marks = {"reply": "CAST(%s AS jsonb)"} if connection.vendor == "postgresql" else {}
+    columns = ", ".join(f"{connection.ops.quote_name(name)} = {marks.get(name, '%s')}" for name in SETTLED)
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {table} SET {columns} WHERE id = %s",  # noqa: S608 (our own names)
+            [_settled_row(outcome.attempt) for outcome in outcomes],
+        )
     for outcome in outcomes:
-        outcome.attempt.pk = keys[outcome.call.pk, outcome.attempt.number]
+        if outcome.dropped:
+            request = outcome.question.request(dropped=outcome.dropped)
+            Attempt.objects.filter(pk=outcome.attempt.pk).update(request=request)
 
 
-def _attempt_row(attempt: Attempt) -> tuple[Any, ...]:
-    plain = {"request": json.dumps(attempt.request), "reply": json.dumps(attempt.reply)}
-    return tuple(plain.get(field, getattr(attempt, field)) for field in ATTEMPT)
+def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
+    plain = {"reply": json.dumps(attempt.reply), "cost": None if attempt.cost is None else str(attempt.cost)}
+    plain["outcome"] = Attempt.Outcome(attempt.outcome).value
+    return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
 
 
 def _insert_verdicts(outcomes: Sequence[Outcome]) -> None:
@@ -168,27 +295,36 @@ def _verdict_row(outcome: Outcome, reading: Reading, criterion_pk: int) -> tuple
     return *asked, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
 
 
-def _move(outcomes: Sequence[Outcome], *, state: str, not_before: datetime | None) -> None:
+def _move(outcomes: Sequence[Outcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:
     pks = [outcome.call.pk for outcome in outcomes]
     Call.objects.filter(pk__in=pks).update(
-        state=state, lease=None, leased_until=None, not_before=not_before, tries=F("tries") + 1
+        state=state, lease=None, leased_until=None, not_before=not_before, tries=F("tries") + tried
     )
 
 
 def _try_again(outcomes: Sequence[Outcome]) -> None:
     """Calls without a reply wait until their time, or have failed when they were tried too often."""
     for outcome in outcomes:
-        tired = outcome.call.tries + 1 >= MAX_TRIES
+        if outcome.retry_at is None:
+            _move([outcome], state=Call.State.WAITING, not_before=None, tried=0)
+            continue
+        tired = outcome.call.tries + 1 >= judges.pace(outcome.call.run.judge).tries
         _move([outcome], state=Call.State.FAILED if tired else Call.State.WAITING, not_before=outcome.retry_at)
 
 
 def sweep(*, now: datetime | None = None) -> list[int]:
     """Give back the leases of workers that died; returns the runs that have due calls and nobody at work on them."""
     now = now or timezone.now()
-    Call.objects.filter(state=Call.State.LEASED, leased_until__lt=now).update(
-        state=Call.State.WAITING, lease=None, leased_until=None
-    )
+    _free(Call.objects.filter(state=Call.State.LEASED, leased_until__lt=now))
+    return list(_unattended(now).order_by("pk").values_list("pk", flat=True))
+
+
+def others_wait(run: JudgeRun, *, now: datetime | None = None) -> bool:
+    """Whether another run has due calls and nobody at work on it."""
+    return _unattended(now or timezone.now()).exclude(pk=run.pk).exists()
+
+
+def _unattended(now: datetime) -> QuerySet[JudgeRun]:
     due = Call.objects.filter(Q(not_before=None) | Q(not_before__lte=now), run=OuterRef("pk"), state=Call.State.WAITING)
     busy = Call.objects.filter(run=OuterRef("pk"), state=Call.State.LEASED)
-    idle = JudgeRun.objects.filter(Exists(due), ~Exists(busy), state=JudgeRun.State.RUNNING)
-    return list(idle.order_by("pk").values_list("pk", flat=True))
+    return JudgeRun.objects.filter(Exists(due), ~Exists(busy), state=JudgeRun.State.RUNNING)

@@ -14,6 +14,29 @@ from accounts.models import SIGHTED, Project, User
 from annotation.models import Criterion, Dataset, Intake, Item, RubricVersion
 
 
+class ProviderAllowance(models.Model):
+    """That a project may use a provider that costs money, and how much of it: set by the operator, by a command.
+
+    A cap that is empty is no cap. A simulated provider needs no allowance.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    provider = models.CharField(_("provider"), max_length=80)
+    cap_total = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    cap_per_day = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["project", "provider"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "provider"], name="allowance_once"),
+            models.CheckConstraint(
+                condition=(Q(cap_total=None) | Q(cap_total__gte=0)) & (Q(cap_per_day=None) | Q(cap_per_day__gte=0)),
+                name="allowance_caps_not_negative",
+            ),
+        ]
+
+
 class JudgeQuerySet(models.QuerySet["Judge"]):
     def visible_to(self, user: User) -> JudgeQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
@@ -22,7 +45,9 @@ class JudgeQuerySet(models.QuerySet["Judge"]):
 class Judge(models.Model):
     """Endpoint, provider model, prompt variant and parameters. Never changed: a changed judge is a new judge.
 
-    `digest` covers everything that can change a verdict. An imported judge has no `provider`.
+    `digest` covers everything that can change a verdict. An imported judge has no `provider`. How long a reply may
+    take (`timeout`, seconds), how often a call is tried and how many are in flight at most (`concurrency`) change no
+    verdict and may be set anew; empty, they are the provider's.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -32,6 +57,9 @@ class Judge(models.Model):
     parameters = models.JSONField(_("parameters"), default=dict)
     variant = models.JSONField(_("prompt variant"), default=dict)
     simulated = models.BooleanField(default=False)
+    timeout = models.PositiveSmallIntegerField(_("seconds for a reply"), null=True)
+    tries = models.PositiveSmallIntegerField(_("tries"), null=True)
+    concurrency = models.PositiveSmallIntegerField(_("calls in flight at most"), null=True)
     digest = models.CharField(max_length=64)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -58,7 +86,8 @@ class JudgeRun(models.Model):
     """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query.
 
     A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
-    was paid for there is not asked again, and the numbers read both (judging/continuing.py).
+    was paid for there is not asked again, and the numbers read both (judging/continuing.py). `key` makes starting it
+    twice start it once; `width` is how many calls its last work session kept in flight, for the next to go on with.
     """
 
     class State(models.TextChoices):
@@ -75,6 +104,8 @@ class JudgeRun(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     reason = models.CharField(max_length=400, blank=True)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    key = models.CharField(max_length=100, null=True)
+    width = models.PositiveSmallIntegerField(null=True)
     intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -85,6 +116,7 @@ class JudgeRun(models.Model):
         ordering: ClassVar = ["-pk"]
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(repeats__gte=1), name="run_repeats_positive"),
+            models.UniqueConstraint(fields=["project", "key"], name="run_key_unique"),
             models.CheckConstraint(condition=Q(state__in=["running", "paused", "cancelled"]), name="run_state_known"),
         ]
 
@@ -139,9 +171,17 @@ class Call(models.Model):
 
 
 class Attempt(models.Model):
-    """One request on the wire and what came back: stored as it came, paid for once, never changed."""
+    """One request: written before it is sent, with what it may cost at most; settled by what came back.
+
+    `reserved` is the worst case (None where no price is known). `cost` is what was paid: by the provider's count of
+    tokens, or, `estimated`, the worst case where the provider may have been paid and nobody knows how much. A request
+    that was sent and of which nothing came back because its worker died is lost, and counts at its worst case.
+    """
 
     class Outcome(models.TextChoices):
+        PENDING = "pending", _("Not sent yet")
+        SENT = "sent", _("Sent")
+        LOST = "lost", _("Lost")
         REPLIED = "replied", _("Replied")
         UNAVAILABLE = "unavailable", _("Unavailable")
         REFUSED = "refused", _("Refused")
@@ -155,12 +195,22 @@ class Attempt(models.Model):
     served_model = models.CharField(max_length=160, blank=True)
     tokens_in = models.PositiveIntegerField(null=True)
     tokens_out = models.PositiveIntegerField(null=True)
+    reserved = models.DecimalField(max_digits=12, decimal_places=8, null=True)
     cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
+    estimated = models.BooleanField(default=False, db_default=False)
     latency = models.FloatField(null=True)
     at = models.DateTimeField(default=timezone.now)
 
+    OPEN: ClassVar = (Outcome.PENDING, Outcome.SENT)
+
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["call", "number"], name="attempt_number_unique")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["call", "number"], name="attempt_number_unique"),
+            models.UniqueConstraint(
+                fields=["call"], condition=Q(outcome__in=["pending", "sent"]), name="attempt_open_once"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["at"], name="attempt_by_time")]
 
 
 class Verdict(models.Model):

@@ -1,60 +1,47 @@
-"""What one request came to: the attempt to store, and the readings of its reply or the time of the next try."""
+"""What one request came to: the attempt as settled, and the readings of its reply or the time of the next try.
+
+What was paid is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows
+how much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its
+worst case and marked as estimated. An error status costs nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from judging import client, judges
+from judging import client, spending
 from judging.leases import Outcome
-from judging.models import Attempt, Call, Judge
-from judging.prompts import CriterionBrief, Message, PromptVariant
-from judging.replies import Reading, parse, storable
+from judging.models import Attempt, Judge
+from judging.prompts import PromptVariant
+from judging.questions import Question
+from judging.replies import Reading, parse
 
 LONGEST_PAUSE = 60.0
+LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
 MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
-MOST_COST = Decimal(9_999)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One request: the call it is for, the lease it is sent under, and what is sent."""
-
-    call: Call
-    lease: UUID
-    criteria: Sequence[CriterionBrief]
-    messages: Sequence[Message]
-    parameters: Mapping[str, Any]
-
-    def attempt(self, outcome: Attempt.Outcome, *, dropped: Sequence[str] = (), **came: Any) -> Attempt:
-        """The attempt to store: the request as it was sent, and what came of it."""
-        messages = [{name: storable(text) for name, text in message.items()} for message in self.messages]
-        request = {"messages": messages, "parameters": dict(self.parameters), "dropped": list(dropped)}
-        return Attempt(call=self.call, outcome=outcome, request=request, **came)
-
-    def outcome(self, attempt: Attempt, **then: Any) -> Outcome:
-        """This question's outcome: an attempt and what follows from it."""
-        return Outcome(call=self.call, lease=self.lease, attempt=attempt, **then)
-
-
-def read(question: Question, *, judge: Judge, variant: PromptVariant, answer: client.Answer) -> Outcome:
+def read(question: Question, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.Answer) -> Outcome:
     """A reply, whatever it says: one reading per criterion."""
-    attempt = question.attempt(
+    into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
+    counted = into is not None and out is not None
+    attempt = _settled(
+        question,
         Attempt.Outcome.REPLIED,
-        dropped=answer.dropped,
         reply=answer.raw,
         served_model=answer.served_model[:160],
-        tokens_in=_counted(answer.tokens_in),
-        tokens_out=_counted(answer.tokens_out),
-        cost=_cost(judge, answer),
+        tokens_in=into,
+        tokens_out=out,
+        cost=spending.cost(judge, into, out) if into is not None and out is not None else question.worst_case,
+        estimated=not counted and question.worst_case is not None,
         latency=answer.latency,
     )
     readings = parse(
@@ -64,30 +51,51 @@ def read(question: Question, *, judge: Judge, variant: PromptVariant, answer: cl
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
     )
-    return question.outcome(attempt, readings=readings)
+    return Outcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
 
 
-def later(question: Question, unavailable: client.Unavailable) -> Outcome:
+def later(question: Question, unavailable: client.Unavailable, *, lease: UUID) -> Outcome:
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
     pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
-    attempt = question.attempt(Attempt.Outcome.UNAVAILABLE, reason=unavailable.reason)
-    return question.outcome(attempt, retry_at=retry_at)
+    maybe_paid = unavailable.maybe_paid
+    attempt = _settled(
+        question,
+        Attempt.Outcome.UNAVAILABLE,
+        reason=unavailable.reason,
+        reply={"body": unavailable.body} if unavailable.body else {},
+        cost=question.worst_case if maybe_paid else _nothing(question),
+        estimated=maybe_paid and question.worst_case is not None,
+    )
+    return Outcome(question=question, lease=lease, attempt=attempt, retry_at=retry_at)
 
 
-def refused(question: Question, no: client.Refused) -> Outcome:
-    """The provider will not answer this question: recorded on every criterion, not asked again."""
-    attempt = question.attempt(Attempt.Outcome.REFUSED, reason=no.reason)
+def refused(question: Question, no: client.Refused, *, lease: UUID) -> Outcome:
+    """The provider will not answer this question: recorded on every criterion, not asked again.
+
+    Where it will answer none, the call waits for the run to be resumed.
+    """
+    attempt = _settled(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
     readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
-    return question.outcome(attempt, readings=readings)
+    return Outcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
 
 def unstorable(outcome: Outcome, fault: Exception) -> Outcome:
-    """What is left of an outcome that the database refuses: that it was paid for, and why it says nothing."""
+    """What is left of an outcome that the database refuses: what was paid for it, and why it says nothing."""
     reason = f"This could not be stored: {fault!r}"[:400]
-    attempt = Attempt(call=outcome.call, outcome=outcome.attempt.outcome, reason=reason)
+    kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
+    attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
     readings = [Reading(criterion=each.criterion, status="error") for each in outcome.readings]
-    return replace(outcome, attempt=attempt, readings=readings)
+    return replace(outcome, attempt=attempt, readings=readings, dropped=())
+
+
+def _settled(question: Question, outcome: Attempt.Outcome, **came: Any) -> Attempt:
+    return Attempt(pk=question.attempt.pk, call=question.call, outcome=outcome, **came)
+
+
+def _nothing(question: Question) -> Any:
+    """What an error costs: nothing, where the price is known at all."""
+    return None if question.worst_case is None else 0
 
 
 def said(reply: Mapping[str, Any]) -> str:
@@ -103,10 +111,3 @@ def said(reply: Mapping[str, Any]) -> str:
 
 def _counted(tokens: int | None) -> int | None:
     return tokens if tokens is not None and tokens <= MOST_TOKENS else None
-
-
-def _cost(judge: Judge, answer: client.Answer) -> Decimal | None:
-    price, into, out = judges.price(judge), _counted(answer.tokens_in), _counted(answer.tokens_out)
-    if price is None or into is None or out is None:
-        return None
-    return min(MOST_COST, (price[0] * into + price[1] * out) / 1_000_000)

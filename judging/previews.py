@@ -10,7 +10,7 @@ from typing import Any
 
 from accounts.refusals import Refused
 from annotation.models import Criterion, Dataset, Item, RubricVersion
-from judging import judges
+from judging import judges, spending
 from judging.briefs import criterion_brief, item_text
 from judging.continuing import asked_about, continued
 from judging.models import Judge, JudgeRun
@@ -73,7 +73,7 @@ def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, r
         verdicts=verdicts,
         tokens_in=into,
         tokens_out=out,
-        cost=_cost(judge, into, out),
+        cost=spending.cost(judge, into, out),
         items=len(pks),
         continues=after,
     )
@@ -95,8 +95,3 @@ def _prompts(variant: PromptVariant, criteria: Sequence[Criterion], item: Item) 
 def _prompt(variant: PromptVariant, briefs: Sequence[CriterionBrief], item: Item) -> Prompt:
     messages = render(item=item_text(item), criteria=briefs, variant=variant)
     return Prompt([brief.name for brief in briefs], messages, response_schema(briefs, variant))
-
-
-def _cost(judge: Judge, into: int, out: int) -> Decimal | None:
-    price = judges.price(judge)
-    return (price[0] * into + price[1] * out) / 1_000_000 if price else None

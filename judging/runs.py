@@ -5,14 +5,14 @@ Money spent is the sum over attempts, and whether a run has finished is a query:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Avg, Count, Max, Q, QuerySet, Sum, TextChoices
+from django.db import IntegrityError, transaction
+from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -21,15 +21,13 @@ from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, RubricVersion
-from judging import judges
+from judging import judges, spending
 from judging.briefs import criterion_brief
 from judging.continuing import asked_about, continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.prompts import check
 
 MAX_REPEATS = 50
-LARGEST_BUDGET = Decimal(100_000)
-PILOT = 4  # calls in flight under a budget until a first reply has shown what one costs
 LIVE = (JudgeRun.State.RUNNING, JudgeRun.State.PAUSED)
 
 
@@ -40,28 +38,68 @@ def start(
     rubric_version: RubricVersion,
     repeats: int = 1,
     budget: Decimal | None = None,
+    again: bool = False,
+    key: str | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
 
     On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
+    Started twice under one ``key``, it is one run. The judge's second run on the same items and rubric is refused
+    unless it is meant (``again``).
     """
     access.refuse_archived(judge.project)
-    refuse_unfit(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats, budget=budget)
-    with transaction.atomic():
-        run = JudgeRun.objects.create(
-            project=judge.project,
-            judge=judge,
-            dataset=dataset,
-            rubric_version=rubric_version,
-            repeats=repeats,
-            continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
-            budget=budget,
-            created_by=actor,
-        )
-        bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), _plan(run))
-        audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
+    asked: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
+    asked |= {"repeats": repeats, "budget": budget}
+    if key and (started := _started(judge, key, asked)):
+        return started
+    refuse_unfit(**asked)
+    try:
+        with transaction.atomic():
+            Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)  # of two starts at once the second waits
+            before = "" if again else planned(judge=judge, dataset=dataset, rubric_version=rubric_version)
+            if before:
+                raise Refused(before, code="already_planned", fields={"again": before})
+            run = JudgeRun.objects.create(
+                project=judge.project,
+                **asked,
+                continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
+                key=key or None,
+                created_by=actor,
+            )
+            bulk.insert(Call, ("run_id", "item_id", "criterion_id", "repeat", "state", "tries"), _plan(run))
+            audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
+    except (IntegrityError, Refused):
+        # The same start came at the same time and was first.
+        if key and (started := _started(judge, key, asked)):
+            return started
+        raise
     return run
+
+
+def _started(judge: Judge, key: str, asked: Mapping[str, Any]) -> JudgeRun | None:
+    """The run that was started under this key; refuses a key that stands for another run."""
+    run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
+    if run and any(getattr(run, name) != value for name, value in asked.items()):
+        raise Refused(_("This key stands for another run (%d): use a new one.") % run.pk, code="key_used")
+    return run
+
+
+def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) -> str:
+    """What to say when this judge was put on these items and rubric before; empty when it was not.
+
+    A run that was cancelled before it had a verdict doesn't count.
+    """
+    found = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
+    found = found.exclude(Q(state=JudgeRun.State.CANCELLED), ~Exists(Verdict.objects.filter(run=OuterRef("pk"))))
+    run = found.order_by("-pk").first()
+    if run is None:
+        return ""
+    done = run.calls.filter(state=Call.State.SETTLED).count()
+    return _(
+        "Run %(run)d has this judge on these items already: %(done)d of %(planned)d calls are answered. Confirm that "
+        "it is to be asked, and paid, again."
+    ) % {"run": run.pk, "done": done, "planned": run.calls.count()}
 
 
 def refuse_unfit(
@@ -69,6 +107,7 @@ def refuse_unfit(
 ) -> None:
     """Refuse a run that can't be started, saying why."""
     judges.endpoint(judge)
+    spending.allowance(judge.project, judge.provider)
     if dataset.state != Dataset.State.READY or rubric_version.state != RubricVersion.State.PUBLISHED:
         raise Refused(_("A run needs a ready dataset and a published rubric version."), code="not_ready")
     if {dataset.project_id, rubric_version.rubric.project_id} != {judge.project_id}:
@@ -76,22 +115,8 @@ def refuse_unfit(
     if not 1 <= repeats <= MAX_REPEATS:
         sentence = _("Repeats go from 1 to %d.") % MAX_REPEATS
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
-    _refuse_budget(judge, budget)
+    spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
-
-
-def _refuse_budget(judge: Judge, budget: Decimal | None) -> None:
-    """A cap that could not be kept would be worse than none."""
-    if budget is None:
-        return
-    sentence = ""
-    if not 0 <= budget <= LARGEST_BUDGET:
-        sentence = _("A budget goes from 0 to %s USD.") % LARGEST_BUDGET
-    elif judges.price(judge) is None:
-        sentence = _("No price is declared for %(model)s at %(provider)s, so a budget can't be kept. Leave it empty.")
-        sentence %= {"model": judge.model, "provider": judge.provider}
-    if sentence:
-        raise Refused(sentence, code="budget", fields={"budget": sentence})
 
 
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
@@ -123,7 +148,10 @@ def pause_all(project: Project) -> None:
 
 
 def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
-    """Go on; the edge enqueues `tasks.work` afterwards."""
+    """Go on; the edge enqueues `tasks.work` afterwards. Refuses what the project may not spend, or no cap can hold."""
+    if run.state == JudgeRun.State.PAUSED:
+        spending.allowance(run.project, run.judge.provider)
+        spending.refuse_cap(run.judge, budget=run.budget)
     return _turn(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
@@ -134,11 +162,16 @@ def cancel(*, run: JudgeRun, actor: User | None = None) -> bool:
 
 def rebudget(*, run: JudgeRun, budget: Decimal | None, actor: User | None = None) -> None:
     """Raise, lower or lift a run's money cap."""
-    _refuse_budget(run.judge, budget)
+    spending.refuse_cap(run.judge, budget=budget)
     with transaction.atomic():
         JudgeRun.objects.filter(pk=run.pk).update(budget=budget)
         audit.record(actor=actor, project=run.project, verb="set budget", subject=run, fields=["budget"])
     run.refresh_from_db(fields=["budget"])
+
+
+def keep_width(*, run: JudgeRun, width: int) -> None:
+    """Remember how many calls a work session kept in flight, for the next to go on with."""
+    JudgeRun.objects.filter(pk=run.pk).update(width=width)
 
 
 def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
@@ -162,7 +195,11 @@ def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """How far a run is, from its rows; tokens, cost and seconds per reply over every attempt."""
+    """How far a run is, from its rows; tokens, cost and seconds per reply over every attempt that was sent.
+
+    Of the ``cost``, so much is ``estimated``: the worst case of requests whose cost nobody knows. What requests in
+    flight may cost is ``reserved`` beside it. ``lost`` counts the requests whose reply never reached us.
+    """
 
     planned: int
     waiting: int
@@ -174,6 +211,9 @@ class RunProgress:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: Decimal | None = None
+    estimated: Decimal | None = None
+    reserved: Decimal | None = None
+    lost: int = 0
     latency: float | None = None
 
     @property
@@ -201,10 +241,13 @@ def progress(run: JudgeRun) -> RunProgress:
     """Four aggregate queries over the run's rows."""
     by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run=run).aggregate(
-        attempts=Count("pk"),
+        attempts=Count("pk", filter=~Q(outcome=Attempt.Outcome.PENDING)),
         tokens_in=Sum("tokens_in"),
         tokens_out=Sum("tokens_out"),
+        estimated=Sum("cost", filter=Q(estimated=True)),
         cost=Sum("cost"),
+        reserved=Sum("reserved", filter=Q(outcome__in=Attempt.OPEN)),
+        lost=Count("pk", filter=Q(outcome=Attempt.Outcome.LOST)),
         latency=Avg("latency"),
     )
     return RunProgress(
@@ -218,6 +261,9 @@ def progress(run: JudgeRun) -> RunProgress:
         tokens_in=sums["tokens_in"] or 0,
         tokens_out=sums["tokens_out"] or 0,
         cost=sums["cost"],
+        estimated=sums["estimated"],
+        reserved=sums["reserved"],
+        lost=sums["lost"],
         latency=sums["latency"],
     )
 
@@ -257,33 +303,6 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
     if finished and run.state != JudgeRun.State.CANCELLED:
         return Phase.FINISHED
     return Phase(run.state)
-
-
-def affordable(run: JudgeRun) -> int | None:
-    """How many more calls may be sent within the budget; None where none is set. Ask inside a transaction.
-
-    Every call in flight counts as much as the dearest so far, and the run stays locked until the end of the
-    transaction, so that two workers don't spend the same money. Calls in flight are counted before what is paid is
-    summed: one that another worker settles in between counts twice, never not at all.
-    """
-    budget = JudgeRun.objects.values_list("budget", flat=True).get(pk=run.pk)
-    if budget is None:
-        return None
-    JudgeRun.objects.select_for_update(no_key=True).get(pk=run.pk)
-    in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).count()
-    paid = Attempt.objects.filter(call__run=run).aggregate(total=Sum("cost"), dearest=Max("cost"))
-    left = budget - (paid["total"] or 0)
-    if paid["dearest"] == 0 and left > 0:
-        return None
-    most = int(left / paid["dearest"]) if paid["dearest"] else PILOT if left > 0 else 0
-    return max(0, most - in_flight)
-
-
-def is_spent(run: JudgeRun) -> bool:
-    """Whether the budget allows no further call, and none is in flight that might turn out cheaper."""
-    with transaction.atomic():
-        in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).exists()
-        return affordable(run) == 0 and not in_flight
 
 
 def revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from celery import shared_task
+from celery import shared_task, signals
 from kombu.exceptions import OperationalError
 
 from accounts.models import User
@@ -15,16 +15,23 @@ from annotation.models import Intake
 from annotation.previews import Preview
 from annotation.tasks import LONGEST, ask_for_check, is_large, resume
 from annotation.tasks import enqueue as enqueue_import
-from judging import intake_verdicts, leases, studies, working
+from judging import intake_verdicts, judges, leases, stopping, studies, working
 
 logger = logging.getLogger(__name__)
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
-@shared_task
+SOFT_LIMIT = int(working.LONGEST_SESSION + judges.PACES["timeout"][2] + working.LAST)  # seconds
+HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
+
+signals.worker_init.connect(lambda **_worker: stopping.prepare(), weak=False)
+signals.worker_shutting_down.connect(lambda **_worker: stopping.ask(), weak=False)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def work(run_pk: int) -> None:
-    """One shift on a run, and the next one queued behind it when due calls are left."""
+    """One work session on a run, and the next one queued behind it when due calls are left."""
     if working.work(run_pk):
         work.delay(run_pk)
 

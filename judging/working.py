@@ -1,22 +1,26 @@
 """A worker's share of a run: keep a window of calls in flight, and store each reply as it comes.
 
-One event loop, one client, one thread for the database. The loop has a thread of its own: a signal that ends the
-worker raises in the main thread, wherever that is, and an event loop interrupted there is torn and gives nothing back.
-The loop goes round: store what came back, take as many calls anew. Replies that arrive together are stored in one
-transaction. Little more is leased than is in flight, and what was not sent when the run is paused goes back. A database
-that goes away is waited for: a reply in hand was paid for.
+One event loop, one client, one thread for the database and one for marking requests as sent. The loop has a thread of
+its own: a signal that ends the worker raises in the main thread, wherever that is, and an event loop interrupted there
+is torn and gives nothing back. The loop goes round: store what came back, take as many calls anew. Replies that arrive
+together are stored in one transaction. Every request is written and its worst case reserved before it is sent. What was
+not sent when the session ends goes back; what is in flight then is waited for. A database that goes away is waited for:
+a reply in hand was paid for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -25,259 +29,393 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from judging import client, judges, leases, limits, outcomes, runs
-from judging.briefs import criterion_brief, item_text
+from judging import client, judges, leases, limits, outcomes, runs, stopping
 from judging.client import Endpoint
 from judging.leases import Outcome
-from judging.models import Call, JudgeRun
-from judging.outcomes import Question
-from judging.prompts import CriterionBrief, Message, PromptVariant, render, response_schema
+from judging.models import JudgeRun
+from judging.prompts import Message
+from judging.questions import Question, QuestionWriter
 
 logger = logging.getLogger(__name__)
 
-MOST_IN_FLIGHT = 64
-TIMEOUT = 90.0  # seconds for one reply
-SHIFT = 60.0  # seconds after which no more calls are leased
-PLACE = 30.0  # seconds a leased call waits for its place: the lane's, the endpoint's limit, a pause it asked for
-LAST = 220.0  # seconds after which a database that is away is waited for no longer; Celery's limit is 240
+FIRST_WIDTH = 16  # calls in flight of a run's first session, before anything is known of its endpoint
+SESSION = 60.0  # seconds after which no more calls are taken, so that runs share the workers
+LONGEST_SESSION = 240.0  # the same where replies take so long that a session would be little more than its end
+PLACE = 30.0  # seconds of an endpoint's limit on requests that are leased ahead
+PATIENCE = 5.0  # seconds ahead that a place in the endpoint's limits is booked
+LAST = 60.0  # seconds beyond a session and its longest reply in which a database that is away is waited for
 TICK = 2.0  # seconds between two looks at the run itself
 GATHER = 0.02  # seconds in which replies gather to be stored together
+UNHEARD = 10.0  # seconds without a reply after which a session makes way for a run that waits for a worker
+SAME_REFUSALS = 5  # equal refusals in a row, none answered between, after which a run is paused
+LARGE = 20_000  # characters of a reply from which it is read in a thread, away from the event loop
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Shift:
+class Session:
     """One turn of work: the run, its prompt, where to ask, what is in flight and what has come back."""
 
     run: JudgeRun
-    variant: PromptVariant
-    criteria: dict[int, CriterionBrief]
+    writer: QuestionWriter
     endpoint: Endpoint
+    pace: judges.Pace
     database: ThreadPoolExecutor
-    lane: limits.Lane = field(default_factory=lambda: limits.Lane(width=16, ceiling=MOST_IN_FLIGHT))
+    marking: ThreadPoolExecutor
+    lane: limits.Lane = field(init=False)
     lease: UUID = field(default_factory=uuid4)
     began: float = field(default_factory=time.monotonic)
-    in_flight: int = 0
+    heard: float = field(default_factory=time.monotonic)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
     arrived: list[Outcome] = field(default_factory=list)
+    unsent: list[Question] = field(default_factory=list)
+    to_mark: dict[int, asyncio.Future[bool]] = field(default_factory=dict)
+    marker: asyncio.Task[None] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    refusals: list[str] = field(default_factory=list)
     stopped: bool = False
+    makes_way: bool = False
+    spent: str = ""
+    held_up: bool = False
     trouble: str = ""
+
+    def __post_init__(self) -> None:
+        width = self.run.width or min(FIRST_WIDTH, self.pace.concurrency)
+        self.lane = limits.Lane(width=width, ceiling=self.pace.concurrency)
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be taken."""
-        return self.stopped or self.left <= 0
+        """Whether nothing more is to be taken or sent."""
+        return self.stopped or self.makes_way or self.left <= 0 or stopping.is_asked()
 
     @property
     def left(self) -> float:
-        """Seconds in which more may be taken."""
-        return self.began + SHIFT - time.monotonic()
+        """Seconds in which more may be taken: four replies long at least, so that widths are worth finding."""
+        length = min(LONGEST_SESSION, max(SESSION, 4 * self.lane.latency))
+        return self.began + length - time.monotonic()
 
     @property
-    def room(self) -> int:
+    def free(self) -> int:
         """How many more calls to take: twice what the lane is wide, so that no place waits for the store."""
         per_minute = self.endpoint.requests_per_minute
         window = 2 * self.lane.width
         paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
-        return min(window, paced) - self.in_flight
+        return min(window, paced) - len(self.tasks)
 
-    async def query(self, verb: Callable[[], T]) -> T:
-        """Run a database verb in this shift's own thread, waiting for a database that is away."""
-        gives_up = self.began + LAST
-        return await asyncio.get_running_loop().run_in_executor(self.database, _patiently, verb, gives_up)
+    async def query(self, verb: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
+        """Run a database verb in a thread of this session's own, waiting for a database that is away."""
+        gives_up = self.began + LONGEST_SESSION + self.pace.timeout + LAST
+        return await asyncio.get_running_loop().run_in_executor(thread or self.database, _patiently, verb, gives_up)
 
     def stop(self, trouble: str = "") -> None:
         """Send nothing more; calls in flight come in. With ``trouble`` the run is paused for that reason."""
         self.stopped, self.trouble = True, self.trouble or trouble
         self.news.set()
 
+    async def mark_sent(self, question: Question) -> bool:
+        """Write that this request goes out now, together with others that do; False when it may not."""
+        marked: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.to_mark[question.attempt.pk] = marked
+        if self.marker is None or self.marker.done():
+            self.marker = asyncio.create_task(self._mark())
+        return await marked
+
+    async def _mark(self) -> None:
+        while self.to_mark:
+            asked, self.to_mark = self.to_mark, {}
+            try:
+                mark = partial(leases.mark_sent, lease=self.lease, attempts=[*asked])
+                sent = await self.query(mark, self.marking)
+            except BaseException as error:
+                for future in asked.values():
+                    if not future.done():
+                        future.set_exception(error)
+                raise
+            for pk, future in asked.items():
+                if not future.done():
+                    future.set_result(pk in sent)
+
 
 def work(run_pk: int) -> bool:
-    """Work on a run for one shift; True when due calls were left for the next."""
-    run = JudgeRun.objects.select_related("judge", "rubric_version").filter(pk=run_pk).first()
-    if run is None or run.state != JudgeRun.State.RUNNING or leases.holders(run) >= leases.MOST_HOLDERS:
+    """Work on a run for one session; True when due calls were left for the next."""
+    run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
+    if run is None or run.state != JudgeRun.State.RUNNING or stopping.is_asked():
+        return False
+    if leases.holders(run) >= leases.MOST_HOLDERS:
         return False
     try:
-        endpoint, variant = judges.endpoint(run.judge), judges.variant_of(run.judge.variant)
+        endpoint, writer = judges.endpoint(run.judge), QuestionWriter(run)
     except Refused as no:
         runs.pause(run=run, reason=no.sentence)
         return False
-    criteria = {
-        each.pk: criterion_brief(each, variant.instruction_language) for each in run.rubric_version.criteria.all()
-    }
-    with ThreadPoolExecutor(1, thread_name_prefix="database") as database:
-        shift = Shift(run=run, variant=variant, criteria=criteria, endpoint=endpoint, database=database)
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix="database") as database,
+        ThreadPoolExecutor(1, thread_name_prefix="marking") as marking,
+    ):
+        session = Session(
+            run=run,
+            writer=writer,
+            endpoint=endpoint,
+            pace=judges.pace(run.judge),
+            database=database,
+            marking=marking,
+        )
         try:
-            return _worked_apart(shift)
+            return _worked_apart(session)
         finally:
-            database.submit(_let_go).result()
+            for thread in (database, marking):
+                thread.submit(_let_go).result()
 
 
-def _worked_apart(shift: Shift) -> bool:
-    """Work the shift in a thread of its own; whatever is raised in this one meanwhile cuts it short in good order."""
-    with asyncio.Runner() as runner, ThreadPoolExecutor(1, thread_name_prefix="shift") as thread:
+def _worked_apart(session: Session) -> bool:
+    """Work the session in a thread of its own; whatever is raised in this one meanwhile ends it in good order.
+
+    The first time, what is in flight is waited for; the second time, or after the time for that, it is given up.
+    """
+    with asyncio.Runner() as runner, ThreadPoolExecutor(1, thread_name_prefix="session") as thread:
         loop = runner.get_loop()
-        task = loop.create_task(_work(shift))
+        task = loop.create_task(_work(session))
+        worked = thread.submit(loop.run_until_complete, task)
         try:
-            return thread.submit(loop.run_until_complete, task).result()
+            return worked.result()
         except BaseException:
-            loop.call_soon_threadsafe(task.cancel)
+            if not worked.done():
+                loop.call_soon_threadsafe(session.stop)
+                _await_the_rest(worked, lambda: loop.call_soon_threadsafe(task.cancel))
             raise
 
 
-async def _work(shift: Shift) -> bool:
+def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None:
+    try:
+        worked.exception(timeout=settings.DRAIN_SECONDS)
+    except BaseException:  # noqa: BLE001 - what ends the worker passes on from where it was raised first
+        give_up()
+
+
+async def _work(session: Session) -> bool:
     try:
         async with (
-            client.connect(shift.endpoint) as line,
-            limits.budget(shift.endpoint, settings.REDIS_URL or None) as budget,
+            client.connect(session.endpoint) as line,
+            limits.budget(session.endpoint, settings.REDIS_URL or None, settings.DATA_DIR / "limits") as budget,
             asyncio.TaskGroup() as calls,
         ):
-            return await _go_round(shift, lambda call: calls.create_task(_put(shift, line, budget, call)))
+
+            def send(question: Question) -> None:
+                task = calls.create_task(_put(session, line, budget, question))
+                session.tasks.add(task)
+                task.add_done_callback(session.tasks.discard)
+                task.add_done_callback(lambda _task: session.news.set())
+
+            return await _go_round(session, send)
     except client.Refused as no:
-        shift.stop(no.reason)
+        session.stop(no.reason)
         return False
     finally:
-        # Cancelled or not: what came back is stored, what was not sent is given back.
-        await _hand_in(shift)
-        await shift.query(lambda: leases.release(lease=shift.lease))
-        if shift.trouble:
-            await shift.query(lambda: runs.pause(run=shift.run, reason=shift.trouble))
+        # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
+        await _hand_in(session)
+        await session.query(lambda: leases.release(lease=session.lease))
+        await session.query(lambda: runs.keep_width(run=session.run, width=session.lane.width))
+        if session.trouble:
+            await session.query(lambda: runs.pause(run=session.run, reason=session.trouble))
 
 
-async def _go_round(shift: Shift, send: Callable[[Call], object]) -> bool:
-    """Store what came back, take as many anew; until the shift is over and everything in flight is in."""
-    looks_at = 0.0
+async def _go_round(session: Session, send: Callable[[Question], None]) -> bool:
+    """Store what came back, take as many anew; until the session is over and everything in flight is in.
+
+    Whether due calls are left for a next session.
+    """
+    looks_at = ends_at = 0.0
     while True:
-        await _hand_in(shift)
+        await _hand_in(session)
         if time.monotonic() > looks_at:
             looks_at = time.monotonic() + TICK
-            await _look(shift)
-        for call in await _take(shift):
-            shift.in_flight += 1
-            send(call)
-        if shift.in_flight:
-            await _gather(shift)
-        elif shift.over or not await _wait(shift):
-            return shift.left <= 0 and not shift.stopped
+            await _look(session)
+        for question in await _take(session):
+            send(question)
+        if stopping.is_asked():
+            ends_at = ends_at or time.monotonic() + settings.DRAIN_SECONDS
+            if time.monotonic() > ends_at:
+                for task in session.tasks:
+                    task.cancel()
+        if session.tasks:
+            await _gather(session)
+        elif session.over or not await _wait(session):
+            return not session.stopped and not stopping.is_asked() and (session.left <= 0 or session.makes_way)
 
 
-async def _take(shift: Shift) -> list[Call]:
-    """As many calls as there is room for; not one by one, for each taking is a transaction."""
-    room = shift.room
-    if shift.over or room <= shift.in_flight // 4:
+async def _take(session: Session) -> list[Question]:
+    """As many calls as there are free places; not one by one, for each taking is a transaction."""
+    free = session.free
+    if session.over or free <= len(session.tasks) // 4:
         return []
-    _lease, calls = await shift.query(lambda: leases.take(run=shift.run, limit=room, lease=shift.lease))
-    return calls
+    take = partial(leases.take, run=session.run, limit=free, lease=session.lease, writer=session.writer)
+    try:
+        taken = await session.query(take)
+    except Refused as no:
+        session.stop(no.sentence)
+        return []
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as fault:
+        logger.exception("Judge run %s: a call can't be put", session.run.pk)
+        session.stop(_("Stopped by a fault of Panelbench: %r") % fault)
+        return []
+    session.spent, session.held_up = taken.spent, taken.held_up
+    return taken.questions
 
 
-async def _hand_in(shift: Shift) -> None:
+async def _hand_in(session: Session) -> None:
     """Store what came back. Cut short, it is handed in again, and nothing of it is stored twice."""
-    if arrived := list(shift.arrived):
-        await shift.query(lambda: _store(arrived))
-        del shift.arrived[: len(arrived)]
+    if arrived := list(session.arrived):
+        await session.query(lambda: _store(arrived))
+        del session.arrived[: len(arrived)]
+    if unsent := list(session.unsent):
+        calls = [question.call for question in unsent]
+        await session.query(lambda: leases.release(lease=session.lease, calls=calls))
+        del session.unsent[: len(unsent)]
 
 
-async def _look(shift: Shift) -> None:
-    """Keep the lease alive, and see whether the run was paused or cancelled meanwhile."""
-    await shift.query(lambda: leases.extend(lease=shift.lease))
-    running = JudgeRun.objects.filter(pk=shift.run.pk, state=JudgeRun.State.RUNNING)
-    if not await shift.query(running.exists):
-        shift.stop()
+async def _look(session: Session) -> None:
+    """Keep the lease alive, widen the lane, and see whether the run was paused or another waits for this worker."""
+    session.lane.look()
+    await session.query(lambda: leases.extend(lease=session.lease))
+    running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
+    if not await session.query(running.exists):
+        session.stop()
+    unheard = time.monotonic() - session.heard > UNHEARD
+    others = await session.query(lambda: leases.holders(session.run, besides=session.lease))
+    if unheard or others:
+        session.makes_way = await session.query(lambda: leases.others_wait(session.run))
 
 
-async def _gather(shift: Shift) -> None:
+async def _gather(session: Session) -> None:
     """Wait until something comes back, at most a tick, and a moment more for what comes with it."""
     try:
         async with asyncio.timeout(TICK):
-            await shift.news.wait()
+            await session.news.wait()
             await asyncio.sleep(GATHER)
     except TimeoutError:
         pass
-    shift.news.clear()
+    session.news.clear()
 
 
-async def _wait(shift: Shift) -> bool:
-    """With nothing in flight: sleep until the next call is due, if that is within this shift."""
-    due = await shift.query(lambda: leases.next_due(shift.run))
-    pause = (due - timezone.now()).total_seconds() if due else SHIFT
-    if pause > shift.left:
+async def _wait(session: Session) -> bool:
+    """With nothing in flight: sleep until the next call is due, if that is within this session and no run waits."""
+    due = await session.query(lambda: leases.next_due(session.run))
+    pause = (due - timezone.now()).total_seconds() if due else SESSION
+    if pause > session.left:
         return False
-    if pause <= 0 and await shift.query(lambda: runs.is_spent(shift.run)):
-        shift.stop(_("The budget is spent, or what is left of it does not pay another call. Raise it and resume."))
+    if pause <= 0 and session.spent:
+        session.stop(session.spent)
         return False
+    if (pause > 0 or session.held_up) and await session.query(lambda: leases.others_wait(session.run)):
+        return False  # the sweep brings a worker back
     await asyncio.sleep(min(max(pause, 0.25), TICK))
     return True
 
 
-async def _put(shift: Shift, line: client.Connection, budget: limits.Budget, call: Call) -> None:
+async def _put(session: Session, line: client.Connection, budget: limits.Budget, question: Question) -> None:
     """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
-        if outcome := await _asked(shift, line, budget, call):
-            shift.arrived.append(outcome)
-    except client.Refused as fatal:
-        shift.stop(fatal.reason)
+        outcome = await _asked(session, line, budget, question)
     except Exception as fault:
         # A fault of ours must not drop the replies of other calls, which were paid for.
-        logger.exception("Judge run %s: call %s", shift.run.pk, call.pk)
-        shift.stop(_("Stopped by a fault of Panelbench: %r") % fault)
-    finally:
-        shift.in_flight -= 1
-        shift.news.set()
+        logger.exception("Judge run %s: call %s", session.run.pk, question.call.pk)
+        session.stop(_("Stopped by a fault of Panelbench: %r") % fault)
+    else:
+        if outcome is None:
+            session.unsent.append(question)
+        else:
+            session.arrived.append(outcome)
 
 
-async def _asked(shift: Shift, line: client.Connection, budget: limits.Budget, call: Call) -> Outcome | None:
-    """One request: paced, sent, read. None when it was not sent; a fatal refusal passes through."""
-    question = _question(shift, call)
+async def _asked(
+    session: Session, line: client.Connection, budget: limits.Budget, question: Question
+) -> Outcome | None:
+    """One request: paced, written, sent, read. None when it was not sent."""
+    lease, booked = session.lease, _tokens(question.messages)
     try:
         async with AsyncExitStack() as place:
-            if not await _placed(shift, place, budget, question.messages):
+            if not await _placed(session, place, budget, booked):
+                return None
+            if not await session.mark_sent(question):
+                await budget.give_back(tokens=booked)
                 return None
             answer = await client.ask(
                 line,
-                model=shift.run.judge.model,
+                model=session.run.judge.model,
                 messages=question.messages,
                 parameters=question.parameters,
-                schema=response_schema(question.criteria, shift.variant),
-                timeout=TIMEOUT,
+                schema=question.schema,
+                timeout=session.pace.timeout,
             )
     except client.Unavailable as unavailable:
-        return outcomes.later(question, unavailable)
+        await budget.heed(unavailable.quotas, tokens=booked)
+        if (unavailable.retry_after or 0) > outcomes.LONGEST_WAIT:
+            session.stop(_come_back(unavailable))
+        return outcomes.later(question, unavailable, lease=lease)
     except client.Refused as no:
         if no.fatal:
-            raise
-        return outcomes.refused(question, no)
-    return outcomes.read(question, judge=shift.run.judge, variant=shift.variant, answer=answer)
+            session.stop(no.reason)
+        _count_refusal(session, no.reason)
+        return outcomes.refused(question, no, lease=lease)
+    session.heard = time.monotonic()
+    session.refusals.clear()
+    await budget.heed(answer.quotas, tokens=booked)
+    if answer.tokens_in is not None and answer.tokens_out is not None:
+        await budget.correct(booked=booked, used=answer.tokens_in + answer.tokens_out)
+    return await _read(session, question, answer)
 
 
-async def _placed(shift: Shift, place: AsyncExitStack, budget: limits.Budget, messages: Sequence[Message]) -> bool:
-    """Wait for a place in the lane and in the endpoint's limits; False when it took too long or the shift stopped."""
+async def _read(session: Session, question: Question, answer: client.Answer) -> Outcome:
+    def read() -> Outcome:
+        judge, variant = session.run.judge, session.writer.variant
+        return outcomes.read(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
+
+    return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
+
+
+def _come_back(unavailable: client.Unavailable) -> str:
+    """What to say when an endpoint wants to be left alone for longer than a run waits."""
+    when = timezone.now() + timedelta(seconds=unavailable.retry_after or 0)
+    return _("The provider asks to be left alone until %(when)s UTC: %(reason)s. Resume then.") % {
+        "when": f"{when:%Y-%m-%d %H:%M}",
+        "reason": unavailable.reason,
+    }
+
+
+def _count_refusal(session: Session, reason: str) -> None:
+    """Pause a run whose every call is refused for the same reason: the judge is declared wrongly, not the item."""
+    if session.refusals and session.refusals[-1] != reason:
+        session.refusals.clear()
+    session.refusals.append(reason)
+    if len(session.refusals) >= SAME_REFUSALS:
+        session.stop(
+            _("The provider refused %(count)d calls in a row for the same reason: %(reason)s")
+            % {"count": SAME_REFUSALS, "reason": reason}
+        )
+
+
+async def _placed(session: Session, place: AsyncExitStack, budget: limits.Budget, tokens: int) -> bool:
+    """Wait for a place in the lane and in the endpoint's limits; False once the session sends nothing more."""
     try:
-        async with asyncio.timeout(PLACE):
-            await place.enter_async_context(shift.lane.slot())
-            await budget.acquire(tokens=_tokens(messages))
+        async with asyncio.timeout(max(1.0, session.left)):
+            await place.enter_async_context(session.lane.slot())
     except TimeoutError:
         return False
-    return not shift.stopped
-
-
-def _question(shift: Shift, call: Call) -> Question:
-    criteria = [shift.criteria[call.criterion_id]] if call.criterion_id else list(shift.criteria.values())
-    messages = render(item=item_text(call.item), criteria=criteria, variant=shift.variant)
-    return Question(
-        call=call, lease=shift.lease, criteria=criteria, messages=messages, parameters=_parameters(shift.run, call)
-    )
-
-
-def _parameters(run: JudgeRun, call: Call) -> dict[str, Any]:
-    """The judge's parameters; a declared seed moves on with the repeat, so that repeats differ and can be had again."""
-    parameters = dict(run.judge.parameters)
-    if isinstance(parameters.get("seed"), int):
-        parameters["seed"] += call.repeat - 1
-    return parameters
+    booked = False
+    while not booked and not session.over:
+        booked = await budget.acquire(tokens=tokens, patience=PATIENCE)
+        if not booked:
+            await asyncio.sleep(random.uniform(0.5, 1.5))
+    if booked and session.over:
+        await budget.give_back(tokens=tokens)
+        return False
+    return booked
 
 
 def _tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens a request takes, reply included: four bytes each, for pacing only."""
+    """About how many tokens a request takes, reply included: four bytes each; corrected once it is known."""
     return sum(len(message["content"].encode("utf-8", "replace")) for message in messages) // 4 + 200
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
@@ -20,7 +22,19 @@ from judging import judges, previews
 from judging.models import Judge
 
 
-class VariantSerializer(serializers.Serializer[Any]):
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(map(str, {*data} - {*self.fields})) if isinstance(data, Mapping) else []
+        if unknown:
+            known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
+            sentence = _("There is no such field; there are: %s.") % known
+            raise serializers.ValidationError({name: [sentence] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class VariantSerializer(StrictSerializer):
     """The factors of a prompt; docs/judges.md says what each changes."""
 
     grouping = serializers.ChoiceField(choices=judges.FACTORS["grouping"], required=False)
@@ -29,13 +43,23 @@ class VariantSerializer(serializers.Serializer[Any]):
     instruction_language = serializers.ChoiceField(choices=judges.FACTORS["instruction_language"], required=False)
 
 
-class DeclaredJudgeSerializer(serializers.Serializer[Judge]):
+def _pace(name: str, help_text: str) -> serializers.IntegerField:
+    _default, least, most = judges.PACES[name]
+    return serializers.IntegerField(
+        min_value=least, max_value=most, required=False, allow_null=True, help_text=help_text
+    )
+
+
+class DeclaredJudgeSerializer(StrictSerializer):
     id = serializers.IntegerField(source="pk", read_only=True)
     name = serializers.CharField(max_length=120)
     provider = serializers.CharField(max_length=80)
     model = serializers.CharField(max_length=160)
     parameters = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
     variant = VariantSerializer(required=False)
+    timeout = _pace("timeout", "Seconds that one reply may take; the provider's own, or 90, by default.")
+    tries = _pace("tries", "How often a call is tried; the provider's own, or 8, by default.")
+    concurrency = _pace("concurrency", "Calls of a run in flight at most; the provider's own, or 64, by default.")
     simulated = serializers.BooleanField(read_only=True)
     digest = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)

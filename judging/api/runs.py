@@ -20,17 +20,27 @@ from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, RubricVersion
 from judging import previews, runs, tasks
+from judging.api.judges import StrictSerializer
 from judging.api.judges import found_in as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
 
 
-class RunSerializer(serializers.Serializer[JudgeRun]):
+class RunSerializer(StrictSerializer):
     id = serializers.IntegerField(source="pk", read_only=True)
     judge = serializers.IntegerField(source="judge_id", min_value=1, max_value=LARGEST_ID)
     dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+    key = serializers.CharField(
+        max_length=100,
+        allow_null=True,
+        default=None,
+        help_text="Started twice under one key, it is one run. The header Idempotency-Key says the same.",
+    )
+    again = serializers.BooleanField(
+        write_only=True, default=False, help_text="Ask about items that were asked about already, and pay again."
+    )
     continues = serializers.IntegerField(source="continues_id", read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
     reason = serializers.CharField(read_only=True)
@@ -49,6 +59,13 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
+    estimated = serializers.DecimalField(
+        max_digits=20, decimal_places=8, allow_null=True, help_text="Of the cost, what is booked at its worst case."
+    )
+    reserved = serializers.DecimalField(
+        max_digits=20, decimal_places=8, allow_null=True, help_text="What requests in flight cost at most."
+    )
+    lost = serializers.IntegerField(help_text="Requests that were sent and whose reply never reached us.")
     latency = serializers.FloatField(allow_null=True)
 
 
@@ -70,7 +87,7 @@ class ForecastSerializer(serializers.Serializer[previews.Forecast]):
     continues = serializers.IntegerField(source="continues.pk", allow_null=True, default=None)
 
 
-class BudgetSerializer(serializers.Serializer[JudgeRun]):
+class BudgetSerializer(StrictSerializer):
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True)
 
 
@@ -89,7 +106,7 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
         model = Attempt
         fields = (
             *("number", "outcome", "request", "reply", "reason", "served_model"),
-            *("tokens_in", "tokens_out", "cost", "latency", "at"),
+            *("tokens_in", "tokens_out", "reserved", "cost", "estimated", "latency", "at"),
         )
 
 
@@ -158,7 +175,17 @@ def _chosen(request: Request, slug: str) -> dict[str, Any]:
         "rubric_version": get_object_or_404(versions, pk=given["rubric_version_id"]),
         "repeats": given["repeats"],
         "budget": given["budget"],
+        "key": given["key"] or _idempotency_key(request),
+        "again": given["again"],
     }
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key: str = request.headers.get("Idempotency-Key", "").strip()
+    if len(key) > 100 or "\x00" in key:
+        sentence = _("A key has 100 characters at most.")
+        raise Refused(sentence, code="key", fields={"key": sentence})
+    return key or None
 
 
 class Runs(generics.ListAPIView[JudgeRun]):
@@ -173,7 +200,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
 
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """Start a run; `forecast/` says beforehand what it takes."""
+        """Start a run; `forecast/` says beforehand what it takes. Under one key it starts once."""
         run = runs.start(actor=request.user, **_chosen(request, project))
         tasks.enqueue(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
@@ -184,6 +211,7 @@ class RunForecast(APIView):
     def post(self, request: Request, project: str) -> Response:
         """Calls, and roughly tokens and USD, of a run that is not started."""
         chosen = _chosen(request, project)
+        del chosen["key"], chosen["again"]
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
         return Response(ForecastSerializer(previews.forecast(**chosen)).data)

@@ -18,7 +18,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Item
 from annotation.views.campaigns import show_refusal
-from judging import judges, previews
+from judging import judges, previews, spending
 from judging.forms import JudgeForm, PreviewForm
 from judging.models import Attempt, Judge
 from judging.views.lists import listed
@@ -42,6 +42,7 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
         "project": room,
         "judges": found.annotate(runs_count=Count("runs"), spent=spent),
         "providers": settings.PROVIDERS,
+        "allowed": spending.allowed_providers(room),
     }
     return render(request, "judging/judges.html", context)
 

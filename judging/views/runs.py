@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,10 +16,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRefresh
 
 from accounts import access, refusals
-from accounts.models import Project, User
+from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.views.campaigns import show_refusal
-from judging import judges, previews, runs, tasks
+from judging import previews, runs, spending, tasks
 from judging.forms import BudgetForm, RunForm
 from judging.models import Judge, JudgeRun, Verdict
 from judging.views import calls
@@ -52,16 +53,23 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     if form.is_valid():
         try:
             if request.method == "POST":
-                return redirect("run", room.slug, _started(asked, form, request.user).pk)
+                return redirect("run", room.slug, _started(request, asked, form).pk)
             context["forecast"] = _forecast(asked, form)
         except Refused as refused:
-            show_refusal(form, refused)
-    context |= {"price": judges.price(asked), "simulated": asked.simulated}
+            if refused.code == "already_planned":
+                context["forecast"] = _forecast(asked, form)
+            else:
+                show_refusal(form, refused)
+    if "forecast" in context:
+        about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version")}
+        context |= {"planned": runs.planned(judge=asked, **about), "key": uuid4().hex}
+    context |= {"price": spending.price(asked), "simulated": asked.simulated}
     return render(request, "judging/run_start.html", context)
 
 
-def _started(judge: Judge, form: RunForm, user: User) -> JudgeRun:
-    run = runs.start(judge=judge, actor=user, **form.cleaned_data)
+def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
+    key, again = request.POST.get("key", "")[:100].replace("\x00", ""), request.POST.get("again") == "yes"
+    run = runs.start(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
     tasks.enqueue(run.pk)
     return run
 
@@ -123,7 +131,8 @@ def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Pause, resume, cancel, or ask the failed calls again."""
     room, found = _find(request, project)
     moved = get_object_or_404(found, pk=run)
-    _move(request, moved, request.POST.get("to", ""))
+    with refusals.told(request):
+        _move(request, moved, request.POST.get("to", ""))
     return redirect("run", room.slug, moved.pk)
 
 

@@ -1,7 +1,7 @@
 """The Celery application. Broker: Redis where REDIS_URL says so, else a folder of the data directory.
 
-There is no result backend: what a task did is in our own rows. Tasks are named by module, and the module's app
-decides the queue, so a worker can serve judges only (`celery -A panelbench worker -Q judging`).
+There is no result backend: what a task did is in our own rows. Judge runs have a queue of their own, so that a worker
+can serve them alone (`celery -A panelbench worker -Q judging`) and a run in trouble holds up nothing else.
 """
 
 import os
@@ -16,6 +16,7 @@ QUEUES = ("judging", "analytics", "default")
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.folder_queue:Transport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.redis_queue:Transport"
+SWEEPS = {"judging.tasks.sweep": 10.0}  # a run whose worker died waits for this one
 SWEEPERS = (
     *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),
     "analytics.tasks.refresh_stale",
@@ -55,14 +56,16 @@ app.conf.update(
     task_soft_time_limit=240,
     task_time_limit=300,
     task_default_queue="default",
-    task_routes={"judging.*": {"queue": "judging"}, "analytics.*": {"queue": "analytics"}},
+    task_routes={"judging.tasks.work": {"queue": "judging"}, "analytics.*": {"queue": "analytics"}},
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=True,
     worker_hijack_root_logger=False,
     timezone="UTC",
     beat_scheduler="panelbench.pulses:PulsingScheduler",
     beat_max_loop_interval=5,
-    beat_schedule={task: {"task": task, "schedule": SWEEP, "options": {"expires": SWEEP}} for task in SWEEPERS},
+    beat_schedule={
+        task: {"task": task, "schedule": SWEEPS.get(task, SWEEP), "options": {"expires": SWEEP}} for task in SWEEPERS
+    },
 )
 app.autodiscover_tasks()
 app.steps["consumer"].add("panelbench.pulses:WorkerPulse")

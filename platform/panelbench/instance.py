@@ -68,7 +68,7 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
             _prepare(settings.DATA_DIR)
             chosen = [
                 *programs.web_programs(listener, threads=programs.web_threads()),
-                Program(name="worker", function=programs.worker, arguments=(options.concurrency,)),
+                *programs.worker_programs(options.concurrency),
                 Program(name="beat", function=programs.beat),
                 *extra,
             ]

@@ -13,7 +13,9 @@ from panelbench.supervisor import Program
 
 APPLICATION = "panelbench.wsgi:application"
 WEB_PROCESSES = 2
-QUEUES = "judging,analytics,default"
+QUEUES = "analytics,default"
+JUDGING = "judging"
+JUDGING_SLOTS = 2  # work sessions of judge runs for each other task at once: they mostly wait for replies
 PRELOADED = (
     "celery.apps.beat",
     "celery.apps.worker",
@@ -63,10 +65,34 @@ def use_data_directory_for_temporary_files() -> None:
     tempfile.tempdir = str(folder)
 
 
+def worker_programs(concurrency: int) -> list[Program]:
+    """The workers. That of judge runs may take long to end: it waits for the replies that are being paid for."""
+    from django.conf import settings
+
+    judging = Program(
+        name="judging worker",
+        function=judging_worker,
+        arguments=(JUDGING_SLOTS * concurrency,),
+        grace=settings.DRAIN_SECONDS + 20,
+    )
+    return [Program(name="worker", function=worker, arguments=(concurrency,)), judging]
+
+
 def worker(concurrency: int) -> None:
-    """A Celery worker for every queue. Alone on its broker, it needs no news of other workers."""
+    """A Celery worker for imports, exports and numbers."""
+    _worker("worker", QUEUES, concurrency)
+
+
+def judging_worker(concurrency: int) -> None:
+    """A Celery worker for judge runs alone: they hold no place of others, and others none of theirs."""
+    _worker("judging", JUDGING, concurrency)
+
+
+def _worker(name: str, queues: str, concurrency: int) -> None:
     use_data_directory_for_temporary_files()
-    _celery("worker", "-Q", QUEUES, "--concurrency", str(concurrency), "--without-gossip", "--without-mingle")
+    # All workers of an instance are on this machine: they need no news of each other.
+    options = ("--without-gossip", "--without-mingle", "-n", f"{name}@%h")
+    _celery("worker", "-Q", queues, "--concurrency", str(concurrency), *options)
 
 
 def beat() -> None:

@@ -16,6 +16,15 @@ from django.core.exceptions import ImproperlyConfigured
 MINIMUM_KEY_LENGTH = 40
 WEAK_PARTS = ("changeme", "change-me", "change_me", "secret", "insecure", "password", "example", "default")
 
+# The most that a provider may declare of each.
+MOST = {
+    "requests_per_minute": 10_000_000,
+    "tokens_per_minute": 10_000_000_000,
+    "timeout": 1800,
+    "tries": 50,
+    "concurrency": 256,
+}
+
 
 def secret_key(given: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
     """The signing key: the given one if it is strong; an embedded instance makes one and keeps it with its data."""
@@ -54,7 +63,8 @@ def _own_key(path: Path) -> str:
 class Provider:
     """One OpenAI-compatible endpoint that the operator declared; the key itself is read only when a call is made.
 
-    ``prices`` maps a model to (USD per million tokens in, out).
+    ``prices`` maps a model to (USD per million tokens in, out). ``timeout`` (seconds for a reply), ``tries`` of a call
+    and ``concurrency`` (calls of a run in flight) hold for judges that declare none of their own.
     """
 
     name: str
@@ -63,6 +73,9 @@ class Provider:
     simulated: bool = False
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    timeout: int | None = None
+    tries: int | None = None
+    concurrency: int | None = None
     prices: tuple[tuple[str, Decimal, Decimal], ...] = ()
     models: tuple[str, ...] = ()
 
@@ -119,6 +132,12 @@ def _provider(entry: dict[str, object]) -> Provider:
         )
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: {entry.get('name', entry)}: {error}") from None
+    for name, most in MOST.items():
+        number = getattr(provider, name)
+        if number is not None and not (type(number) is int and 1 <= number <= most):
+            raise ImproperlyConfigured(
+                f"PANELBENCH_PROVIDERS: {name} of {provider.name} must be a whole number from 1 to {most}."
+            )
     if urlsplit(provider.base_url).scheme not in {"http", "https"}:
         raise ImproperlyConfigured(f"PANELBENCH_PROVIDERS: base_url of {provider.name} must start with http(s)://")
     return provider

@@ -269,6 +269,8 @@ SPECTACULAR_SETTINGS = {
 # --- judges ---------------------------------------------------------------------------------------------------------
 # Endpoints are declared here by the operator; researchers choose them by name, and keys stay in the environment.
 PROVIDERS = secrets.providers(os.environ)
+# How long a worker that is told to end waits for the replies that it is paying for.
+DRAIN_SECONDS = env.int("JUDGE_DRAIN_SECONDS", default=100)
 
 # --- webhooks -------------------------------------------------------------------------------------------------------
 try:  # private networks that leads may have events sent to, such as 10.0.0.0/8

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Self
@@ -30,12 +30,16 @@ _Process = multiprocessing.get_context("fork").Process if FORKED else multiproce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A function to keep running, called with ``arguments``; ``once`` marks one that is expected to return."""
+    """A function to keep running, called with ``arguments``; ``once`` marks one that is expected to return.
+
+    ``grace`` is how many seconds it may take to end, where that is more than others need.
+    """
 
     name: str
     function: Callable[..., object]
     arguments: tuple[object, ...] = ()
     once: bool = False
+    grace: float = 0.0
 
 
 class Supervisor:
@@ -44,7 +48,7 @@ class Supervisor:
     def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]) -> None:
         self.warden = warden
         self.say = say
-        self.stopping = False
+        self.stopping = self.hurried = False
         self.children = [Child(program, warden=warden, say=say) for program in programs]
 
     def run(self, on_tick: Callable[[Supervisor], None] = lambda _: None) -> None:
@@ -66,15 +70,23 @@ class Supervisor:
         return all(child.finished for child in self.children if child.program.once)
 
     def _stop(self, *_signal: object) -> None:
-        self.stopping = True
+        self.hurried, self.stopping = self.stopping, True  # told twice, it waits for nothing
 
     def _end(self) -> None:
-        names = {child.process.pid: child.program.name for child in self.children if child.process}
-        groups = [pid for pid in names if pid]
-        for group in end_groups(groups, grace=self.warden.grace, reap=multiprocessing.active_children):
-            self.say(f"{names[group]} did not end in {self.warden.grace:g} s and was killed")
-        for group in groups:
+        programs = {child.process.pid: child.program for child in self.children if child.process and child.process.pid}
+        graces = {group: max(program.grace, self.warden.grace) for group, program in programs.items()}
+        for group in end_groups(graces, reap=self._reap, say=self._waits_for(programs)):
+            self.say(f"{programs[group].name} did not end in time and was killed")
+        for group in graces:
             self.warden.release(group)
+
+    def _reap(self) -> bool:
+        multiprocessing.active_children()
+        return self.hurried
+
+    def _waits_for(self, programs: Mapping[int, Program]) -> Callable[[int], None]:
+        paid = "what it has under way is being paid for; Ctrl-C again drops it"
+        return lambda group: self.say(f"waiting for {programs[group].name}: {paid}")
 
 
 class Child:
@@ -103,7 +115,7 @@ class Child:
         arguments = (self.warden.writing, program.function, program.arguments)
         self.process = _Process(target=_become, args=arguments, name=program.name)
         self.process.start()
-        self.warden.guard(self._group)
+        self.warden.guard(self._group, max(program.grace, self.warden.grace))
         self.started = time.monotonic()
 
     @property
@@ -111,7 +123,7 @@ class Child:
         return self.process.pid or 0 if self.process else 0
 
     def _bury(self, dead: BaseProcess) -> None:
-        end_groups([self._group], grace=1)
+        end_groups({self._group: 1.0})
         self.warden.release(self._group)
         self.process, code = None, dead.exitcode
         if not self.program.once:
@@ -151,7 +163,7 @@ class Warden:
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self.writing)
-            _watch(reading, grace)
+            _watch(reading)
         os.close(reading)
 
     def __enter__(self) -> Self:
@@ -161,41 +173,57 @@ class Warden:
         os.close(self.writing)
         os.waitpid(self.pid, 0)
 
-    def guard(self, group: int) -> None:
-        os.write(self.writing, b"+%d\n" % group)
+    def guard(self, group: int, grace: float | None = None) -> None:
+        os.write(self.writing, b"+%d %d\n" % (group, round(self.grace if grace is None else grace)))
 
     def release(self, group: int) -> None:
-        os.write(self.writing, b"-%d\n" % group)
+        os.write(self.writing, b"-%d 0\n" % group)
 
 
-def _watch(reading: int, grace: float) -> None:
+def _watch(reading: int) -> None:
     """The warden's whole life; it never returns."""
-    groups: set[int] = set()
+    graces: dict[int, float] = {}
     try:
         os.setsid()  # Ctrl-C in the terminal is for the supervisor
         with open(reading) as orders:
             for order in orders:
-                (groups.add if order[0] == "+" else groups.discard)(int(order[1:]))
-        end_groups(groups, grace=grace)
+                group, grace = map(int, order[1:].split())
+                graces.pop(group, None)
+                if order[0] == "+":
+                    graces[group] = grace
+        end_groups(graces)
     finally:
         os._exit(0)
 
 
-def end_groups(groups: Iterable[int], *, grace: float, reap: Callable[[], object] = lambda: None) -> list[int]:
-    """Ask the leader of each process group to end; after ``grace`` seconds kill, and return, what is left of them.
+def end_groups(
+    graces: Mapping[int, float], *, reap: Callable[[], bool] = lambda: False, say: Callable[[int], None] | None = None
+) -> list[int]:
+    """Ask the leader of each process group to end; kill, and return, what is left after its own grace in seconds.
 
     Only leaders are asked: a Celery worker finishes its running tasks, which a signal to its pool would break off.
-    ``reap`` collects the caller's own ended children, which would otherwise count as alive.
+    ``reap`` collects the caller's own ended children, which would otherwise count as alive, and says whether to wait no
+    longer. ``say`` gets each group
+    that is still there after the usual grace and may take longer.
     """
-    left = [group for group in groups if _reach(group, os.kill, signal.SIGTERM) or _reach(group, os.killpg, 0)]
-    deadline = time.monotonic() + grace
-    while left and time.monotonic() < deadline:
+    left = [group for group in graces if _reach(group, os.kill, signal.SIGTERM) or _reach(group, os.killpg, 0)]
+    began = time.monotonic()
+    killed: list[int] = []
+    told: set[int] = set()
+    while left:
         time.sleep(TICK / 2)
-        reap()
+        hurried = reap()
+        took = time.monotonic() - began
         left = [group for group in left if _reach(group, os.killpg, 0)]
-    for group in left:
-        _reach(group, os.killpg, signal.SIGKILL)
-    return left
+        for group in [group for group in left if hurried or took >= graces[group]]:
+            _reach(group, os.killpg, signal.SIGKILL)
+            left.remove(group)
+            killed.append(group)
+        if say and took >= GRACE:
+            for group in [group for group in left if group not in told]:
+                told.add(group)
+                say(group)
+    return killed
 
 
 def _reach(pid: int, send: Callable[[int, int], None], number: int) -> bool:

@@ -101,7 +101,7 @@ def test_a_run_is_steered_and_says_when_it_cannot_be(cast: Cast, boris: Client, 
 
 
 def test_a_budget_is_set_and_lifted(cast: Cast, boris: Client, provider: RunningProvider, settings: Any) -> None:
-    run = started(cast, declared(cast), items=1)
+    run = started(cast, declared(cast, parameters={"max_tokens": 200}), items=1)
     assert "budget" in sent(boris, "put", f"runs/{run.pk}/budget/", {"budget": "2"}, expect=422)["fields"]
     object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
     assert sent(boris, "put", f"runs/{run.pk}/budget/", {"budget": "2"})["budget"] == "2.000000"

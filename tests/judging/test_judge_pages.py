@@ -104,7 +104,7 @@ class TestStarting:
         self, cast: Cast, boris: Client, provider: RunningProvider, settings: Any
     ) -> None:
         object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
-        judge = declared(cast, grouping="single")
+        judge = declared(cast, grouping="single", parameters={"max_tokens": 200})
         chosen = {
             "dataset": make.dataset(cast.kassa, 6).pk,
             "rubric_version": make.rubric(cast.kassa).pk,
@@ -170,7 +170,7 @@ class TestRun:
         self, cast: Cast, boris: Client, provider: RunningProvider, settings: Any
     ) -> None:
         object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
-        run = started(cast, declared(cast), items=2, budget=Decimal(0))
+        run = started(cast, declared(cast, parameters={"max_tokens": 200}), items=2, budget=Decimal(0))
         worked(run)
         assert "The budget is spent" in page(boris, "run", run.pk)
         assert "Running" in post(boris, "run_budget", run.pk, budget="1", resume="yes")

@@ -47,14 +47,14 @@ def test_wait_shows_the_workers_progress(kassa: Cast, worker: Any) -> None:
 
 def test_a_declared_judge_is_named_and_a_version_chosen(kassa: Cast) -> None:
     run_judge(*declared())
-    assert "Dialogues v1, 6 calls" in run_judge("--judge", "J", dataset="Dialogues v1")
+    assert "Dialogues v1, 6 calls" in run_judge("--judge", "J", "--again", dataset="Dialogues v1")
     assert JudgeRun.objects.count() == 2
 
 
 def test_a_spent_budget_ends_badly(kassa: Cast, settings: Any) -> None:
     object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
     with pytest.raises(CommandError, match="Paused: The budget is spent") as ended:
-        run_judge(*declared(), "--budget", "0.001", "--here")
+        run_judge(*declared(), "--parameters", '{"max_tokens": 200}', "--budget", "0.001", "--here")
     assert ended.value.returncode == 1
 
 

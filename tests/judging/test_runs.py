@@ -20,12 +20,13 @@ from tests.provider_server import RunningProvider
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def declared(cast: Cast, model: str = "sim-steady", **variant: Any) -> Judge:
+def declared(cast: Cast, model: str = "sim-steady", parameters: dict[str, Any] | None = None, **variant: Any) -> Judge:
     return judges.declare(
         project=cast.kassa,
-        name=f"{model} {variant}",
+        name=f"{model} {variant} {parameters or ''}",
         provider="simulated",
         model=model,
+        parameters=parameters,
         variant=variant,
         actor=cast.boris,
     )
@@ -129,7 +130,7 @@ class TestWorking:
         self, cast: Cast, provider: RunningProvider, settings: Any
     ) -> None:
         object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
-        run = started(cast, declared(cast), items=3, budget=Decimal(0))
+        run = started(cast, declared(cast, parameters={"max_tokens": 200}), items=3, budget=Decimal(0))
         worked(run)
         run.refresh_from_db()
         assert (run.state, runs.progress(run).attempts) == ("paused", 0)
@@ -165,10 +166,9 @@ class TestWorking:
 class TestLeases:
     def test_two_workers_never_hold_the_same_call(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        _first, mine = leases.take(run=run, limit=3)
-        _second, theirs = leases.take(run=run, limit=3)
+        mine, theirs = leases.take(run=run, limit=3).questions, leases.take(run=run, limit=3).questions
         assert [len(mine), len(theirs)] == [3, 2]
-        assert not {call.pk for call in mine} & {call.pk for call in theirs}
+        assert not {each.call.pk for each in mine} & {each.call.pk for each in theirs}
 
     def test_a_dead_workers_calls_are_taken_up_again(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
@@ -179,25 +179,33 @@ class TestLeases:
 
     def test_a_lost_lease_keeps_the_reply_and_settles_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
-        lease, [call] = leases.take(run=run, limit=1)
+        taken = leases.take(run=run, limit=1)
+        [asked] = taken.questions
+        leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
         leases.sweep(now=timezone.now() + leases.LEASE * 2)
         assert worked(run).settled == 1
         late = leases.Outcome(
-            call=call,
-            lease=lease,
-            attempt=Attempt(call=call, outcome="replied", tokens_in=5),
+            question=asked,
+            lease=taken.lease,
+            attempt=Attempt(pk=asked.attempt.pk, call=asked.call, outcome="replied", tokens_in=5),
             readings=[leases.Reading(criterion="fluency", status="ok", score=0)],
         )
         assert leases.settle(outcomes=[late]) == 0
-        assert list(call.attempts.order_by("number").values_list("number", flat=True)) == [1, 2]
+        assert list(asked.call.attempts.order_by("number").values_list("number", "outcome")) == [
+            (1, "replied"),
+            (2, "replied"),
+        ]
         assert run.verdicts.count() == 2
 
     def test_unavailable_too_often_fails_and_can_be_rerun(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
-        for _try in range(leases.MAX_TRIES):
-            lease, [call] = leases.take(run=run, limit=1)
-            attempt = Attempt(call=call, outcome="unavailable", reason="503")
-            leases.settle(outcomes=[leases.Outcome(call=call, lease=lease, attempt=attempt, retry_at=timezone.now())])
+        for _try in range(judges.pace(run.judge).tries):
+            taken = leases.take(run=run, limit=1)
+            [asked] = taken.questions
+            leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
+            attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
+            missed = leases.Outcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
+            leases.settle(outcomes=[missed])
         assert runs.progress(run).failed == 1
         assert runs.rerun_failed(run=run) == 1
         assert worked(run).settled == 1

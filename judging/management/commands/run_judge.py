@@ -7,6 +7,7 @@ wrongly.
 from __future__ import annotations
 
 import json
+import signal
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from judging.models import Judge, JudgeRun
 
 ENDED_BADLY, USAGE = 1, 2
 LOOK = 1.0  # seconds between two looks at a run
+PACES = {"timeout": "seconds for a reply", "tries": "tries of a call", "concurrency": "calls in flight"}
 STILL = 20.0  # seconds without a reply before asking whether anybody works
 
 
@@ -36,7 +38,9 @@ class Command(BaseCommand):
         parser.add_argument("--dataset", required=True, metavar="D", help='a name (its newest version) or "name v2"')
         parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
         parser.add_argument("--repeats", type=int, default=1, metavar="N")
-        parser.add_argument("--budget", type=_money, metavar="USD", help="pause before more than this is spent")
+        parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
+        again = "ask about items that the judge has been asked about already, and pay again"
+        parser.add_argument("--again", action="store_true", help=again)
         _add_judge(parser.add_argument_group("the judge: one that is declared, or what it is to be"))
         after = parser.add_mutually_exclusive_group()
         after.add_argument("--wait", action="store_true", help="show progress until the workers have finished")
@@ -58,13 +62,20 @@ class Command(BaseCommand):
         self._conclude(run)
 
     def _work_here(self, run: JudgeRun) -> None:
-        """Shift after shift in a thread, so that progress can be shown; Ctrl-C pauses the run."""
-        with ThreadPoolExecutor(1) as pool:
-            while run.state == JudgeRun.State.RUNNING and not runs.progress(run).finished:
-                leases.sweep()  # there may be no beat
-                shift: Future[None] = pool.submit(_shift, run.pk)
-                self._watch(run, shift.done)
-                shift.result()
+        """Session after session in a thread, so that progress can be shown; Ctrl-C or SIGTERM pauses the run.
+
+        What is in flight then comes in: it is paid for.
+        """
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                while run.state == JudgeRun.State.RUNNING and not runs.progress(run).finished:
+                    leases.sweep()  # there may be no beat
+                    session: Future[None] = pool.submit(_session, run.pk)
+                    self._watch(run, session.done)
+                    session.result()
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def _watch(self, run: JudgeRun, is_over: Callable[[], bool]) -> None:
         """Print progress as it changes, until it is over or the run is at rest."""
@@ -100,6 +111,9 @@ def _add_judge(group: Any) -> None:
     for factor in ("grouping", "anchor_detail", "instruction_language"):
         levels = [str(level) for level in judges.FACTORS[factor]]
         group.add_argument(f"--{factor.replace('_', '-')}", choices=levels)
+    for name, (default, least, most) in judges.PACES.items():
+        meaning = f"{PACES[name]}, {least} to {most} (the provider's, or {default})"
+        group.add_argument(f"--{name}", type=int, metavar="N", help=meaning)
     group.add_argument("--no-explanation", action="store_const", const=False, dest="explanation")
 
 
@@ -114,6 +128,7 @@ def _started(options: dict[str, Any]) -> JudgeRun:
         rubric_version=rubric_version,
         repeats=options["repeats"],
         budget=options["budget"],
+        again=options["again"],
     )
 
 
@@ -122,7 +137,7 @@ def _judge(project: Project, options: dict[str, Any]) -> Judge:
     if options["model"]:
         variant = {factor: options[factor] for factor in judges.FACTORS if options[factor] is not None}
         name = options["judge"] or " ".join([options["model"], *map(str, variant.values())])
-        plain = {key: options[key] for key in ("model", "parameters")}
+        plain = {key: options[key] for key in ("model", "parameters", *judges.PACES)}
         return judges.declare(project=project, name=name, provider=options["provider"] or "", variant=variant, **plain)
     judge = Judge.objects.filter(project=project, name=options["judge"]).first()
     if judge is None:
@@ -157,7 +172,8 @@ def _versioned(named: str) -> tuple[str, int | None]:
     return (name, int(version)) if name and version.isdecimal() else (named, None)
 
 
-def _money(text: str) -> Decimal:
+def money(text: str) -> Decimal:
+    """An amount of USD as the command line has it."""
     try:
         amount = Decimal(text)
     except InvalidOperation:
@@ -167,8 +183,8 @@ def _money(text: str) -> Decimal:
     return amount
 
 
-def _shift(run_pk: int) -> None:
-    """One shift, or a moment's rest when nothing is due."""
+def _session(run_pk: int) -> None:
+    """One work session, or a moment's rest when nothing is due."""
     try:
         if not working.work(run_pk):
             time.sleep(LOOK)

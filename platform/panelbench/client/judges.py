@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+from uuid import uuid4
 
 from panelbench.client import types
 from panelbench.client.wire import Wire, operation
@@ -24,9 +25,18 @@ class Judges(Wire):
         model: str,
         parameters: Mapping[str, Any] | None = None,
         variant: types.Variant | None = None,
+        timeout: int | None = None,
+        tries: int | None = None,
+        concurrency: int | None = None,
     ) -> types.DeclaredJudge:
-        """Declare a judge; the same configuration again is the judge there is."""
-        said = {"name": name, "provider": provider, "model": model}
+        """Declare a judge; the same configuration again is the judge there is.
+
+        ``timeout`` (seconds for a reply), ``tries`` of a call and ``concurrency`` (calls in flight) change no verdict:
+        given for a judge that there is, they are set anew.
+        """
+        said: dict[str, Any] = {"name": name, "provider": provider, "model": model}
+        paced = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
+        said |= {name: number for name, number in paced.items() if number is not None}
         chosen = {"parameters": dict(parameters or {}), "variant": dict(variant or {})}
         return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=said | chosen, repeatable=True))
 
@@ -51,11 +61,24 @@ class Judges(Wire):
 
     @operation("POST", "/projects/{project}/runs/")
     def start_run(
-        self, *, judge: int, dataset: int, rubric_version: int, repeats: int = 1, budget: str | None = None
+        self,
+        *,
+        judge: int,
+        dataset: int,
+        rubric_version: int,
+        repeats: int = 1,
+        budget: str | None = None,
+        again: bool = False,
+        key: str | None = None,
     ) -> types.RunDetail:
-        """Start a run. ``budget`` is a cap in USD, written out: ``"2.50"``."""
+        """Start a run. ``budget`` is a cap in USD, written out: ``"2.50"``.
+
+        Asking the judge ``again`` about items that it was asked about has to be meant. Called twice with one ``key``
+        (one is made where none is given, for a request that has to be repeated), it starts one run.
+        """
         said = _run(judge, dataset, rubric_version, repeats, budget)
-        return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=said))
+        said |= {"again": again, "key": key or uuid4().hex}
+        return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=said, repeatable=True))
 
     @operation("POST", "/projects/{project}/runs/forecast/")
     def forecast_run(

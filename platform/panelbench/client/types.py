@@ -25,7 +25,7 @@ IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "stu
 IntakeState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
-OutcomeEnum: TypeAlias = Literal["replied", "unavailable", "refused"]
+OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
@@ -94,12 +94,16 @@ class Attempt(TypedDict):
     served_model: NotRequired[str]
     tokens_in: NotRequired[int | None]
     tokens_out: NotRequired[int | None]
+    reserved: NotRequired[Decimal | None]
     cost: NotRequired[Decimal | None]
+    estimated: NotRequired[bool]
     latency: NotRequired[float | None]
     at: NotRequired[Moment]
 
 
 class Budget(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
     budget: Decimal | None
 
 
@@ -216,12 +220,17 @@ class DatasetTurn(TypedDict):
 
 
 class DeclaredJudge(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
     id: int
     name: str
     provider: str
     model: str
     parameters: NotRequired[dict[str, Json]]
     variant: NotRequired[Variant]
+    timeout: NotRequired[int | None]
+    tries: NotRequired[int | None]
+    concurrency: NotRequired[int | None]
     simulated: bool
     digest: str
     created_at: Moment
@@ -511,12 +520,15 @@ class RubricVersion(TypedDict):
 
 
 class Run(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
     id: int
     judge: int
     dataset: int
     rubric_version: int
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    key: NotRequired[str | None]
     continues: int | None
     state: JudgeRunState
     reason: str
@@ -524,12 +536,15 @@ class Run(TypedDict):
 
 
 class RunDetail(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
     id: int
     judge: int
     dataset: int
     rubric_version: int
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    key: NotRequired[str | None]
     continues: int | None
     state: JudgeRunState
     reason: str

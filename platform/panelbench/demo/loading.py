@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,16 @@ from annotation.formats.items import ItemRow, parse_items
 from annotation.formats.reading import peek
 from annotation.formats.rubric import parse_rubric
 from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
-from judging import judges, runs, tasks
-from judging.models import JudgeRun
+from judging import judges, runs, spending, tasks
+from judging.models import JudgeRun, ProviderAllowance
 
 CONTENT = Path(__file__).parent / "content"
 SLUG = "demo"
 PASSWORD = "panelbench demo"  # noqa: S105 (printed to whoever starts the demo; the instance listens on this machine)
 DEFAULT_MODEL = "gpt-5-mini"
+REAL_BUDGET = Decimal(1)  # USD, of each run at a provider that costs money
+REAL_TOKENS = 4000  # of a reply there, reasoning included
+logger = logging.getLogger(__name__)
 Answers = dict[str, Answer]
 
 
@@ -177,10 +182,30 @@ def _judge(project: Project) -> None:
     if campaign is None:
         return
     for entry in _judges():
+        _allow(project, entry["provider"])
         judge = judges.declare(project=project, **entry)
-        if not JudgeRun.objects.filter(judge=judge, dataset=campaign.dataset).exists():
-            run = runs.start(judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version)
-            tasks.enqueue(run.pk)
+        if JudgeRun.objects.filter(judge=judge, dataset=campaign.dataset).exists():
+            continue
+        about: dict[str, Any] = {"judge": judge, "dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+        if judge.simulated:
+            tasks.enqueue(runs.start(**about).pk)
+        elif spending.price(judge):
+            tasks.enqueue(runs.start(**about, budget=REAL_BUDGET).pk)
+        else:
+            logger.warning(
+                "The demo's judge %s is declared and not started: no price is known for %s at %s, so what it costs "
+                "can't be capped. Add its price to PANELBENCH_PROVIDERS and load the demo again, or start it yourself.",
+                judge.name,
+                judge.model,
+                judge.provider,
+            )
+
+
+def _allow(project: Project, provider: str) -> None:
+    """Let the demo use a provider, with a small cap where it costs money; what an operator has set stays."""
+    allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
+    if spending.needs_allowance(provider) and not allowed.exists():
+        spending.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
 
 
 def _judges() -> list[dict[str, Any]]:
@@ -195,7 +220,7 @@ def _judges() -> list[dict[str, Any]]:
             "name": f"{model}, {entry['variant']['grouping']} prompt",
             "provider": real.name,
             "model": model,
-            "parameters": {},
+            "parameters": {"max_completion_tokens": REAL_TOKENS},
             "variant": entry["variant"],
         }
         for entry in entries

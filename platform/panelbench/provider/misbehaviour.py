@@ -43,7 +43,7 @@ _PARAMETERS: Final = {
     "no_temperature": "temperature",
     "no_max_tokens": "max_tokens",
 }
-KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply")))
+KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage")))
 
 
 def applies(kind: str, body: dict[str, object]) -> bool:
@@ -54,12 +54,12 @@ def applies(kind: str, body: dict[str, object]) -> bool:
     return _PARAMETERS.get(kind, "model") in body
 
 
-def error(kind: str, *, key: str = "") -> Response | None:
+def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | None:
     """The error response of this kind, or ``None`` when it is not one. An unauthorized reply repeats the key."""
     if kind not in _ERRORS:
         return None
     status, code, message = _ERRORS[kind]
-    headers = {"retry-after": "1"} if kind == "rate_limit" else {}
+    headers = {"retry-after": retry_after} if kind == "rate_limit" else {}
     return refusal(status, code, message.format(key=key), parameter=_PARAMETERS.get(kind), headers=headers)
 
 

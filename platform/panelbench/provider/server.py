@@ -31,13 +31,18 @@ class _Dropped(Exception):
 
 @dataclass(slots=True)
 class Counts:
-    """What a test can hold a run against. ``prompts`` counts the completions sent for each request body."""
+    """What a test can hold a run against. ``prompts`` counts the completions sent for each request body.
+
+    ``tokens_in`` and ``tokens_out`` are what a bill would name: of every completion that was made, delivered or not.
+    """
 
     requests: int = 0
     answered: int = 0
     abandoned: int = 0
     in_flight: int = 0
     peak_in_flight: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
     misbehaviours: Counter[str] = field(default_factory=Counter)
     prompts: Counter[str] = field(default_factory=Counter)
@@ -57,6 +62,9 @@ class Provider:
         self.slowness = 10.0
         self.rates = dict(rates or {})
         self.required_key = ""
+        self.dearer = 0
+        self.retry_after = "1"
+        self.limits: dict[str, str] = {}
         self.counts = Counts()
         self._scripted: deque[str] = deque()
         self._turn = 0
@@ -107,7 +115,11 @@ class Provider:
             return misbehaviour.refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
 
     def _control(self, request: Request) -> Response:
-        """Change how the server behaves: latency, slowness, rates, required_key, next (a list of kinds), reset."""
+        """Change how the server behaves: latency, slowness, rates, required_key, next (a list of kinds), reset.
+
+        Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (what
+        a rate limit asks for) and limits (headers of every completion).
+        """
         wanted = orjson.loads(request.body)
         scripted = wanted.get("next", [])
         if unknown := {*scripted, *wanted.get("rates", {})} - {*misbehaviour.KINDS, "none"}:
@@ -115,7 +127,7 @@ class Provider:
         if wanted.get("reset"):
             self.counts, self._turn, self._luck = Counts(), 0, Random(self.seed)
             self._scripted.clear()
-        for name in ("latency", "slowness", "rates", "required_key"):
+        for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
             setattr(self, name, wanted.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
         return Response({"simulated": True, **self.counts.as_json()})
@@ -142,13 +154,15 @@ class Provider:
             self.counts.misbehaviours[kind] += 1
         else:
             kind = None
+        if kind in ("slow", "dropped", "not_json"):  # made, and paid for, though nobody will read it
+            self._bill(body, _chat_completion(body, model, self._completed(body, model, None, request), self._hidden))
         await asyncio.sleep(self.slowness if kind == "slow" else self.latency)
         if kind == "dropped":
             raise _Dropped
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         if self.required_key and key != self.required_key:
             kind = "unauthorized"
-        if kind and (failure := misbehaviour.error(kind, key=key)):
+        if kind and (failure := misbehaviour.error(kind, key=key, retry_after=self.retry_after)):
             return failure
         return self._reply(body, model, kind, request)
 
@@ -159,8 +173,23 @@ class Provider:
             return Response("<html>simulated gateway page</html>")
         if kind == "error_in_reply":
             return Response({"error": {"code": 503, "message": "No server is free. (simulated)"}})
-        completion = answer(asked.read(body), model=model, rng=self._rng(body, request.body), spoilt=kind)
-        return Response(_chat_completion(body, model, completion))
+        made = _chat_completion(body, model, self._completed(body, model, kind, request), self._hidden)
+        if kind != "slow":
+            self._bill(body, made)
+        if kind == "no_usage":
+            del made["usage"]
+        return Response(made, headers=self.limits)
+
+    def _completed(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Completion:
+        return answer(asked.read(body), model=model, rng=self._rng(body, request.body), spoilt=kind)
+
+    @property
+    def _hidden(self) -> int:
+        return self.dearer * self.counts.answered
+
+    def _bill(self, body: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+        self.counts.tokens_in += made["usage"]["prompt_tokens"]
+        self.counts.tokens_out += made["usage"]["completion_tokens"]
 
     def _misbehaviour(self, model: str, named: str) -> str | None:
         if self._scripted:
@@ -186,11 +215,13 @@ class Provider:
         return Random(orjson.dumps(fixed))
 
 
-def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion) -> dict[str, Any]:
+def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion, hidden: int = 0) -> dict[str, Any]:
+    """The completion, after so many tokens of ``hidden`` reasoning; a limit on tokens holds for both together."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     content, ending = completion.content, completion.finish_reason
-    if limit and _tokens(content) > limit:
-        content, ending = content.encode()[: 4 * limit].decode(errors="ignore"), "length"
+    if limit and hidden + _tokens(content) > limit:
+        hidden = min(hidden, limit)
+        content, ending = content.encode()[: 4 * (limit - hidden)].decode(errors="ignore"), "length"
     message = {"role": "assistant", "content": content, "refusal": completion.refusal}
     if completion.reasoning is not None:
         message["reasoning_content"] = completion.reasoning
@@ -201,13 +232,14 @@ def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion
         "model": f"{model}-{_SERVED}",
         "system_fingerprint": "simulated",
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": ending}],
-        "usage": _usage(body, content + (completion.reasoning or "")),
+        "usage": _usage(body, content + (completion.reasoning or ""), hidden),
     }
 
 
-def _usage(body: Mapping[str, Any], said: str) -> dict[str, int]:
+def _usage(body: Mapping[str, Any], said: str, hidden: int) -> dict[str, int]:
     prompt = sum(4 + _tokens(str(message.get("content"))) for message in body["messages"])
-    return {"prompt_tokens": prompt, "completion_tokens": _tokens(said), "total_tokens": prompt + _tokens(said)}
+    out = hidden + _tokens(said)
+    return {"prompt_tokens": prompt, "completion_tokens": out, "total_tokens": prompt + out}
 
 
 def _tokens(text: str) -> int:

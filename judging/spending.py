@@ -1,0 +1,284 @@
+"""What judges may spend: the providers a project may use, what a request costs at worst, what is left of the caps.
+
+Three caps hold: a run's budget, and the total and the day of a project at a provider. All are kept the same way. A
+request's worst case is reserved, in the transaction that leases its call, before it is sent; whatever comes of it
+replaces the reservation by what was paid. Money is read from the attempts in one query under a lock on the caps, so two
+workers never spend the same dollar. A day is a day of UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_UP, Decimal
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from judging.client import TOKEN_LIMITS
+from judging.models import Attempt, Judge, JudgeRun, ProviderAllowance
+from judging.prompts import Message
+
+LARGEST_CAP = Decimal(100_000)
+MOST_COST = Decimal(9_999)  # what the column holds
+SMALLEST = Decimal("0.00000001")
+PER_MESSAGE = 16  # tokens of the frame that a provider puts around a message
+
+
+def price(judge: Judge) -> tuple[Decimal, Decimal] | None:
+    """USD per million tokens in and out, as the operator declares it now; None when it is not declared."""
+    provider = settings.PROVIDERS.get(judge.provider)
+    return provider.price(judge.model) if provider else None
+
+
+def token_limit(parameters: Mapping[str, Any]) -> int | None:
+    """How many tokens a reply has at most by a judge's parameters; None when they don't say."""
+    limits = [parameters[name] for name in TOKEN_LIMITS if name in parameters]
+    known = [limit for limit in limits if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0]
+    return max(known) if known and len(known) == len(limits) else None
+
+
+def cost(judge: Judge, tokens_in: int, tokens_out: int) -> Decimal | None:
+    """What so many tokens cost, in USD; None without a price."""
+    paid = price(judge)
+    if paid is None:
+        return None
+    exact = (paid[0] * tokens_in + paid[1] * tokens_out) / 1_000_000
+    return min(MOST_COST, exact).quantize(SMALLEST, rounding=ROUND_UP)
+
+
+def worst_case(
+    judge: Judge, *, messages: Sequence[Message], schema: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> Decimal | None:
+    """The most that a request can cost: no token is shorter than a byte, and no reply longer than its limit.
+
+    None where no price is known, or where the reply has no limit and costs something.
+    """
+    paid, limit = price(judge), token_limit(parameters)
+    if paid is None or (limit is None and paid[1]):
+        return None
+    texts = sum(len(message["content"].encode("utf-8", "replace")) + PER_MESSAGE for message in messages)
+    return cost(judge, texts + len(orjson.dumps(schema)) + PER_MESSAGE, limit or 0)
+
+
+# --- allowances ---------------------------------------------------------------------------------------------------
+
+
+def needs_allowance(provider: str) -> bool:
+    """Whether a declared provider may be used only by projects that are allowed it: it is not a simulated one."""
+    declared = settings.PROVIDERS.get(provider)
+    return declared is not None and not declared.simulated
+
+
+def allowance(project: Project, provider: str) -> ProviderAllowance | None:
+    """What a project may spend at a provider; None at a simulated one. Refuses a provider that is not allowed."""
+    if not needs_allowance(provider):
+        return None
+    found = ProviderAllowance.objects.filter(project=project, provider=provider).first()
+    if found is None:
+        raise Refused(_not_allowed(project, provider), code="provider_not_allowed")
+    return found
+
+
+def _not_allowed(project: Project, provider: str) -> str:
+    sentence = _(
+        "This project may not use the provider “%(provider)s”. The operator allows it with: "
+        "panelbench allow_provider %(project)s %(provider)s --cap USD"
+    )
+    return sentence % {"provider": provider, "project": project.slug}
+
+
+def allow(
+    *,
+    project: Project,
+    provider: str,
+    cap_total: Decimal | None = None,
+    cap_per_day: Decimal | None = None,
+    actor: User | None = None,
+) -> ProviderAllowance:
+    """Let a project use a declared provider, within these caps; said again, the caps are set anew."""
+    if provider not in settings.PROVIDERS:
+        declared = ", ".join(settings.PROVIDERS) or _("none")
+        sentence = _("The provider “%(name)s” is not declared (declared: %(declared)s).")
+        raise Refused(sentence % {"name": provider, "declared": declared}, code="unknown_provider")
+    for cap in (cap_total, cap_per_day):
+        if cap is not None and not 0 <= cap <= LARGEST_CAP:
+            raise Refused(_("A cap goes from 0 to %s USD.") % LARGEST_CAP, code="cap")
+    with transaction.atomic():
+        caps = {"cap_total": cap_total, "cap_per_day": cap_per_day}
+        allowed, _made = ProviderAllowance.objects.update_or_create(project=project, provider=provider, defaults=caps)
+        audit.record(actor=actor, project=project, verb="allow provider", subject=allowed, fields=sorted(caps))
+    return allowed
+
+
+def revoke(*, project: Project, provider: str, actor: User | None = None) -> bool:
+    """Take a provider from a project: its runs there pause. False when it was not allowed."""
+    with transaction.atomic():
+        allowed = ProviderAllowance.objects.filter(project=project, provider=provider).first()
+        if allowed is None:
+            return False
+        audit.record(actor=actor, project=project, verb="revoke provider", subject=allowed)
+        allowed.delete()
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """A provider that a project may use, for people to read: its caps, and what is spent or reserved of them."""
+
+    provider: str
+    simulated: bool = False
+    cap_total: Decimal | None = None
+    cap_per_day: Decimal | None = None
+    spent: Decimal | None = None
+    spent_today: Decimal | None = None
+
+
+def allowed_providers(project: Project) -> list[Allowed]:
+    """Every provider that a project may use: those it is allowed, and the simulated ones."""
+    rows = [
+        Allowed(
+            provider=each.provider,
+            cap_total=each.cap_total,
+            cap_per_day=each.cap_per_day,
+            spent=_committed(_at_provider(project.pk, each.provider)).all,
+            spent_today=_committed(_today(project.pk, each.provider)).all,
+        )
+        for each in ProviderAllowance.objects.filter(project=project)
+    ]
+    named = {row.provider for row in rows}
+    simulated = [name for name, each in settings.PROVIDERS.items() if each.simulated and name not in named]
+    return [*rows, *(Allowed(provider=name, simulated=True) for name in simulated)]
+
+
+# --- caps ---------------------------------------------------------------------------------------------------------
+
+
+def refuse_cap(judge: Judge, *, budget: Decimal | None) -> None:
+    """Refuse a cap that could not be kept, which would be worse than none: the run's own, or the project's."""
+    if budget is not None and not 0 <= budget <= LARGEST_CAP:
+        sentence = _("A budget goes from 0 to %s USD.") % LARGEST_CAP
+        raise Refused(sentence, code="budget", fields={"budget": sentence})
+    if sentence := _unkept(judge):
+        if budget is not None:
+            raise Refused(sentence, code="budget", fields={"budget": sentence})
+        allowed = allowance(judge.project, judge.provider)
+        if allowed and (allowed.cap_total is not None or allowed.cap_per_day is not None):
+            project_cap = _("What this project may spend at %(provider)s is capped by the operator.")
+            raise Refused(f"{project_cap % {'provider': judge.provider}} {sentence}", code="cap")
+
+
+def _unkept(judge: Judge) -> str:
+    """Why no cap can be kept with this judge; empty when it can."""
+    paid = price(judge)
+    if paid is None:
+        return _("No price is declared for %(model)s at %(provider)s, so a budget can't be kept. Leave it empty.") % {
+            "model": judge.model,
+            "provider": judge.provider,
+        }
+    if paid[1] and token_limit(judge.parameters) is None:
+        return _(
+            "This judge sets no limit on the tokens of a reply, so a budget can't be kept. Declare one with "
+            "“max_tokens” or “max_completion_tokens” in its parameters, such as 400, or leave the budget empty."
+        )
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """USD paid, and USD reserved for requests whose end is not known yet."""
+
+    paid: Decimal
+    reserved: Decimal
+
+    @property
+    def all(self) -> Decimal:
+        """Paid and reserved together."""
+        return self.paid + self.reserved
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """A cap that holds for a run, what is committed of it, and what to say when it is reached."""
+
+    amount: Decimal
+    committed: Committed
+    sentence: str
+
+    @property
+    def left(self) -> Decimal:
+        """USD that no request has reserved or spent."""
+        return self.amount - self.committed.all
+
+    def is_spent(self, worst: Decimal) -> bool:
+        """Whether a request of this worst case could not be sent even if all in flight cost nothing."""
+        return self.amount - self.committed.paid < worst
+
+
+def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
+    """The caps that hold for a run, locked until the end of the transaction. Refuses a provider that is not allowed.
+
+    ``run`` is locked by the caller. Every sum is one query: a request that another worker settles meanwhile is in it
+    as reserved or as paid, never twice and never not at all.
+    """
+    found = []
+    if run.budget is not None:
+        sentence = _("The budget is spent, or what is left of it does not pay another call. Raise it and resume.")
+        found.append(Cap(run.budget, _committed(Attempt.objects.filter(call__run=run)), sentence))
+    if needs_allowance(run.judge.provider):
+        rows = ProviderAllowance.objects.select_for_update(no_key=True)
+        allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
+        if allowed is None:
+            raise Refused(_not_allowed(run.project, run.judge.provider), code="provider_not_allowed")
+        found += _project_caps(allowed, now or timezone.now())
+    return found
+
+
+def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
+    named = {"provider": allowed.provider}
+    found = []
+    if allowed.cap_total is not None:
+        sentence = _(
+            "What this project may spend at %(provider)s is spent, or does not pay another call. Ask the operator to "
+            "raise it."
+        )
+        spent = _committed(_at_provider(allowed.project_id, allowed.provider))
+        found.append(Cap(allowed.cap_total, spent, sentence % named))
+    if allowed.cap_per_day is not None:
+        sentence = _(
+            "What this project may spend at %(provider)s in a day is spent, or does not pay another call. Resume after "
+            "midnight UTC, or ask the operator to raise it."
+        )
+        spent = _committed(_today(allowed.project_id, allowed.provider, now))
+        found.append(Cap(allowed.cap_per_day, spent, sentence % named))
+    return found
+
+
+def _at_provider(project: int, provider: str) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(call__run__project=project, call__run__judge__provider=provider)
+
+
+def _today(project: int, provider: str, now: datetime | None = None) -> QuerySet[Attempt]:
+    today = (now or timezone.now()).astimezone(UTC)
+    return _at_provider(project, provider).filter(at__gte=today.replace(hour=0, minute=0, second=0, microsecond=0))
+
+
+def _committed(attempts: QuerySet[Attempt]) -> Committed:
+    """What some attempts cost, and what those that are open may cost, in one query."""
+    zero = Decimal(0)
+    still_open = Q(outcome__in=Attempt.OPEN)
+    sums = attempts.aggregate(
+        paid=Coalesce(Sum("cost", filter=~still_open), zero),
+        reserved=Coalesce(Sum("reserved", filter=still_open), zero),
+    )
+    return Committed(sums["paid"], sums["reserved"])
