@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import orjson
 
 from judging.prompts import Message
-from judging.replies import storable
+from judging.replies import CUT_OFF, storable
 
 if TYPE_CHECKING:
     import httpx2
@@ -135,8 +135,11 @@ class Answer:
 
     @property
     def readable(self) -> str:
-        """The text to parse: some servers put all of it where the reasoning belongs and leave the content empty."""
-        return self.text if self.text.strip() else self.reasoning
+        """The text to parse: some servers put all of it where the reasoning belongs and leave the content empty.
+
+        Reasoning that was cut off is no answer.
+        """
+        return self.text if self.text.strip() or self.finish_reason in CUT_OFF else self.reasoning
 
 
 @asynccontextmanager

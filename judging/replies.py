@@ -20,7 +20,7 @@ from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 
-_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
+CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
 _RATIONALE_FIELDS: Final = ("rationale", "explanation", "justification", "comment", "feedback", "reasoning", "reason")
 _NA_SPELLINGS: Final = frozenset({"n/a", "na", "n.a.", "n.a", "not applicable"})
@@ -34,6 +34,7 @@ _TAGS: Final = (
     re.compile(r"\[RESULT\](.*?)(?:\[END\]|\[|\n|\Z)", re.DOTALL),
     re.compile(r"<(?:answer|score|rating|grade)>([^<]{0,200})</(?:answer|score|rating|grade)>", re.IGNORECASE),
 )
+_OPENS_AS_OBJECT: Final = re.compile(r"\s*(?:```\w{0,10}\s*)?\{")
 _RATIONALE_OPENS: Final = re.compile(r"\[FEEDBACK\]|<(?:justification|explanation|rationale|feedback)>", re.IGNORECASE)
 _RATIONALE_CLOSES: Final = re.compile(r"\[RESULT\]|</(?:justification|explanation|rationale|feedback)>", re.IGNORECASE)
 # "Score: 3", "**Score**: 3/4". What follows must end the number: no range, percentage, list or decimal comma.
@@ -90,8 +91,12 @@ def parse(
     check(criteria, variant)
     if refusal or finish_reason == "content_filter":
         return [Reading(criterion.key, "refused", rationale=storable(refusal or "")) for criterion in criteria]
-    cut_off = finish_reason in _CUT_OFF
-    found = _climb(_without_thinking(text), criteria, variant, cut_off)
+    cut_off = finish_reason in CUT_OFF
+    answer = _without_thinking(text)
+    if cut_off and not _OPENS_AS_OBJECT.match(answer):
+        # Cut off while it was still weighing: what it had come to by then is no answer.
+        return [Reading(criterion.key, "truncated") for criterion in criteria]
+    found = _climb(answer, criteria, variant, cut_off)
     readings = [
         _agreed(criterion, [_settle(criterion, each) for each in offers])
         for criterion, offers in zip(criteria, found, strict=True)

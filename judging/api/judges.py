@@ -25,13 +25,13 @@ from judging.models import Judge
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
-    def to_internal_value(self, data: Any) -> Any:
-        unknown = sorted(map(str, {*data} - {*self.fields})) if isinstance(data, Mapping) else []
+    def to_internal_value(self, given: Any) -> Any:
+        unknown = sorted(map(str, {*given} - {*self.fields})) if isinstance(given, Mapping) else []
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
             sentence = _("There is no such field; there are: %s.") % known
             raise serializers.ValidationError({name: [sentence] for name in unknown})
-        return super().to_internal_value(data)
+        return super().to_internal_value(given)
 
 
 class VariantSerializer(StrictSerializer):

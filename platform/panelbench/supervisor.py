@@ -76,7 +76,8 @@ class Supervisor:
         programs = {child.process.pid: child.program for child in self.children if child.process and child.process.pid}
         graces = {group: max(program.grace, self.warden.grace) for group, program in programs.items()}
         for group in end_groups(graces, reap=self._reap, say=self._waits_for(programs)):
-            self.say(f"{programs[group].name} did not end in time and was killed")
+            waited = "at once" if self.hurried else f"in {graces[group]:g} s"
+            self.say(f"{programs[group].name} did not end {waited} and was killed")
         for group in graces:
             self.warden.release(group)
 

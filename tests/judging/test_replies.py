@@ -373,3 +373,11 @@ def test_storable_keeps_whole_characters_and_replaces_the_rest() -> None:
 def test_variants_are_held_to_the_same_rules_as_prompts() -> None:
     with pytest.raises(ValueError, match="exactly one"):
         parse("", criteria=[GRAMMAR, EMPATHY], variant=PromptVariant(grouping="single"))
+
+
+def test_reasoning_that_was_cut_off_is_no_answer() -> None:
+    weighing = "Score: 4 seems right at first ... wait, maybe lower, since the second turn"
+    assert one(weighing).status == "ok"
+    assert one(weighing, finish_reason="length") == Reading("fluency", "truncated")
+    quoted = 'I could say {"score": 4} but then again'
+    assert one(quoted, finish_reason="length") == Reading("fluency", "truncated")
