@@ -91,11 +91,11 @@ def _cpu() -> float:
 
 
 def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable[[], Took]:
-    """A worker's shifts until the run is finished, planning not counted."""
+    """A worker's sessions until the run is finished, planning not counted."""
     from judging import runs, working
 
     def way() -> Took:
-        run = runs.start(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS)
+        run = runs.start(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
 
         def shifts() -> None:
             while not runs.progress(run).finished:

@@ -20,17 +20,18 @@ from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
 from judging import judges, previews
 from judging.models import Judge
+from judging.replies import storable
 
 
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
     def to_internal_value(self, given: Any) -> Any:
-        unknown = sorted(map(str, {*given} - {*self.fields})) if isinstance(given, Mapping) else []
+        unknown = sorted({*given} - {*self.fields}) if isinstance(given, Mapping) else []
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
             sentence = _("There is no such field; there are: %s.") % known
-            raise serializers.ValidationError({name: [sentence] for name in unknown})
+            raise serializers.ValidationError({storable(name)[:100]: [sentence] for name in unknown[:20]})
         return super().to_internal_value(given)
 
 
