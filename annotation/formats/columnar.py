@@ -31,7 +31,7 @@ MOST_ROWS = 50_000_000
 ROW = 10  # cells: a row takes about as long as so many of them, beside its own
 FEW_CELLS = 5_000_000  # which any file may have,
 CELLS_PER_BYTE = 256  # and a larger one so many more: a column of ones takes 1/20 byte a row
-BOUNDS = Bounds()  # of the bytes that come out
+UNPACKED = Bounds()  # of the bytes that come out
 _BUFFER = 2**20
 _WHOLE = "a Parquet file that is whole"
 
@@ -50,7 +50,7 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
         found, expected = "a Parquet file, which needs pyarrow", "pip install panelbench[parquet] on the server, or CSV"
         raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
     number, size = 0, stream.seek(0, SEEK_END)
-    meter = Meter(name, size, BOUNDS)
+    meter = Meter(name, size, UNPACKED)
     try:
         file = ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True)
         promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, ignore)
@@ -96,7 +96,7 @@ def _require_bounded(name: str, said: FileMetaData, size: int) -> int:
         expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
         raise FormatError(Problem(name, None, None, found, expected, "size"))
     groups = [said.row_group(number) for number in range(said.num_row_groups)]
-    Meter(name, size, BOUNDS).count(sum(group.total_byte_size for group in groups))
+    Meter(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
     longest = max((_longest(group) for group in groups), default=0)
     return min(BATCH, max(FEWEST, BATCH_BYTES // max(1, longest)))
 

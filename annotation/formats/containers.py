@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import struct
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, BinaryIO, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
+from annotation.formats.bounds import BOUNDS
 from annotation.formats.encoding import opened
 from annotation.formats.problems import FormatError, Problem, Problems, excerpt, visible
 
@@ -25,16 +27,19 @@ _PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh",
 _PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
 _ENCRYPTED = 0x1
 _IN_MEMORY = 16 * 2**20
+_DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # of what `zipfile._EndRecData` gives
+_LONGEST_ENTRY = 1_000  # bytes of a file's entry in an archive's directory, on average
 # What Python's gzip and zipfile raise over broken bytes, as far as it is not documented too.
 FAULTS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, ValueError, OverflowError, RuntimeError)
 
 
 class Bounds(NamedTuple):
-    """How much may come out of one file: ``total`` bytes, beyond ``floor`` no more than ``ratio`` times its size."""
+    """How much may come out of one file: ``total`` bytes (by default `BOUNDS.unpacked`), beyond ``floor`` no more than
+    ``ratio`` times its size."""
 
-    total: int = 4 * 2**30
+    total: int | None = None
     floor: int = 256 * 2**20
-    ratio: int = 200
+    ratio: int = 100
     members: int = 10_000
 
 
@@ -79,10 +84,23 @@ def _gunzipped(name: str, packed: BinaryIO, bounds: Bounds) -> Iterator[File]:
         yield from _readable(inner, cast(BinaryIO, Unpacked(name, stream, meter)))
 
 
+def open_zip(name: str, packed: BinaryIO, most: int) -> ZipFile:
+    """An archive of at most ``most`` files: a longer directory is not even read. Raises ``FormatError`` or `FAULTS`."""
+    packed.seek(0)
+    end = zipfile._EndRecData(packed)  # type: ignore[attr-defined]  # where the directory begins, as ZipFile finds it
+    packed.seek(0)
+    if end and (end[_DIRECTORY_FILES] > most or end[_DIRECTORY_SIZE] > most * _LONGEST_ENTRY):
+        found = f"{max(most + 1, end[_DIRECTORY_FILES]):,} files or more"
+        raise FormatError(Problem(name, None, None, found, f"at most {most:,} in one archive", "size"))
+    return ZipFile(packed)
+
+
 def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: Bounds) -> Iterator[File]:
     meter = Meter(name, _size(packed), bounds)
     try:
-        archive = ZipFile(packed)
+        archive = open_zip(name, packed, bounds.members)
+    except FormatError:
+        raise
     except FAULTS as error:
         raise FormatError(_broken(name, error)) from None
     with archive:
@@ -149,14 +167,19 @@ class Meter:
 
     def __init__(self, name: str, size: int, bounds: Bounds) -> None:
         self.name, self.taken, self.bounds = name, 0, bounds
-        self._most = min(bounds.total, max(bounds.floor, bounds.ratio * size))
+        self._most = min(bounds.total or BOUNDS.unpacked, max(bounds.floor, bounds.ratio * size))
 
     def count(self, length: int) -> None:
         """Raises ``FormatError`` as soon as it is too much."""
         self.taken += length
         if self.taken > self._most:
             found = f"more than {self._most / 2**20:,.0f} MB when unpacked"
-            raise FormatError(Problem(self.name, None, None, found, "less, or the files unpacked", "size"))
+            expected = (
+                f"at most {BOUNDS.unpacked / 2**20:,.0f} MB (the operator raises IMPORT_UNPACKED_MB), and above "
+                f"{self.bounds.floor / 2**20:,.0f} MB at most {self.bounds.ratio} times the file's size; "
+                "or the files unpacked"
+            )
+            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
 
 
 class Unpacked(io.RawIOBase):

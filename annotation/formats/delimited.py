@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
+from annotation.formats.bounds import BOUNDS, too_long, too_many_columns
 from annotation.formats.problems import FormatError, Problem, Problems, excerpt
 from annotation.formats.rows import Block, Row
-
-# The csv module's own limit of 128 kB is less than a long document; it is one setting for the whole process.
-csv.field_size_limit(64 * 2**20)
 
 DELIMITERS = (",", ";", "\t", "|")
 TOGETHER = 500  # lines
@@ -29,8 +28,8 @@ class Dialect(NamedTuple):
 class _Lines:
     """The physical lines of a file, a block at a time; those of the record being read can be looked at again."""
 
-    def __init__(self, blocks: Iterable[list[str]]) -> None:
-        self._blocks = iter(blocks)
+    def __init__(self, name: str, blocks: Iterable[list[str]]) -> None:
+        self._name, self._blocks = name, iter(blocks)
         self._kept: list[str] = []
         self._before = 0  # how many lines come before those kept
         self.begun = 0  # how many lines come before the record being read
@@ -56,7 +55,10 @@ class _Lines:
     def _next(self) -> list[str]:
         block = next(self._blocks, [])
         if block:
-            self._kept = self._kept[self.begun - self._before :] + block
+            record = self._kept[self.begun - self._before :]
+            if sum(map(len, record)) > BOUNDS.cell:
+                raise too_long(self._name, self.begun + 1, "a record", "record_size")
+            self._kept = record + block
             self._before = self.begun
             self.cut = not block[-1].endswith("\n")
         return block
@@ -73,7 +75,7 @@ def read_delimited(
 ) -> Iterator[Row]:
     """Yield the rows of blocks of physical lines. Rows of another width are refused; raises ``FormatError`` where
     nothing that follows could be trusted."""
-    reader = _Reader(name, _Lines(blocks), dialect, header, problems)
+    reader = _Reader(name, _Lines(name, blocks), dialect, header, problems)
     yield from reader.rows()
     reader.end()
 
@@ -82,7 +84,7 @@ def read_delimited_blocks(
     name: str, blocks: Iterable[list[str]], dialect: Dialect, header: tuple[str, ...], problems: Problems
 ) -> Iterator[Block]:
     """The rows of ``read_delimited``, many together."""
-    reader = _Reader(name, _Lines(blocks), dialect, header, problems)
+    reader = _Reader(name, _Lines(name, blocks), dialect, header, problems)
     yield from reader.blocks()
     reader.end()
 
@@ -192,7 +194,7 @@ def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> 
     if "new-line character" in complaint:
         found = "a carriage return (CR) that neither ends the line nor stands in a quoted cell"
         return Problem(name, last, None, found, "lines that end with LF or CRLF", "lone_cr")
-    return Problem(name, first, None, complaint, "cells of at most 64 MB", "cell_size")
+    return too_long(name, first, "a cell", "cell_size").problem
 
 
 def _header(name: str, record: _Record, dialect: Dialect) -> tuple[str, ...]:
@@ -206,11 +208,13 @@ def _header(name: str, record: _Record, dialect: Dialect) -> tuple[str, ...]:
 
 def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tuple[str, ...]:
     """The columns that a header line names. Raises ``FormatError`` when they cannot be told apart."""
+    if len(cells) > BOUNDS.columns:
+        raise too_many_columns(name, line, len(cells))
     columns = tuple(cell.strip() for cell in cells)
     if "" in columns:
         found = f"no name for column {columns.index('') + 1}"
         raise FormatError(Problem(name, line, None, found, "a name for each column", "header"))
-    if repeated := sorted({column for column in columns if columns.count(column) > 1}):
+    if repeated := sorted(column for column, count in Counter(columns).items() if count > 1):
         found = f"the column name {excerpt(repeated[0])} more than once"
         raise FormatError(Problem(name, line, repeated[0], found, "different names", "header"))
     if _is_a_record(columns):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from io import BytesIO, StringIO
 from typing import BinaryIO
 
+from annotation.formats.bounds import BOUNDS, too_long
 from annotation.formats.codepages import codec_of, suspected
 from annotation.formats.problems import FormatError, Problem, excerpt
 from annotation.formats.signatures import require_text
 
-LONGEST_LINE = 64 * 2**20
 PIECE = 2**20
 SHOWN_AROUND = 20
 _LONGEST_MARK = 4  # bytes of a byte order mark
@@ -47,10 +47,8 @@ def line_blocks(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -
         if not end:
             rest.append(piece)
             length += len(piece)
-            if length > LONGEST_LINE:
-                raise FormatError(
-                    Problem(name, number, None, "a line of more than 64 MB", "shorter lines", "long_line")
-                )
+            if length > BOUNDS.cell:
+                raise too_long(name, number, "a line", "long_line")
             continue
         block = list(StringIO("".join((*rest, piece[:end])), newline="\n"))
         yield block

@@ -107,13 +107,13 @@ class Planner:
         return self._plans[names]
 
     def _made(self, names: tuple[str, ...]) -> Plan:
-        mapping = self.mapping
+        mapping, there = self.mapping, frozenset(names)
         ignored = {*mapping.ignore, *(name for name in names if fits(name, mapping.ignore))}
-        located = {column: _located(column, names) for column in (*mapping.columns, *ignored)}
+        located = {column: _located(column, there) for column in (*mapping.columns, *ignored)}
         sources = tuple(
             Source(column, *located[column], field, _meant(mapping, field))
             for column, field in mapping.columns.items()
-            if located[column][0] in names and field != SPREAD
+            if located[column][0] in there and field != SPREAD
         )
         opened: dict[str, set[str]] = {}
         for outer, inner in located.values():
@@ -134,7 +134,7 @@ def _meant(mapping: Mapping, field: str) -> dict[str, str]:
     return mapping.values.get(field) or mapping.values.get(field.partition(".")[0], {})
 
 
-def _located(column: str, names: tuple[str, ...]) -> tuple[str, str | None]:
+def _located(column: str, names: frozenset[str]) -> tuple[str, str | None]:
     """The column itself, also when its name holds a dot, or else the object it is in and its path there."""
     if column in names or "." not in column:
         return column, None

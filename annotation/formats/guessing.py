@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from annotation.formats.fields import folded, written
@@ -111,7 +112,8 @@ def guess(
     if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
         found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
     if kind != "verdicts":
-        found |= {column: f"ratings.{_criterion(column)}" for column in columns if column not in known}
+        left = {*columns}.difference(known)
+        found |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
     if kind != "dataset":
         return Mapping(columns=found | _by_criterion(found, columns, criteria), ignore=_unused_key(found, columns))
     return _of_items(found, columns, rows)
@@ -233,8 +235,13 @@ def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> 
 
 def _goes_by(column: str, name: str) -> bool:
     """Whether that is the column's name, also written as ``WorkerId`` or ``_worker_id``."""
+    return name in _spellings(column)
+
+
+@lru_cache(maxsize=20_000)
+def _spellings(column: str) -> tuple[str, ...]:
     own = column.rpartition(".")[2]
-    return name in (_plain(own), _plain(own).strip("_"), _plain(_CAMEL.sub("_", own)))
+    return (_plain(own), _plain(own).strip("_"), _plain(_CAMEL.sub("_", own)))
 
 
 def _plain(name: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
 
+from annotation.formats.bounds import BOUNDS, require_sparse, too_long
 from annotation.formats.problems import FormatError, Problem, Problems, Unfit, excerpt
 from annotation.formats.rows import Row
 
@@ -18,7 +20,7 @@ _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
 WHOLE = "."  # said for ``records``: the document is the one record
 _DEEP = "records nested less deeply"
 _CLOSED = '"]}'
-LARGEST_RECORD = 64 * 2**20
+_LONG = 2**21  # characters; a shorter text may hold what it likes
 CUT_TOKEN = 32  # a word, an escape or a number cut at the end of the text looks wrong at most so far before it
 SHOWN_AHEAD = 40
 _LINES_HINT = "one object per line is JSON Lines: call such a file .jsonl"
@@ -28,7 +30,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        repeated = next(key for key, count in Counter(keys).items() if count > 1)
         raise Unfit(f"the key {excerpt(repeated)} twice in one object", "each key once", "duplicate_key", repeated)
     return fields
 
@@ -61,6 +63,8 @@ def read_json_lines(name: str, lines: Iterable[str], problems: Problems) -> Iter
         if not text:
             continue
         try:
+            if len(text) > _LONG:
+                require_sparse(name, number, text)
             yield Row(number, _storable_object(_parsed_line(text)))
         except Unfit as fault:
             problems.refuse(fault.at(name, number))
@@ -113,9 +117,8 @@ class _Window:
 
     def more(self) -> bool:
         """Take the next pieces in, as many as double the text ahead; whether there were any."""
-        if len(self.text) - self.at > LARGEST_RECORD:
-            found = "a record of more than 64 million characters"
-            raise self.error(self.place(), found, "smaller records, or JSON Lines", "record_size")
+        if len(self.text) - self.at > BOUNDS.cell:
+            raise too_long(self.name, self.place().line, "a record", "record_size")
         taken, wanted = [], max(1, len(self.text) - self.at)
         while wanted > 0 and (piece := next(self._pieces, None)) is not None:
             taken.append(piece)
@@ -125,6 +128,8 @@ class _Window:
             return False
         self._count(self.at)
         self.text = self.text[self.at :] + "".join(taken)
+        if len(self.text) > _LONG:
+            require_sparse(self.name, self._line, self.text)
         self._counted, self._line_start, self.at = 0, self._line_start - self.at, 0
         return True
 

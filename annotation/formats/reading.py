@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import BinaryIO, NamedTuple
 
 from annotation.formats import containers
+from annotation.formats.bounds import CellCount
 from annotation.formats.columnar import read_parquet
 from annotation.formats.delimited import Dialect, likely_delimiter, read_delimited, read_delimited_blocks
 from annotation.formats.encoding import line_blocks, opened, text_lines, text_pieces
@@ -67,17 +68,26 @@ def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: 
 
 def _read_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
     try:
-        rows = headed(name, meant(_rows(name, raw, layout, problems)), layout, problems)
+        rows = headed(name, meant(_counted(name, _rows(name, raw, layout, problems))), layout, problems)
         yield from shaped(name, rows, layout, problems)
     except FormatError as error:
         problems.add(error.problem)
 
 
+def _counted(name: str, rows: Iterator[Row]) -> Iterator[Row]:
+    cells = CellCount(name)
+    for row in rows:
+        cells.count(row.line, len(row.fields))
+        yield row
+
+
 def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Block]:
     heading: tuple[str, ...] = ()
+    cells = CellCount(name)
     try:
         lines, dialect = _delimited(name, raw, layout)
         for block in read_delimited_blocks(name, lines, dialect, layout.header, problems):
+            cells.count(block.lines[0] if block.lines else 0, len(block.columns), block.size)
             if not heading:
                 note_people(name, heading := block.columns, layout, problems)
             yield Block.of(list(meant(block.rows()))) if speaks(heading) else block

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900, from_excel
 
+from annotation.formats.bounds import BOUNDS, too_long, too_many_columns
 from annotation.formats.delimited import header_of
 from annotation.formats.fields import is_blank, written
 from annotation.formats.jsontext import require_storable
@@ -82,12 +83,12 @@ class _SheetReader:
     def __init__(self, workbook: Workbook, sheet: Sheet) -> None:
         self._workbook, self._sheet = workbook, sheet
         self._lines: list[_Line] = []
-        self._number = self._column = 0
+        self._number = self._column = self._length = 0
         self._cells: list[_Cell] = []
         self._attributes: dict[str, str] = {}
-        self._collected = Collected()
+        self._collected = Collected(workbook.name)
         self._is_formula = self._has_value = False
-        self._hidden: list[int] = []
+        self._hidden = self._first_hidden = 0
         self._hidden_here = False
         self._hidden_columns = 0
         self._merged = ""
@@ -111,7 +112,7 @@ class _SheetReader:
     def tell(self, problems: Problems) -> None:
         """Note what a person looking at the sheet would not have seen."""
         if self._hidden:
-            sentence = f"{len(self._hidden)} hidden rows were read too; the first is row {self._hidden[0]}."
+            sentence = f"{self._hidden} hidden rows were read too; the first is row {self._first_hidden}."
             problems.note(self._workbook.name, sentence)
         if self._hidden_columns:
             problems.note(self._workbook.name, f"{self._hidden_columns} hidden columns were read too.")
@@ -137,7 +138,7 @@ class _SheetReader:
         number = int(attributes["r"]) if attributes.get("r", "").isdecimal() else self._number + 1
         if number <= self._number:
             raise self._workbook.broken(f"row {number} after row {self._number}")
-        self._number, self._column = number, 0
+        self._number, self._column, self._length = number, 0, 0
         self._hidden_here = attributes.get("hidden") in {"1", "true"}
 
     def _end(self, tag: str) -> None:
@@ -148,7 +149,8 @@ class _SheetReader:
         elif tag == "row" and self._cells:
             self._lines.append(_Line(self._number, self._cells))
             if self._hidden_here:
-                self._hidden.append(self._number)
+                self._hidden += 1
+                self._first_hidden = self._first_hidden or self._number
             self._cells = []
 
     def _end_cell(self) -> None:
@@ -156,7 +158,12 @@ class _SheetReader:
         column = self._place(attributes.get("r"))
         if column <= self._column:
             raise self._workbook.broken(f"two cells in one place, in row {self._number}")
+        if column > BOUNDS.columns:
+            raise too_many_columns(self._workbook.name, self._number, column)
         self._column = column
+        self._length += len(text)
+        if self._length > BOUNDS.cell:
+            raise too_long(self._workbook.name, self._number, "a row", "record_size")
         if self._has_value or self._is_formula:
             style = int(style) if (style := attributes.get("s", "0")).isdecimal() else 0
             kind = attributes.get("t", "n")
@@ -183,7 +190,13 @@ class _Table:
     def row(self, line: _Line) -> Row | None:
         """The row of a line of cells, unless it is the header, empty, or refused."""
         try:
-            values = {cell.column: self._value(cell, line.number) for cell in line.cells}
+            values: dict[int, Any] = {}
+            length = 0
+            for cell in line.cells:
+                values[cell.column] = value = self._value(cell, line.number)
+                length += len(value) if isinstance(value, str) else 0
+                if length > BOUNDS.cell:
+                    raise too_long(self._name, line.number, "a row", "record_size")
             filled = {column: value for column, value in values.items() if value is not None}
             if all(is_blank(value) for value in filled.values()):
                 return None

@@ -13,11 +13,11 @@ from contextlib import closing
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple
 from xml.parsers import expat
-from zipfile import ZipFile
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
-from annotation.formats.containers import FAULTS, Bounds, Meter, Unpacked
+from annotation.formats.bounds import BOUNDS, MEGABYTE, too_long
+from annotation.formats.containers import FAULTS, Bounds, Meter, Unpacked, open_zip
 from annotation.formats.problems import FormatError, Problem
 from annotation.formats.signatures import OLD_EXCEL
 
@@ -28,6 +28,10 @@ Text = Callable[[str], None]
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PIECE = 2**16
 _IN_MEMORY = 32 * 2**20
+_SMALL_PART = 16 * 2**20  # bytes of a part that lists what is in the workbook
+_LONGEST_TAG = 2**20  # bytes
+_DEEPEST = 200  # tags inside tags
+_MOST_STRINGS = 10_000_000  # of which some bytes each are kept in memory
 _WHOLE = "a workbook that Excel opens without repairing it"
 
 
@@ -48,8 +52,11 @@ class Workbook:
             found = "a workbook with a password, or an old one (.xls)"
             raise FormatError(Problem(name, None, None, found, "an .xlsx without a password", "encrypted"))
         self._meter = Meter(name, stream.seek(0, 2), Bounds())
+        self._said = 0  # characters of texts given to cells
         try:
-            self._archive = ZipFile(stream)
+            self._archive = open_zip(name, stream, Bounds().members)
+        except FormatError:
+            raise
         except FAULTS as error:
             raise self.broken(f"no workbook, or one that was cut ({error})") from None
         self._strings: _Strings | None = None
@@ -74,6 +81,11 @@ class Workbook:
         found = self._strings.get(int(index)) if index.isdecimal() else None
         if found is None:
             raise self.broken(f"a cell that refers to text number {index}, which is not there")
+        self._said += len(found)
+        if self._said > BOUNDS.unpacked:
+            found = f"cells of more than {BOUNDS.unpacked // MEGABYTE:,} million characters together"
+            expected = f"at most {BOUNDS.unpacked // MEGABYTE:,} MB; the operator raises IMPORT_UNPACKED_MB"
+            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
         return found
 
     def moments(self) -> list[str]:
@@ -88,8 +100,12 @@ class Workbook:
                 styles.append(attributes.get("numFmtId", "0"))
         return [_moment(formats.get(style, "")) for style in styles]
 
-    def walk(self, part: str, start: Start, end: End, text: Text) -> Generator[None, None, None]:
-        """Read a part; yields after each piece of it, its elements having been told. Local names, no entities."""
+    def walk(
+        self, part: str, start: Start, end: End, text: Text, most: int | None = None
+    ) -> Generator[None, None, None]:
+        """Read a part of at most so many bytes; yields after each piece of it, its elements having been told. Local
+        names, no entities."""
+        read = 0
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
@@ -98,6 +114,10 @@ class Workbook:
             try:
                 while piece := stream.read(_PIECE):
                     parser.Parse(piece, False)
+                    read += len(piece)
+                    # What is not told yet is one tag, which the parser keeps whole.
+                    if read - parser.CurrentByteIndex > _LONGEST_TAG or (most and read > most):
+                        raise self.broken(f"a tag or a list in {part} that no spreadsheet program writes")
                     yield
                 parser.Parse(b"", True)
             except expat.ExpatError as error:
@@ -123,11 +143,13 @@ class Workbook:
         def start(tag: str, attributes: dict[str, str]) -> None:
             found.append((within[-1], local(tag), {local(key): value for key, value in attributes.items()}))
             within.append(local(tag))
+            if len(within) > _DEEPEST:
+                raise self.broken(f"tags inside tags in {part}, too deep to read")
 
         def end(tag: str) -> None:
             within.pop()
 
-        for _ in self.walk(part, start, end, lambda text: None):
+        for _ in self.walk(part, start, end, lambda text: None, _SMALL_PART):
             yield from found
             found.clear()
 
@@ -155,7 +177,7 @@ class Workbook:
                 yield Sheet(attributes.get("name", ""), parts[attributes["id"]])
 
     def _read_strings(self) -> _Strings:
-        strings, part = _Strings(), self._target(self._book, "sharedStrings")
+        strings, part = _Strings(self), self._target(self._book, "sharedStrings")
         for _ in self.walk(part, strings.start, strings.end, strings.text) if part else ():
             pass
         return strings
@@ -164,10 +186,11 @@ class Workbook:
 class _Strings:
     """The texts that cells share, on disk when they are large."""
 
-    def __init__(self) -> None:
+    def __init__(self, workbook: Workbook) -> None:
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with the workbook
         self._ends = array("Q", [0])
-        self._collected = Collected()
+        self._workbook = workbook
+        self._collected = Collected(workbook.name)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._collected.start(local(tag))
@@ -180,6 +203,8 @@ class _Strings:
         if local(tag) == "si":
             written = self._file.write(self._collected.taken().encode("utf-8", "surrogatepass"))
             self._ends.append(self._ends[-1] + written)
+            if len(self._ends) > _MOST_STRINGS:
+                raise self._workbook.broken(f"more than {_MOST_STRINGS:,} texts", "size")
 
     def get(self, index: int) -> str | None:
         if index + 1 >= len(self._ends):
@@ -195,20 +220,29 @@ class _Strings:
 class Collected:
     """The text of an element that may come in runs; how it is pronounced is no part of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._pieces: list[str] = []
         self._wanted = False
-        self._spoken = 0
+        self._spoken = self._length = self._depth = 0
 
     def start(self, tag: str) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            found = "tags inside tags, too deep to read"
+            raise FormatError(Problem(self._name, None, None, found, _WHOLE, "broken_workbook"))
         self._spoken += tag == "rPh"
         self._wanted = tag in {"t", "v"} and not self._spoken
 
     def text(self, text: str) -> None:
         if self._wanted:
             self._pieces.append(text)
+            self._length += len(text)
+            if self._length > BOUNDS.cell:
+                raise too_long(self._name, None, "a cell", "cell_size")
 
     def end(self, tag: str) -> None:
+        self._depth -= 1
         self._spoken -= tag == "rPh"
         self._wanted = False
 
@@ -216,6 +250,7 @@ class Collected:
         """What was collected, and begin anew."""
         text = "".join(self._pieces)
         self._pieces.clear()
+        self._length = 0
         return unescaped(text)
 
 

@@ -139,7 +139,14 @@ STORAGES = {
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
 UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 4500  # the table of an import's columns has two fields for each
+# What one file of an import may hold (annotation/formats/bounds.py); readers count while they read.
+IMPORT_BOUNDS = {
+    "columns": env.int("IMPORT_MOST_COLUMNS", default=2_000),
+    "cells": env.int("IMPORT_MOST_CELLS", default=200_000_000),
+    "cell_mb": env.int("IMPORT_LONGEST_CELL_MB", default=16),
+    "unpacked_mb": env.int("IMPORT_UNPACKED_MB", default=2_048),
+}
 
 DEMO = env.bool("PANELBENCH_DEMO", default=False)  # the sign-in page then offers the demo's people
 

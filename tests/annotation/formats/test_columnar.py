@@ -126,7 +126,7 @@ def test_few_bytes_that_say_a_lot_are_refused() -> None:
 def test_a_long_text_repeated_in_a_small_file_ends_the_reading(
     as_dictionary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columnar, "BOUNDS", Bounds(floor=2**22))
+    monkeypatch.setattr(columnar, "UNPACKED", Bounds(floor=2**22))
     column = pa.array(["x" * 2**18]).dictionary_encode().take(pa.array([0] * 64))
     raw = made({"x": column if as_dictionary else column.dictionary_decode()}, compression="zstd")
     assert len(raw) < 2_000

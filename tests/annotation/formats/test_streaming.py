@@ -8,7 +8,7 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from annotation.formats import encoding, jsontext
+from annotation.formats import bounds, encoding
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems
 from annotation.formats.reading import read
@@ -52,8 +52,7 @@ def test_pieces_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_record_beyond_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "PIECE", 100)
-    monkeypatch.setattr(jsontext, "LARGEST_RECORD", 1_000)
-    monkeypatch.setattr(encoding, "LONGEST_LINE", 1_000)
+    monkeypatch.setattr(bounds.BOUNDS, "cell", 1_000)
     records = [{"a": "x"}, {"a": "x" * 5_000}]
     rows, problems, _ = outcome("a.json", json.dumps(records).encode())
     assert (len(rows), [problem.code for problem in problems]) == (1, ["record_size"])
