@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import reception, retraction, targets, uploads
-from annotation.formats.containers import is_no_data
+from annotation.formats.containers import is_no_data, is_packed
 from annotation.formats.mapping import Mapping
 from annotation.formats.proposing import guess_kind, kinds_within
 from annotation.formats.reading import File
@@ -55,12 +55,82 @@ def receive(
     with reception.reopened(arrived) as kept:
         if not files and not kept:
             raise reception.no_file()
-        if kind == Kind.STUDY or (not kind and target is None and mapping in (None, Mapping())):
-            kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
-        parts = _parts(project, files, kept, kind, mapping or Mapping())
+        said = mapping or Mapping()
+        if any(is_packed(name) for name, _raw in (*files, *(each.file for each in kept))):
+            unread = reception.unread(kind, said, target)
+            with transaction.atomic():
+                _take_over(arrived)
+                return [_entered_unread(project, unread, files=files, kept=kept, actor=actor)]
+        kind, target, parts = _looked_into(project, files, kept, kind, said, target)
         with transaction.atomic():
             _take_over(arrived)
             return _entered(project, parts, target, actor)
+
+
+def _looked_into(
+    project: Project,
+    files: Sequence[File],
+    kept: Sequence[Kept],
+    kind: str,
+    said: Mapping,
+    target: dict[str, Any] | None,
+) -> tuple[str, dict[str, Any] | None, list[Part]]:
+    """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
+    if kind == Kind.STUDY or (not kind and target is None and said == Mapping()):
+        kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
+    return kind, target, _parts(project, files, kept, kind, said)
+
+
+def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> Intake:
+    """One intake of files that a worker is to open: what they hold, and so what becomes of them, is not known yet."""
+    said = Mapping.from_dict(unread["mapping"])
+    kind, target = unread["kind"] or Kind.DATASET, unread["target"] or {}
+    return reception.enter(
+        project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files
+    )
+
+
+def open_packed(*, intake: Intake) -> list[Intake]:
+    """Look into the files of an intake that are ``unread``: it becomes the first of the parts, and new ones the others.
+
+    Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
+    """
+    unread, project, actor = intake.unread or reception.unread("", Mapping(), None), intake.project, intake.created_by
+    said = Mapping.from_dict(unread["mapping"])
+    with reception.reopened(intake.files.order_by("pk")) as kept:
+        _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
+        first, *others = parts
+        brings_items = any(part.kind == Kind.DATASET for part in parts)
+        about = {
+            part.kind: target if target is not None else {} if brings_items else likely_target(project, part.kind)
+            for part in parts
+        }
+        with transaction.atomic():
+            held = Intake.objects.filter(pk=intake.pk, state=Intake.State.CHECKING, lease=intake.lease)
+            changes = {
+                "kind": first.kind,
+                "mapping": reception.kept_mapping(first.mapping),
+                "target": about[first.kind],
+            }
+            over: dict[str, Any] = {"state": Intake.State.UPLOADED, "lease": None, "unread": None, "report": {}}
+            if not held.update(**changes, **over):
+                return []
+            own = [each.content for each in first.kept]
+            intake.files.exclude(content__in=own).delete()
+            entered = [
+                reception.enter(
+                    project=project,
+                    kind=part.kind,
+                    mapping=part.mapping,
+                    kept=part.kept,
+                    target=about[part.kind],
+                    batch=intake.batch,
+                    actor=actor,
+                )
+                for part in others
+            ]
+    intake.refresh_from_db()
+    return [intake, *entered]
 
 
 def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
@@ -148,15 +218,24 @@ def also(*, intake: Intake, kind: str, actor: User | None = None) -> Intake:
     if Kind.STUDY in (kind, intake.kind):
         raise Refused(_("A whole study is one import. Take it apart, or upload its files together."), code="study")
     batch = intake.batch or uuid4()
+    unread = reception.unread(kind, Mapping(), None) if reception.is_packed(intake) else None
     with reception.reopened(intake.files.order_by("pk")) as kept:
-        mapping = reception.proposal(intake.project, kind, [each.file for each in kept], Mapping())
+        files = [each.file for each in kept]
+        mapping = reception.proposal(intake.project, kind, files, Mapping()) if unread is None else Mapping()
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
         if not Intake.objects.select_for_update().filter(pk=intake.pk).update(batch=batch):
             raise Refused(_("This import is gone. Upload the files again."), code="gone")
         target = _about(intake) if intake.state == Intake.State.STORED else {}
         return reception.enter(
-            project=intake.project, kind=kind, mapping=mapping, kept=kept, target=target, batch=batch, actor=actor
+            project=intake.project,
+            kind=kind,
+            mapping=mapping,
+            kept=kept,
+            target=target,
+            unread=unread and {**unread, "target": target},
+            batch=batch,
+            actor=actor,
         )
 
 
@@ -166,6 +245,11 @@ def apart(*, intake: Intake, actor: User | None = None) -> list[Intake]:
         raise Refused(_("These files are no import of a whole study."), code="wrong_kind")
     with reception.reopened(intake.files.order_by("pk")) as kept, transaction.atomic():
         own = [each for each in kept if not is_no_data(each.file[0])] or kept
+        if reception.is_packed(intake):
+            # A target keeps the study from being recognised once more.
+            entered = [_entered_unread(intake.project, reception.unread("", Mapping(), {}), kept=own, actor=actor)]
+            retraction.discard(intake=intake, actor=actor)
+            return entered
         entered = _entered(intake.project, _parts(intake.project, [], own, "", Mapping()), None, actor)
         retraction.discard(intake=intake, actor=actor)
     return entered

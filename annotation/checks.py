@@ -77,9 +77,27 @@ def carry_out(*, intake_pk: int, look: Look) -> None:
         _keep(held, seen)
 
 
+def open_packed(*, intake_pk: int, look_into: Callable[[Intake], list[Intake]]) -> list[Intake]:
+    """Have files opened that only a worker may open; the intakes that came of them, to be checked next."""
+    held = _take(intake_pk)
+    if held is None:
+        return []
+    try:
+        with Custody(held):
+            return look_into(held)
+    except Refused as refused:
+        _end(held, State.FAILED, {"sentence": refused.sentence})
+    except BaseException:
+        wrong = _("Something went wrong while the files were opened. Try again, and tell the operator.")
+        _end(held, State.FAILED, {"sentence": wrong})
+        raise
+    return []
+
+
 def _take(intake_pk: int) -> Intake | None:
     """The intake with a lease on it; None when its check is over, or in other hands."""
-    due = Intake.objects.filter(pk=intake_pk, state=State.CHECKING, lease=None).select_related("project").first()
+    found = Intake.objects.filter(pk=intake_pk, state=State.CHECKING, lease=None)
+    due = found.select_related("project", "created_by").first()
     if due is None:
         return None
     due.lease, tries = uuid4(), due.report.get("tries", 0) + 1

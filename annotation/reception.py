@@ -28,6 +28,7 @@ from accounts.refusals import Refused
 from annotation import appending, checks, custody, matching, previews, rubrics, targets, uploads
 from annotation import intake as storing
 from annotation.custody import Held
+from annotation.formats import containers
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.proposing import propose
 from annotation.formats.reading import File
@@ -93,9 +94,13 @@ def enter(
     target: Mapping[str, Any] | None = None,
     batch: UUID | None = None,
     part_of: Intake | None = None,
+    unread: Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> Intake:
-    """Write an intake down with its files: new ones are copied, those the media directory holds are taken over."""
+    """Write an intake down with its files: new ones are copied, those the media directory holds are taken over.
+
+    ``unread`` is what is said of files that a worker is to open first (`batches.open_packed`).
+    """
     access.refuse_archived(project)
     with transaction.atomic():
         entered = Intake.objects.create(
@@ -105,6 +110,7 @@ def enter(
             target=_kept_target(target),
             batch=batch,
             part_of=part_of,
+            unread=None if unread is None else _kept_target(unread),
             created_by=actor,
         )
         for name, raw in files:
@@ -208,6 +214,18 @@ def _layout(mapping: ColumnMapping) -> ColumnMapping:
     return ColumnMapping(**{name: getattr(mapping, name) for name in said})
 
 
+def is_packed(intake: Intake) -> bool:
+    """Whether small files of it may unfold to large ones, so that only workers open them."""
+    said = mapping_of(intake).format in ("xlsx", "parquet")
+    names = IntakeFile.objects.filter(intake=intake.pk).values_list("name", flat=True)
+    return said or any(map(containers.is_packed, names))
+
+
+def unread(kind: str, mapping: ColumnMapping, target: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is said of files that nobody has opened yet."""
+    return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
+
+
 def _guessed_anew(intake: Intake, mapping: ColumnMapping) -> ColumnMapping:
     """The mapping, with a guess where it names no columns because the files could not be read until now."""
     if mapping.columns or _layout(mapping) == _layout(mapping_of(intake)):
@@ -229,14 +247,23 @@ def revise(
     A check that runs is given up.
     """
     changes: dict[str, Any] = {}
+    about = intake.target if target is None else _kept_target(target)
     if kind is not None and kind != intake.kind:
-        with opened(intake) as files:
-            guessed = proposal(intake.project, kind, files, _layout(mapping_of(intake)))
-        changes = {"kind": kind, "mapping": guessed.as_dict()}
+        said = _layout(mapping_of(intake))
+        if is_packed(intake):
+            changes = {"kind": kind, "mapping": said.as_dict(), "unread": unread(kind, said, about)}
+        else:
+            with opened(intake) as files:
+                guessed = proposal(intake.project, kind, files, said)
+            changes = {"kind": kind, "mapping": guessed.as_dict()}
+    elif mapping is not None and is_packed(intake):
+        changes = {"mapping": kept_mapping(mapping)}
+        if not mapping.columns and _layout(mapping) != _layout(mapping_of(intake)):
+            changes["unread"] = unread(intake.kind, mapping, about)
     elif mapping is not None:
         changes = {"mapping": kept_mapping(_guessed_anew(intake, mapping))}
     if target is not None:
-        changes["target"] = _kept_target(target)
+        changes["target"] = about
     if changes:
         _change(intake, changes, actor)
 

@@ -26,21 +26,26 @@ LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigab
 # Verdicts, and studies that may have some, are the business of judging, known here by name alone, as its pages are.
 CHECKS = {
     Intake.Kind.DATASET: "annotation.tasks.check_intake",
+    Intake.Kind.RUBRIC: "annotation.tasks.check_intake",
     Intake.Kind.RATINGS: "annotation.tasks.check_intake",
     Intake.Kind.VERDICTS: "judging.tasks.check_verdicts",
     Intake.Kind.STUDY: "judging.tasks.check_study",
 }
-CHECKED_HERE = (Intake.Kind.DATASET, Intake.Kind.RATINGS)
+OPENING = "annotation.tasks.open_packed"
+CHECKED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
 STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
 
 
 def is_large(intake: Intake) -> bool:
     """Whether reading it takes longer than anybody should look at a page that loads.
 
-    A rubric never does; a study, all of which is stored and taken back to see what comes of it, always may.
+    Workbooks and archives always may, however small they are. A rubric by itself never does; a study, all of which is
+    stored and taken back to see what comes of it, always may.
     """
-    if intake.kind in reception.UNMAPPED:
-        return intake.kind == Intake.Kind.STUDY
+    if intake.unread is not None or intake.kind == Intake.Kind.STUDY or reception.is_packed(intake):
+        return True
+    if intake.kind == Intake.Kind.RUBRIC:
+        return False
     return (intake.files.aggregate(size=Sum("size"))["size"] or 0) > AT_ONCE
 
 
@@ -56,10 +61,18 @@ def look(intake: Intake) -> bool:
 
 def ask_for_check(intake_pk: int, kind: str) -> None:
     """Queue a check. A queue that is away loses nothing: the sweep finds the check once it is back."""
+    is_unread = Intake.objects.filter(pk=intake_pk, unread__isnull=False).exists()
     try:
-        current_app.send_task(CHECKS[Intake.Kind(kind)], (intake_pk,))
+        current_app.send_task(OPENING if is_unread else CHECKS[Intake.Kind(kind)], (intake_pk,))
     except OperationalError as error:
         logger.warning("The queue is away; the check of import %s waits for the sweep: %s", intake_pk, error)
+
+
+@shared_task(**LONGEST)
+def open_packed(intake_pk: int) -> None:
+    """Open workbooks and archives, guess what they hold, and have what came of them checked."""
+    for intake in checks.open_packed(intake_pk=intake_pk, look_into=lambda held: batches.open_packed(intake=held)):
+        look(intake)
 
 
 @shared_task(**LONGEST)

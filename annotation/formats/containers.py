@@ -56,6 +56,11 @@ def members(files: Iterable[File], problems: Problems, bounds: Bounds = Bounds()
             problems.add(error.problem)
 
 
+def is_packed(name: str) -> bool:
+    """Whether a small file of that name may unfold to a large one."""
+    return is_container(name) or name.lower().endswith(_SEEKING)
+
+
 def is_container(name: str) -> bool:
     """Whether a file of that name holds files."""
     return name.lower().endswith((".gz", ".zip", *ARCHIVES))

@@ -17,6 +17,7 @@ from accounts.models import SIGHTED, Project, User
 class Intake(models.Model):
     """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
 
+    What is said of files that only a worker may open, which then guesses the rest, is ``unread``, else NULL.
     Intakes of one upload share a ``batch``; those that a study's import makes are ``part_of`` it. A worker that checks
     or stores holds the ``lease``, says at ``beat_at`` that it lives, and how many bytes of ``total`` are ``done``.
     """
@@ -44,6 +45,7 @@ class Intake(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADED)
     target = models.JSONField(default=dict)
     mapping = models.JSONField(default=dict)
+    unread = models.JSONField(null=True, editable=False)
     report = models.JSONField(default=dict)
     batch = models.UUIDField(null=True, editable=False, db_index=True)
     part_of = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="parts")

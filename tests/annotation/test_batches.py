@@ -12,7 +12,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import uploads
+from annotation import tasks, uploads
 from annotation.models import Dataset, Intake, Rating, SavedMapping, Upload
 from tests import make
 from tests.cast import Cast
@@ -189,9 +189,12 @@ def test_a_zip_of_several_kinds_of_files_is_no_one_import(cast: Cast) -> None:
         made_up.archive({"items.jsonl": ITEMS.encode(), "labels.csv": LABELS.encode()}),
     )
     sent = {"files": SimpleUploadedFile("both.zip", packed)}
-    refused = boris.post(f"{API}/intakes/", sent)
-    assert (refused.status_code, refused.json()["code"]) == (422, "several_kinds")
-    assert "both.zip/study/items.jsonl (Dataset), both.zip/study/labels.csv (Ratings)" in refused.json()["detail"]
-    assert not Intake.objects.exists()
+    unread = boris.post(f"{API}/intakes/", sent).json()
+    assert unread["state"] == "checking"
+    tasks.open_packed(unread["id"])
+    refused = boris.get(f"{API}/intakes/{unread['id']}/").json()
+    assert refused["state"] == "failed"
+    assert "both.zip/study/items.jsonl (Dataset), both.zip/study/labels.csv (Ratings)" in refused["report"]["sentence"]
+    assert "several kinds" in page(boris, Intake.objects.get())
     told = boris.post(f"{API}/intakes/", {"files": SimpleUploadedFile("both.zip", packed), "kind": "ratings"})
     assert told.status_code == 201

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import resource
 import subprocess
+import zipfile
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -23,6 +25,7 @@ from judging.models import Verdict
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
+from tests.judging import made_up
 from tests.workers import kill, until, working
 
 DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,m{n % 2}\n" for n in range(1, 81))
@@ -233,3 +236,40 @@ def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, mo
     for freed in custody.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0)):
         tasks.store_intake(freed.pk)
     assert state(intake) == "stored"
+
+
+@pytest.mark.parametrize("name", ["items.xlsx", "items.csv.gz", "items.zip"])
+def test_workbooks_and_archives_are_opened_by_workers_only(
+    cast: Cast, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "AT_ONCE", 2**20)
+    table = b"id,language,answer\nd1,et,Tere\n"
+    raw = {
+        "items.xlsx": make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]}),
+        "items.csv.gz": gzip.compress(table),
+        "items.zip": made_up.archive({"items.csv": table}),
+    }[name]
+    boris = cast.client("boris")
+
+    def in_a_web_request(*_given: Any, **_said: Any) -> Any:
+        raise AssertionError("opened in a web request")
+
+    with monkeypatch.context() as web:
+        web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
+        web.setattr(gzip.GzipFile, "read", in_a_web_request)
+        answer = boris.post("/p/kassa/imports/new/", {"files": SimpleUploadedFile(name, raw)}, follow=True)
+        intake = Intake.objects.get()
+        assert answer.status_code == 200 and intake.state == Intake.State.CHECKING
+    tasks.open_packed(intake.pk)
+    with monkeypatch.context() as web:
+        web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
+        intake.refresh_from_db()
+        assert (intake.kind, intake.state, intake.unread) == ("dataset", "checking", None)
+        assert intake.mapping["columns"] == {"id": "id", "language": "language", "answer": "answer"}
+    tasks.check_intake(intake.pk)
+    with monkeypatch.context() as web:
+        web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
+        assert "What would be stored" in boris.get(f"/p/kassa/imports/{intake.pk}/").content.decode()
+        boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    tasks.store_intake(intake.pk, cast.boris.pk)
+    assert Item.objects.get().fields == {"answer": "Tere"}

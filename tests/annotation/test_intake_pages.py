@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import campaigns, reception
+from annotation import campaigns, reception, tasks
 from annotation.models import Annotation, Dataset, Intake, Item, RubricVersion
 from judging.models import JudgeRun, Verdict
 from tests import make
@@ -106,14 +106,20 @@ def test_the_sheet_of_a_workbook_is_chosen_and_its_rows_are_turns(cast: Cast) ->
     ]
     book = make.workbook({"Vestlused": rows, "Märkmed": [["jutt"], ["mitte midagi"]]})
     intake = uploaded(boris, SimpleUploadedFile("vestlused.xlsx", book))
+    tasks.open_packed(intake.pk)
+    tasks.check_intake(intake.pk)
     assert "“Vestlused”, “Märkmed”" in page(boris, f"/p/kassa/imports/{intake.pk}/")
     form = {"kind": "dataset", "name": "", "sheet": "Vestlused", "constant-language": "et"}
     boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
+    tasks.open_packed(intake.pk)
+    tasks.check_intake(intake.pk)
     assert "<bdi>Kes</bdi>" in page(boris, f"/p/kassa/imports/{intake.pk}/")
     form |= {"column": ["ID", "Nr", "Kes", "Tekst"], "field": ["id", "turn.number", "turn.speaker", "turn.text"]}
     boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
+    tasks.check_intake(intake.pk)
     assert "3 rows are the turns of 2 dialogues." in page(boris, f"/p/kassa/imports/{intake.pk}/")
     boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    tasks.store_intake(intake.pk, cast.boris.pk)
     assert [len(item.turns) for item in Item.objects.order_by("external_id")] == [2, 1]
 
 
