@@ -240,8 +240,8 @@ def wilson_interval(
         return Interval(interval_reason="the standard error needs two independent units")
     (low, high), tail = ends, (1 + confidence) / 2
     z, width = float(ndtri(tail) if df is None else stdtrit(df, tail)), high - low
-    p = (value - low) / width
-    m = p * (1 - p) / (se / width) ** 2 if se > NO_WIDTH * width else n
+    p = min(max((value - low) / width, 0.0), 1.0)
+    m = p * (1 - p) / (se / width) ** 2 if se > NO_WIDTH * width and 0 < p < 1 else n
     middle, half = (p + z**2 / (2 * m)) / (1 + z**2 / m), z * math.sqrt(p * (1 - p) / m + z**2 / (4 * m**2))
     half /= 1 + z**2 / m
     if se <= NO_WIDTH * width and 0 < p < 1:

@@ -160,8 +160,11 @@ def _without_clusters(
     around = t_interval(z, dz, df, method="jackknife t of Fisher's z", confidence=confidence)
     if around.low is None or around.high is None:
         return around
-    ends = [(math.exp(2 * bound) - 1) / (math.exp(2 * bound) + m.k - 1) for bound in (around.low, around.high)]
+    low, high = (math.exp(min(2 * bound, 700.0)) for bound in (around.low, around.high))
+    ends = [(low - 1) / (low + m.k - 1), (high - 1) / (high + m.k - 1)]
     if form.endswith("k"):
+        if 1 + (m.k - 1) * ends[0] <= TINY:
+            return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
         ends = [m.k * bound / (1 + (m.k - 1) * bound) for bound in ends]
     doubt = f"{df + 1:.3g} independent units" if df + 1 < FEW_UNITS else None
     return doubted(replace(around, low=ends[0], high=ends[1], se=None), doubt)

@@ -1,0 +1,19 @@
+"""Two thousand random tables at the edges through the statistics; ``bench/fuzz_stats.py`` says what is looked for."""
+
+from __future__ import annotations
+
+from bench.fuzz_stats import draw, run
+
+
+def test_no_table_gives_a_traceback_or_a_number_outside_its_range() -> None:
+    found = run(2000, seed=1, workers=2)
+    assert found.failures == []
+    assert found.tables == 2000
+    assert found.refused < 200
+    assert found.defined > 20_000
+    assert len(found.statistics) > 45
+
+
+def test_a_table_is_the_same_whenever_it_is_drawn() -> None:
+    assert repr(draw(1, 137).rows) == repr(draw(1, 137).rows)
+    assert len({draw(1, number).words for number in range(40)}) > 30
