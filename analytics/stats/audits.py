@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import wilson_interval
+from analytics.stats.intervals import approximate, wilson_interval
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -112,12 +112,24 @@ def unreadable(n_unreadable: int, n_calls: int) -> Estimate:
     return share("unreadable", n_unreadable, n_calls)
 
 
-def share(statistic: str, hits: int, n: int, variant: str | None = None, *, confidence: float = 0.95) -> Estimate:
-    """hits / n with Wilson's interval; undefined when n is 0."""
+def share(
+    statistic: str,
+    hits: int,
+    n: int,
+    variant: str | None = None,
+    *,
+    clusters: int | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """hits / n with Wilson's interval; undefined when n is 0.
+
+    Fewer ``clusters`` than answers: the interval takes for independent what is not, and says that it is approximate.
+    """
     if not n:
         return Estimate(statistic=statistic, variant=variant, value=None, reason="nothing was counted")
     p = hits / n
-    interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, confidence=confidence)
+    method = approximate("Wilson", "answers taken for independent") if (clusters or n) < n else "Wilson"
+    interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, method=method, confidence=confidence)
     return Estimate(statistic=statistic, variant=variant, value=p, n_items=n).with_(**interval.as_changes())
 
 

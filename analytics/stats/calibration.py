@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from analytics.stats.intervals import (
     wilson_interval,
 )
 from analytics.stats.meeting import Meeting, key_of, meet
-from analytics.stats.reference import modes
+from analytics.stats.reference import Rule, Ties, labels_of, modes
 from analytics.stats.resampling import MOST_LEFT_OUT, Units, left_out_error
 from analytics.stats.scales import Scale, snapped
 from analytics.stats.tables import RatingsTable, cells
@@ -42,7 +42,9 @@ from analytics.stats.tables import RatingsTable, cells
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-REFERENCES = ("mode", "median", "mean", "each")
+REFERENCES = ("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first")
+SETTLED = ("dawid_skene", "adjudicated_first")
+"""Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
 BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
 ON_REQUEST = ("confusion", *classes.STATISTICS)
@@ -65,6 +67,7 @@ def report(
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    ties: Ties = "exclude",
 ) -> list[CellEstimate]:
     """Every calibration figure of one judge in every cell of the table.
 
@@ -72,7 +75,9 @@ def report(
     ----------
     reference : "mode", "median", "mean" or "each"; by default the mode, on interval scales the mean. Items whose mode
         is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator in turn
-        and averages the annotators' figures.
+        and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
+        ``adjudicated_first``.
+    ties : what the mode does with items on which several points lead (``reference.settled``).
     raters : the annotators that make the panel, all by default.
     statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
         the confusion matrix, variant "reference label ~ judge label") only when it is named.
@@ -87,12 +92,16 @@ def report(
     for cell in cells(table, by=by, pool=pool):
         rule = reference or default_reference(cell.scale)
         meeting = meet(cell, judge, raters=raters)
+        if rule in SETTLED or (rule == "mode" and ties != "exclude"):
+            labels = labels_of(cell, meeting.rows, rule=cast("Rule", rule), ties=ties, raters=raters)
+            meeting = replace(meeting, labels=labels)
+        shown = rule if ties == "exclude" or rule not in ("mode", "adjudicated_first") else f"{rule}, ties: {ties}"
         estimates = calibrate(
             meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         if pool and cell.frame["criterion"].nunique() > 1:
             estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
-        found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=rule) for e in estimates]
+        found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=shown) for e in estimates]
     return found
 
 
@@ -216,6 +225,8 @@ def face(meeting: Meeting, rule: str) -> Faced:
         part, label = np.zeros(len(item), dtype=np.intp), labels[item]
     used = np.unique(item)
     rated = meeting.n_human > 0
+    if meeting.labels is not None:
+        rated |= ~np.isnan(meeting.labels)
     tied = int((rated & judged).sum()) - len(used)
     return Faced(
         meeting.judge[item], label, part, meeting.cluster[item], len(used), int(meeting.n_human[used].sum()), tied,
@@ -225,6 +236,8 @@ def face(meeting: Meeting, rule: str) -> Faced:
 
 def panel_labels(meeting: Meeting, rule: str) -> Floats:
     """(N,) reference label of each item, NaN where the panel gave no score or its mode is tied."""
+    if meeting.labels is not None:
+        return meeting.labels
     rated = meeting.n_human > 0
     labels: Floats = np.full(len(rated), np.nan)
     if rule == "mode":

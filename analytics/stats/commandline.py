@@ -31,6 +31,17 @@ SUBCOMMANDS = {
     "correct": "means of a judge corrected with a few human labels",
     "plan": "how many labels an interval of a given width takes",
     "surface": "surface metrics of dialogues",
+    "reference": "reference labels: what a rule settles, excludes and says of annotators",
+    "criteria": "do criteria measure different things? rank correlation of each pair",
+    "contrast": "two panels on the same items: difference and rank correlation",
+    "rationales": "rationales of people and judges: length, variety, language",
+    "audit": "is a judge sound? repeats, scale use, verbosity, own family, changed prompts or texts",
+    "equivalence": "two raters on the same items: equal up to a margin? two one-sided tests",
+    "severity": "is a judge more lenient in one language? differential item functioning",
+    "conformal": "how far the panel may lie from a judge's score, and which items people should see",
+    "jury": "several judges as one rater, beside the panel",
+    "recovery": "does a judge recover the parameters that dialogues were generated from?",
+    "gate": "may this judge be used here: alone, with correction, for ranking only, or not?",
     "compare": "two raters on the same items: McNemar",
 }
 COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator", "cluster")
@@ -98,6 +109,11 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
                         " 9 or 99 far from the others and labels that differ only in case or spaces")  # fmt: skip
     scores.add_argument("--raters", type=options.names, metavar="A,B,C", help="only these raters")
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
+    scores.add_argument("--broken-rationale", metavar="COLUMN", help="leave out ratings with true in this column")
+    scores.add_argument(
+        "--critical", metavar="COLUMN", help="leave out items and criteria that anybody marks true in this column, and"
+        " what is then left with one rating"
+    )  # fmt: skip
     cells = parser.add_argument_group("cells")
     cells.add_argument("--by", type=options.names, metavar="COLUMN,...", help="one cell per value of these columns"
                        " (default: language,criterion)")  # fmt: skip
@@ -180,7 +196,26 @@ def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
         missing=MISSING if arguments.missing is None else arguments.missing, allow_values=arguments.allow_values,
     )  # fmt: skip
     _refuse_strangers(table, arguments)
-    return table
+    return _without_excluded(table, arguments)
+
+
+def _without_excluded(table: RatingsTable, arguments: argparse.Namespace) -> RatingsTable:
+    """The table without what --broken-rationale and --critical exclude, and a note that counts it."""
+    from analytics.stats.reference import excluding
+    from analytics.stats.tables import Problem, RatingsTable, TableError
+
+    named = {"broken-rationale": arguments.broken_rationale, "critical": arguments.critical}
+    if not any(named.values()):
+        return table
+    absent = [(option, column) for option, column in named.items() if column and column not in table.frame]
+    if absent:
+        raise TableError([Problem(None, f"the column {c!r} (given by --{option}) is missing") for option, c in absent])
+    kept, counted = excluding(table, broken_rationale=arguments.broken_rationale, critical=arguments.critical)
+    note = (
+        f"left out: {counted.broken_rationale} ratings with a broken rationale, {counted.critical} of items with a "
+        f"critical mark, {counted.single} left alone; {counted.left} ratings are left"
+    )
+    return RatingsTable(kept.frame, kept.scales, (*kept.notes, note))
 
 
 def _scales(arguments: argparse.Namespace) -> dict[str, Any]:

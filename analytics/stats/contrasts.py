@@ -49,7 +49,7 @@ def between_criteria(
                 clusters[both.index],
                 resamples,
                 seed,
-            )
+            ).with_(n_raters=int(rows["rater"].nunique()))
             found.append(CellEstimate(estimate=estimate, cell=dict(zip(by, key, strict=True))))
     return found
 
@@ -76,7 +76,7 @@ def between_panels(
         for statistic, kernel in (("panel_difference", _difference), ("panel_spearman", spearman)):
             estimate = _compared(
                 statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
-            )
+            ).with_(n_raters=int(cell.frame["rater"][cell.frame["panel"].isin([first, second]).to_numpy()].nunique()))
             found.append(CellEstimate(estimate=estimate, cell=cell.key))
     return found
 

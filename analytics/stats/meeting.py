@@ -26,7 +26,9 @@ class Meeting:
     ``judge`` (N,): its first repeat, fractions kept, values beyond the scale left out and counted in
     ``n_out_of_range``. ``humans`` (N, J): one column per name in ``annotators``. ``cluster`` (N,): what is resampled.
     ``probability`` (N,): with which the item was drawn for people, NaN where none or more than one is given; None where
-    the file gives none at all. Text points stand as their place on the scale.
+    the file gives none at all. ``labels`` (N,): reference labels settled by a rule that sees more than the annotators'
+    scores of the item (adjudication, Dawid-Skene, ties); None: the scores settle it. Text points stand as their place
+    on the scale.
     """
 
     judge: Floats
@@ -37,6 +39,7 @@ class Meeting:
     rows: pd.DataFrame
     n_out_of_range: int = 0
     probability: Floats | None = None
+    labels: Floats | None = None
 
     @property
     def n_human(self) -> Codes:

@@ -61,3 +61,18 @@ def price(text: str) -> tuple[str, float]:
     if not (language and money):
         raise ArgumentTypeError("should be LANGUAGE=PRICE")
     return language, positive(money)
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """``gpt-4=openai``: a rater and what it belongs to."""
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
+        raise ArgumentTypeError("should be NAME=VALUE")
+    return name, value
+
+
+def probability(text: str) -> float:
+    """A number between 0 and 1, neither of them."""
+    if not 0 < (value := number(text)) < 1:
+        raise ArgumentTypeError("should be between 0 and 1")
+    return value

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.correction import classical_mean
-from analytics.stats.estimate import Estimate
+from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.tables import grouped
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def label_recovery(
@@ -39,3 +44,30 @@ def label_recovery(
 def _share(hits: NDArray[np.float64], cluster: NDArray[np.intp], variant: str, n_missing: int) -> Estimate:
     estimate = classical_mean(hits, cluster).with_(statistic="label_recovery", variant=variant, n_missing=n_missing)
     return estimate if estimate.is_defined else estimate.with_(reason="the judge names this parameter nowhere")
+
+
+def report(
+    frame: pd.DataFrame, parameters: Sequence[str], *, prefix: str = "judge_", by: Sequence[str] = ()
+) -> list[CellEstimate]:
+    """``label_recovery`` of each parameter in every cell of a frame with a row per dialogue.
+
+    The column ``industry`` holds the parameter, ``judge_industry`` (``prefix``) the judge's reading; an empty cell is
+    none. ``cluster`` (else ``item``, else the row) is what is independent.
+    """
+    found = []
+    for key, rows in grouped(frame, list(by)):
+        given, read = [], []
+        for record in rows.to_dict("records"):
+            given.append({name: text for name in parameters if (text := _text(record[name]))})
+            read.append({name: _text(record[prefix + name]) or None for name in parameters})
+        owner = next((name for name in ("cluster", "item") if name in rows), None)
+        names = rows[owner].astype(str).to_numpy() if owner else np.arange(len(rows))
+        cluster = np.unique(names, return_inverse=True)[1]
+        cell = dict(zip(by, key, strict=True))
+        rows_of_cell = label_recovery(given, read, cluster.tolist())
+        found += [CellEstimate(estimate=row.with_(n_raters=1), cell=cell) for row in rows_of_cell]
+    return found
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value != value else str(value).strip()

@@ -7,18 +7,25 @@ are never broken by sort order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
 Rule = Literal["mode", "median", "mean", "dawid_skene", "adjudicated_first"]
 Ties = Literal["exclude", "lower", "upper", "median", "adjudicated"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+TIES: tuple[Ties, ...] = get_args(Ties)
+MOST_LABELS = 101
+"""Longer scales get no share of each label."""
 Floats = NDArray[np.float64]
 
 
@@ -67,6 +74,115 @@ def reference_labels(table: RatingsTable, *, rule: Rule = "mode", ties: Ties = "
             excluded[reason] = excluded.get(reason, 0) + 1
     frame = pd.concat(parts, ignore_index=True) if parts else chosen.frame.iloc[:0]
     return ReferenceLabels(frame, rule, ties, excluded)
+
+
+STATISTICS = (
+    "reference_share",
+    "reference_excluded",
+    "label_share",
+    "annotator_accuracy",
+    "confusion",
+    "reference_label",
+)
+ON_REQUEST = ("confusion", "reference_label")
+
+
+def report(
+    table: RatingsTable,
+    *,
+    rule: Rule = "mode",
+    ties: Ties = "exclude",
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+) -> list[CellEstimate]:
+    """What a rule makes of every cell: ``reference_share`` of the items that get a label, the others by reason
+    (``reference_excluded``), ``label_share`` of each label.
+
+    With ``dawid_skene`` also ``annotator_accuracy`` (probability of the true point, averaged over the points) and on
+    request ``confusion`` ("true point ~ given point"); on request ``reference_label`` of each item.
+    """
+    chosen = table.only(rater_kind=("annotator", "adjudicator"))
+    if raters is not None:
+        adjudicators = chosen.frame["rater"][(chosen.frame["rater_kind"] == "adjudicator").to_numpy()].unique()
+        chosen = chosen.only(rater=[*raters, *adjudicators])
+    found = []
+    for cell in cells(chosen, by=by, pool=pool):
+        key = {column: value or None for column, value in cell.key.items()}
+        for row, annotator in _reported(cell, rule, ties, statistics or ()):
+            found.append(
+                CellEstimate(estimate=row.with_(level=cell.scale.level), cell=key, annotator=annotator, reference=rule)
+            )
+    return found
+
+
+def labels_of(cell: Cell, rows: pd.DataFrame, *, rule: Rule, ties: Ties, raters: Sequence[str] | None) -> Floats:
+    """(N,) the label that a rule gives each of ``rows`` (one an item and criterion), NaN where it gives none.
+
+    Any level. Source: METHODS 2.
+    """
+    frame = cell.frame
+    if raters is not None:
+        kept = frame["rater"].isin(list(raters)) | (frame["rater_kind"] == "adjudicator")
+        frame = frame[kept.to_numpy()]
+    labels: Floats = np.full(len(rows), np.nan)
+    for criterion in rows["criterion"].unique():
+        of_criterion = Cell(cell.key, frame[(frame["criterion"] == criterion).to_numpy()], cell.scale)
+        given = _of_cell(of_criterion, rule, ties)[0]
+        score = dict(zip(given["item_key"], given["score"], strict=True))
+        here = (rows["criterion"] == criterion).to_numpy()
+        labels[here] = [score.get(key, np.nan) for key in rows["item_key"][here]]
+    return labels
+
+
+def _reported(cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str]) -> Iterator[tuple[Estimate, str | None]]:
+    from analytics.stats.audits import share
+
+    labels, reasons = _of_cell(cell, rule, ties)
+    people = cell.frame[(cell.frame["rater_kind"] == "annotator").to_numpy()]
+    n, clusters = len(labels), cell.frame["cluster"].nunique()
+    counts: dict[str, Any] = {"n_raters": int(people["rater"].nunique()), "n_ratings": int((people["code"] >= 0).sum())}
+    tie_rule = f"{rule}, ties: {ties}" if rule in ("mode", "adjudicated_first") else rule
+    yield share("reference_share", n, n + len(reasons), tie_rule, clusters=clusters).with_(**counts), None
+    why = "a count of what was seen"
+    for reason in sorted(set(reasons)):
+        left = reasons.count(reason)
+        yield Estimate(statistic="reference_excluded", variant=reason, value=float(left), interval_reason=why,
+                       n_items=n + len(reasons), **counts), None  # fmt: skip
+    for name in [*map(cell.scale.label, range(cell.scale.q)), ""] if cell.scale.q <= MOST_LABELS else ():
+        given = int((labels["label"] == name).sum())
+        if given or name:
+            yield share("label_share", given, n, name or "between points", clusters=clusters).with_(**counts), None
+    if rule == "dawid_skene":
+        yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in wanted)
+    if "reference_label" in wanted:
+        for item, score, label, n_ratings in zip(
+            *(labels[c] for c in ("item", "score", "label", "n_ratings")), strict=True
+        ):
+            yield Estimate(statistic="reference_label", variant=item, value=float(score), n_items=1,
+                           n_ratings=int(n_ratings), note=f"label {label}" if label else None,
+                           interval_reason="a label"), None  # fmt: skip
+
+
+def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, str | None]]:
+    """What Dawid and Skene's model says of each annotator."""
+    from analytics.stats.dawid_skene import fit
+
+    scores = coded(cell)
+    if not scores.code.size:
+        return
+    fitted = fit(scores)
+    per_rater = np.bincount(scores.rater, minlength=len(scores.raters))
+    note = None if fitted.converged else "the iterations did not come to rest"
+    for r, name in enumerate(scores.raters):
+        base = Estimate(statistic="annotator_accuracy", value=float(fitted.prior @ np.diag(fitted.confusion[r])),
+                        method="Dawid-Skene EM", n_items=int(per_rater[r]), n_raters=1, n_ratings=int(per_rater[r]),
+                        note=note, interval_reason="no interval: the model's own fit")  # fmt: skip
+        yield base, name
+        for (j, k), p in np.ndenumerate(fitted.confusion[r]) if with_confusion else ():
+            variant = f"{cell.scale.label(j)} ~ {cell.scale.label(k)}"
+            yield base.with_(statistic="confusion", variant=variant, value=float(p)), name
 
 
 def settled(

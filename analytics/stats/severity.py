@@ -51,3 +51,55 @@ def differential_functioning(judge: Codes, reference: Floats, language: Codes) -
     shift = tuple(float(b) for b in fits[1].slopes[1:])
     p_uniform, p_full = (float(chdtrc(df, max(0.0, 2 * gain))) for gain in (base - uniform, uniform - full))
     return Functioning(shift, p_uniform, p_full, n)
+
+
+def regressed_means(humans: Floats, language: Codes) -> Floats:
+    """(N,) what an item's panel mean says of its true score: drawn towards its language's mean by its reliability.
+
+    m_L + v / (v + e / n_i) (mean_i - m_L), v and e the variances of items and of single scores within the items of the
+    language, scores (N, R), NaN where missing, language (N,). Matching on raw means finds a severity that is not there
+    wherever languages differ in quality, for error draws an item back to its own language's mean. Level: interval.
+    Source: Kelley's regressed scores; the regression correction of Shealy & Stout 1993, doi:10.1007/BF02294572.
+    """
+    n = (~np.isnan(humans)).sum(axis=1)
+    mean = np.nansum(humans, axis=1) / np.maximum(n, 1)
+    regressed = mean.copy()
+    for one in np.unique(language):
+        here = language == one
+        size, own = n[here], mean[here]
+        freedom = int((size - 1).sum())
+        if freedom < 1 or len(own) < 3:
+            continue
+        error = float(np.nansum((humans[here] - own[:, None]) ** 2)) / freedom
+        items = max(float(own.var(ddof=1)) - error * float((1 / size).mean()), 0.0)
+        trust = items / (items + error / size) if items > 0 else np.zeros(len(size))
+        trust = np.ones(len(size)) if error == 0 else trust
+        regressed[here] = own.mean() + trust * (own - own.mean())
+    return np.asarray(regressed, dtype=np.float64)
+
+
+MOST_GROUPS = 40
+
+
+def shift_errors(judge: Codes, reference: Floats, language: Codes, cluster: Codes) -> list[tuple[float, int]]:
+    """Standard error and degrees of freedom of each language's shift (L - 1): clusters left out, in 40 groups at most.
+
+    judge, reference, language and cluster (N,); NaN where a model without a group cannot be fitted. Level: ordinal.
+    Source: delete-a-group jackknife, Kott 2001 (Journal of Official Statistics 17:521-526).
+    """
+    clusters = np.unique(cluster, return_inverse=True)[1]
+    groups = min(int(clusters.max(initial=-1)) + 1, MOST_GROUPS)
+    group = clusters % max(groups, 1)
+    others = len(np.unique(language)) - 1
+    without = []
+    for one in range(groups):
+        kept = group != one
+        found = differential_functioning(judge[kept], reference[kept], language[kept])
+        if found.shift is None or len(found.shift) != others:
+            return [(float("nan"), 0)] * others
+        without.append(found.shift)
+    if groups < 2:
+        return [(float("nan"), 0)] * others
+    spread = np.array(without) - np.mean(without, axis=0)
+    errors = np.sqrt((groups - 1) / groups * (spread**2).sum(axis=0))
+    return [(float(se), groups - 1) for se in errors]

@@ -25,8 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
     parser.add_argument(
         "--reference",
-        choices=("mode", "median", "mean", "each"),
+        choices=("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first"),
         help="the panel's label (default: mode; interval: mean)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=("exclude", "lower", "upper", "median", "adjudicated"),
+        default="exclude",
+        help="what the mode does where several points lead (default: exclude the item)",
     )
 
 
@@ -45,6 +51,8 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
     wanted = arguments.statistic
     return [
-        *calibration.report(table, **shared, **sampling, reference=arguments.reference, statistics=wanted),
+        *calibration.report(
+            table, **shared, **sampling, reference=arguments.reference, ties=arguments.ties, statistics=wanted
+        ),
         *calibration.beside_humans(table, **shared, **sampling, statistics=wanted),
     ]

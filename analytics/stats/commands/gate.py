@@ -1,0 +1,77 @@
+"""``panelbench stats gate FILE --judge RATER``: may this judge be used here, and how far?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.stats import options
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+ABSENT = {"*": "no item is scored by the judge or by an annotator"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.epilog = (
+        "Example: panelbench stats gate ratings.csv --judge gpt --preset skilled. What was not measured counts "
+        "against the judge: repeats (column 'repeat') for the flip rate, generators for the ranking. Each finding"
+        " says what would change it."
+    )
+    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge to decide about")
+    parser.add_argument(
+        "--preset",
+        choices=("experts", "skilled", "crowd"),
+        default="skilled",
+        help="thresholds by who the annotators are (default: skilled)",
+    )
+    parser.add_argument(
+        "--epsilon", type=options.number, help="of the alternative annotator test, instead of the preset's"
+    )
+    parser.add_argument("--bias-margin", type=options.positive, metavar="SHARE", help="of the scale's width, likewise")
+    parser.add_argument("--flip-rate", type=options.positive, metavar="SHARE", help="of items over repeats, likewise")
+    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text, for the audit of verbosity")
+    parser.add_argument("--stale", metavar="REASON", help="judge, prompt or rubric have changed since: say how")
+
+
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.gate_evidence import STATISTICS
+
+    return STATISTICS
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """The decision of every cell and the findings on the way to it."""
+    from dataclasses import replace
+
+    from analytics.stats.gate import PRESETS
+    from analytics.stats.gate_evidence import report
+    from analytics.stats.tables import Problem, TableError
+
+    if arguments.positional:
+        raise TableError([Problem(None, "the gate compares persons: anonymous slots are none")])
+    if arguments.pool:
+        raise TableError([Problem(None, "a judge is trusted criterion by criterion: leave --pool out")])
+    given = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate")}
+    changed = {name: value for name, value in given.items() if value is not None}
+    preset = PRESETS[arguments.preset]
+    if changed:
+        version = f"{preset.version} with {', '.join(f'{name} {value:g}' for name, value in changed.items())}"
+        preset = replace(preset, version=version, **changed)
+    return report(
+        table,
+        preset,
+        judge=arguments.judge,
+        by=arguments.by,
+        raters=arguments.raters,
+        length=arguments.length,
+        stale_because=arguments.stale,
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+    )

@@ -1,0 +1,63 @@
+"""``panelbench stats jury FILE --judge A,B,C``: several judges as one rater."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from analytics.stats import options
+
+if TYPE_CHECKING:
+    import argparse
+
+    from analytics.stats.estimate import CellEstimate
+    from analytics.stats.tables import RatingsTable
+
+
+ABSENT = {"*": "none of the judges scored an item"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Options of this subcommand alone."""
+    parser.epilog = (
+        "Example: panelbench stats jury ratings.csv --judge gpt,claude,mistral --rule majority --statistic mae. "
+        "Rows of the jury come first, then those of each member; a tied majority gives no label and is counted."
+    )
+    parser.add_argument(
+        "--judge", type=options.names, required=True, metavar="RATER,...", help="the members, two or more"
+    )
+    parser.add_argument(
+        "--rule", choices=("majority", "median", "mean"), default="majority", help="how they settle (default: majority)"
+    )
+    parser.add_argument(
+        "--reference",
+        choices=("mode", "median", "mean", "each"),
+        help="the panel's label (default: mode; interval: mean)",
+    )
+
+
+def names() -> tuple[str, ...]:
+    """What ``--statistic`` may ask for."""
+    from analytics.stats.soundness import JURY
+
+    return JURY
+
+
+def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    """The share left without a label, then calibration of the jury and of each member."""
+    from analytics.stats.soundness import jury_report
+    from analytics.stats.tables import Problem, TableError
+
+    if len(set(arguments.judge)) < 2:
+        raise TableError([Problem(None, "a jury has two judges or more: --judge A,B")])
+    return jury_report(
+        table,
+        judges=tuple(dict.fromkeys(arguments.judge)),
+        rule=arguments.rule,
+        by=arguments.by,
+        raters=arguments.raters,
+        reference=arguments.reference,
+        statistics=arguments.statistic,
+        pool=arguments.pool,
+        bootstrap=arguments.bootstrap,
+        seed=arguments.seed,
+    )
