@@ -171,7 +171,10 @@ def jury_report(
 
 
 def matrix(cell: Cell, raters: Sequence[str]) -> tuple[Floats, Codes, pd.DataFrame]:
-    """(N, R) numbers of the first repeats of named raters, NaN where missing; (N,) clusters; the items' first rows."""
+    """(N, R) numbers of the first repeats of named raters, NaN where missing; (N,) clusters; the items' first rows.
+
+    Any level; text points stand as their place on the scale. Source: METHODS 0.
+    """
     import pandas as pd
 
     frame = cell.frame[(cell.frame["repeat"] == cell.frame["first_repeat"]).to_numpy()]

@@ -112,7 +112,11 @@ def test_variants(
     assert {row["variant"] for row in estimates(capsys, *argv)} == variants
 
 
-@pytest.mark.parametrize("subcommand", [name for name in SUBCOMMANDS if name != "surface"])
+OWN_CELLS = ("surface", "recovery", "reference", "criteria", "contrast", "rationales", "severity", "gate")
+"""Subcommands that read other files, need a column of their own or settle their cells themselves."""
+
+
+@pytest.mark.parametrize("subcommand", [name for name in SUBCOMMANDS if name not in OWN_CELLS])
 def test_shared_options_are_taken_everywhere(
     subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,8 +129,9 @@ def test_shared_options_are_taken_everywhere(
         "item": "unit", "rater": "coder", "criterion": "facet", "score": "points", "language": "lang",
         "generator": "model", "cluster": "scene",
     }  # fmt: skip
-    own = ["--judge", "gpt"] if subcommand in ("calibration", "alt-test", "correct") else []
-    raters = ["--raters", "ann,ben"] if subcommand in ("agreement", "compare") else []
+    judged = ("calibration", "alt-test", "correct", "audit", "conformal")
+    own = ["--judge", "gpt"] if subcommand in judged else ["--judge", "gpt,ben"] if subcommand == "jury" else []
+    raters = ["--raters", "ann,ben"] if subcommand in ("agreement", "compare", "equivalence") else []
     argv = [subcommand, written(tmp_path, renamed), *own, *raters, "--by", "criterion,task", "--level", "ordinal",
             "--scale", "0,1,2,3", "--min-items", "5", "--bootstrap", "200", "--seed", "3"]  # fmt: skip
     found = estimates(capsys, *argv, *(word for name, own in columns.items() for word in (f"--{name}", own)))

@@ -352,6 +352,16 @@ def test_help_has_an_example(subcommand: str, capsys: pytest.CaptureFixture[str]
 
 NOTEBOOKS = {
     "agreement.measure": "one statistic of an array: docs/methods shows it",
+    "reference.reference_labels": "labels as a frame; `reference --statistic reference_label` lists them",
+    "reference.ReferenceLabels": "what it returns",
+    "substitution.substituted": "the expectation of single items; calibration shows its mean",
+    "calibrators.pooled": "a calibrator for many languages at once, to apply to scores",
+    "correction.stratified_mean": "the mean of strata that the caller draws",
+    "correction.paired_difference": "two generators on parallel items, as arrays",
+    "consistency.ensemble": "S1, Table 5",
+    "consistency.with_jury": "S1, Table 5",
+    "consistency.criterion_gap": "S1, section 4.2",
+    "consistency.kappa_against_level": "S1, Table 3",
     "audits.few_shot_examples": "chooses examples for a prompt, before there are ratings of it",
     "patterns.patterns_of_codes": "the fastest way to alpha from an array; the bench measures it",
 }
