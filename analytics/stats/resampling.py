@@ -218,17 +218,6 @@ def jackknife(statistic: Statistic, units: Units, *, confidence: float = 0.95, u
     return t_interval(value, se, units.n - 1, method="jackknife t", confidence=confidence, unit=unit)
 
 
-def jackknifed(value: float, without: Floats, *, confidence: float = 0.95) -> Interval:
-    """The same from (C,) values of the statistic with each unit left out, where those are cheap to compute."""
-    c = len(without)
-    if c < 2:
-        return Interval(interval_reason="an interval needs two units to leave out")
-    if np.isnan(without).any():
-        return Interval(interval_reason="leaving one unit out makes the statistic undefined")
-    se = float(np.sqrt((c - 1) / c * ((without - without.mean()) ** 2).sum()))
-    return t_interval(value, se, c - 1, method="jackknife t", confidence=confidence)
-
-
 def _chunks(total: int, width: int) -> Iterator[int]:
     size = max(1, CHUNK_CELLS // width)
     for start in range(0, total, size):
