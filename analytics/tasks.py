@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from celery import shared_task
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
@@ -44,7 +44,7 @@ def refresh_stale() -> None:
 def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, after: int) -> None:
     """Have the snapshot that follows number `after` computed: once, however many pages and beats ask for it."""
     wanted = sorted(annotator_pks)
-    if not cache.add(f"numbers:{campaign_pk}:{'-'.join(map(str, wanted))}:{after}", 1, PATIENCE):
+    if not caches["content"].add(f"numbers:{campaign_pk}:{'-'.join(map(str, wanted))}:{after}", 1, PATIENCE):
         return
     try:
         refresh.delay_on_commit(campaign_pk, wanted)

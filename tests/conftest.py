@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection
 
 from panelbench import secrets
@@ -53,7 +53,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
     """Rate limits and cached pages of one test are no business of the next."""
-    cache.clear()
+    for cache in caches.all():
+        cache.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.core.cache import cache
+from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -78,7 +78,7 @@ def drawn(request: HttpRequest, page: NumbersPage) -> HttpResponse:
     width = choices.one_of(request.GET.get("width"), list(charts.WIDTHS))
     name = f"bias:{page.snapshot.pk}:{page.run.get('run')}:{page.criterion}:{theme}:{width}:{get_language()}"
     response = get_conditional_response(request, etag=f'"{name}"') or HttpResponse(
-        cache.get_or_set(name, lambda: charts.svg(_forest(page, theme, width)), CHART_SECONDS),
+        caches["content"].get_or_set(name, lambda: charts.svg(_forest(page, theme, width)), CHART_SECONDS),
         content_type="image/svg+xml",
     )
     response["ETag"], response["Cache-Control"] = f'"{name}"', "private, no-cache"

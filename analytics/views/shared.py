@@ -14,10 +14,10 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from rest_framework.throttling import SimpleRateThrottle
 
 from accounts import languages
 from accounts.models import Membership, Role
+from accounts.throttles import Throttle
 from analytics import dashboards, exports, panels, shares
 from analytics.data_cards import Described
 from analytics.models import Share, Snapshot
@@ -33,7 +33,7 @@ P = ParamSpec("P")
 TABLES = ("scores", "items")
 
 
-class SharedRate(SimpleRateThrottle):
+class SharedRate(Throttle):
     """How often one reader may ask, whatever link they try."""
 
     scope = "shared"

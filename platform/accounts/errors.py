@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from accounts.access import SecondFactorNeeded
 from accounts.refusals import Refused
+from accounts.throttles import UnauthenticatedThrottle
 
 
 def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -17,6 +18,10 @@ def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, Refused):
         fields = {name: [text] for name, text in error.fields.items()}
         return Response({"code": error.code, "detail": error.sentence, "fields": fields}, status=422 if fields else 409)
+    if isinstance(error, NotAuthenticated | AuthenticationFailed):
+        throttle = UnauthenticatedThrottle()
+        if not throttle.allow_request(context["request"], context["view"]):
+            error = Throttled(throttle.wait())
     response = exception_handler(error, context)
     if response is None:
         return None

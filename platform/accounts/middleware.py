@@ -1,9 +1,10 @@
-"""What holds for every page: the reader's interface language, and how long somebody stays signed in."""
+"""What every request passes: whom it comes from, how long somebody stays signed in, and in which language."""
 
 import time
 from collections.abc import Callable
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import SESSION_KEY, logout
@@ -12,9 +13,21 @@ from django.shortcuts import redirect
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
-from accounts import access
+from accounts import access, addresses
 from accounts.models import Project
 from accounts.refusals import told
+
+
+class ClientAddressMiddleware:
+    """REMOTE_ADDR is the client's address from here on, whatever proxies stand between; each log line names it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        addresses.settle(request.META, settings.TRUSTED_PROXIES)
+        with structlog.contextvars.bound_contextvars(client=request.META.get("REMOTE_ADDR", "")):
+            return self.get_response(request)
 
 
 class InterfaceLanguageMiddleware:

@@ -1,6 +1,5 @@
 """One settings file: the environment in, loud on nonsense (DESIGN 8.16). docs/operations.md explains each variable."""
 
-import ipaddress
 import os
 import sys
 from importlib.metadata import version
@@ -11,8 +10,9 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from panelbench import logs, secrets
+from panelbench.environment import Environment
 
-env = environ.Env()
+env = Environment()
 
 PACKAGE_DIR = Path(__file__).resolve().parent
 CHECKOUT_DIR = PACKAGE_DIR.parent.parent
@@ -20,14 +20,14 @@ CHECKOUT_DIR = PACKAGE_DIR.parent.parent
 RESOURCE_DIR = PACKAGE_DIR if (PACKAGE_DIR / "templates").is_dir() else CHECKOUT_DIR
 VERSION = version("panelbench")
 
-DATA_DIR = Path(env.str("PANELBENCH_DATA_DIR", default=".panelbench")).expanduser().resolve()
-DEBUG = env.bool("DEBUG", default=False)
-DATABASE_URL = env.str("DATABASE_URL", default="")
-REDIS_URL = env.str("REDIS_URL", default="")
+DATA_DIR = Path(env.text("PANELBENCH_DATA_DIR", ".panelbench")).expanduser().resolve()
+DEBUG = env.switch("DEBUG", default=False)
+DATABASE_URL = env.address("DATABASE_URL", schemes=("postgres", "postgresql", "sqlite"))
+REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss", "unix"))
 EMBEDDED = not DATABASE_URL or DATABASE_URL.startswith("sqlite")
-SECRET_KEY = secrets.secret_key(env.str("SECRET_KEY", default=""), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+SECRET_KEY = secrets.secret_key(env.text("SECRET_KEY"), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"), debug=DEBUG)
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "panelbench.apps.PanelbenchConfig",
@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "accounts.middleware.ClientAddressMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -92,7 +93,7 @@ TEMPLATES = [
 
 # --- database -------------------------------------------------------------------------------------------------------
 if DATABASE_URL:
-    DATABASES = {"default": env.db_url_config(DATABASE_URL)}
+    DATABASES = {"default": environ.Env.db_url_config(DATABASE_URL)}
 else:
     DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "panelbench.sqlite3")}}
 _database = DATABASES["default"]
@@ -107,29 +108,34 @@ if _database["ENGINE"] == "django.db.backends.sqlite3":
     _database["CONN_MAX_AGE"] = None
 elif _database["ENGINE"] == "django.db.backends.postgresql":
     _database.setdefault("OPTIONS", {})["pool"] = {
-        "min_size": env.int("DATABASE_POOL_MIN", default=1),
-        "max_size": env.int("DATABASE_POOL_MAX", default=8),
+        "min_size": env.number("DATABASE_POOL_MIN", default=1, least=0, most=1000),
+        "max_size": env.number("DATABASE_POOL_MAX", default=8, least=2, most=1000),
         "timeout": 20,
     }
+    if _database["OPTIONS"]["pool"]["min_size"] > _database["OPTIONS"]["pool"]["max_size"]:
+        raise ImproperlyConfigured("DATABASE_POOL_MIN is more than DATABASE_POOL_MAX.")
     _database["CONN_HEALTH_CHECKS"] = True
 else:
     raise ImproperlyConfigured("DATABASE_URL must start with postgres:// or sqlite:///")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# The default cache holds what must hold: the counts of throttles, allauth's too. What pages keep goes into another.
 if REDIS_URL:
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+    _redis = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    CACHES = {"default": {**_redis, "KEY_PREFIX": "counts"}, "content": {**_redis, "KEY_PREFIX": "content"}}
 else:
     CACHES = {
-        "default": {
+        "default": {"BACKEND": "panelbench.counters.FileCounters", "LOCATION": str(DATA_DIR / "counts")},
+        "content": {
             "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
             "LOCATION": str(DATA_DIR / "cache"),
-        }
+        },
     }
 
 # --- files ----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATICFILES_DIRS = [RESOURCE_DIR / "static"]
-STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(DATA_DIR / "static")))
+STATIC_ROOT = Path(env.text("STATIC_ROOT", str(DATA_DIR / "static")))
 MEDIA_ROOT = DATA_DIR / "uploads"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -138,17 +144,17 @@ STORAGES = {
     "staticfiles": {"BACKEND": "panelbench.assets.AssetStorage", "OPTIONS": {"file_permissions_mode": 0o644}},
 }
 FILE_UPLOAD_PERMISSIONS = 0o600
-UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
+UPLOAD_LIMIT = env.number("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4500  # the table of an import's columns has two fields for each
 # What one file of an import may hold (annotation/formats/bounds.py); readers count while they read.
 IMPORT_BOUNDS = {
-    "columns": env.int("IMPORT_MOST_COLUMNS", default=2_000),
-    "cells": env.int("IMPORT_MOST_CELLS", default=200_000_000),
-    "cell_mb": env.int("IMPORT_LONGEST_CELL_MB", default=16),
-    "unpacked_mb": env.int("IMPORT_UNPACKED_MB", default=2_048),
+    "columns": env.number("IMPORT_MOST_COLUMNS", default=2_000, most=10**12),
+    "cells": env.number("IMPORT_MOST_CELLS", default=200_000_000, most=10**12),
+    "cell_mb": env.number("IMPORT_LONGEST_CELL_MB", default=16, most=10**12),
+    "unpacked_mb": env.number("IMPORT_UNPACKED_MB", default=2_048, most=10**12),
 }
 
-DEMO = env.bool("PANELBENCH_DEMO", default=False)  # the sign-in page then offers the demo's people
+DEMO = env.switch("PANELBENCH_DEMO", default=False)  # the sign-in page then offers the demo's people
 
 # --- people ---------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "accounts.User"
@@ -183,9 +189,9 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True  # accounts come by invitation, and not every 
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = DEBUG or EMBEDDED
 SOCIALACCOUNT_ADAPTER = "accounts.adapter.InvitationOnlySocialAdapter"
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": env.json("PANELBENCH_OIDC", default=[])}}
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://" if EMBEDDED else "smtp://localhost:25")
+EMAIL_CONFIG = env.email("EMAIL_URL", default="consolemail://" if EMBEDDED else "smtp://localhost:25")
 vars().update(EMAIL_CONFIG)
-DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="panelbench@localhost")
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "panelbench@localhost")
 
 # --- language and time ----------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -199,9 +205,11 @@ TIME_ZONE = "UTC"
 
 # --- security -------------------------------------------------------------------------------------------------------
 # Plain http is for this machine only; SECURE=off must be said by whoever serves it otherwise.
-SECURE = env.bool("PANELBENCH_SECURE", default=not (DEBUG or EMBEDDED))
+SECURE = env.switch("PANELBENCH_SECURE", default=not (DEBUG or EMBEDDED))
 SECURE_SSL_REDIRECT = SECURE
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+# One answer to whom a request comes from (accounts.addresses), for sign-in, throttles and logs.
+TRUSTED_PROXIES = env.proxies("TRUSTED_PROXIES", default=int(env.switch("BEHIND_PROXY", default=False)))
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
@@ -242,13 +250,13 @@ REST_FRAMEWORK = {
     "PAGE_SIZE": 100,
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_THROTTLE_CLASSES": [
-        "rest_framework.throttling.AnonRateThrottle",
-        "rest_framework.throttling.UserRateThrottle",
+        "accounts.throttles.AnonymousThrottle",
+        "accounts.throttles.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
-        "anon": env.str("API_RATE_ANONYMOUS", default="60/min"),
-        "user": env.str("API_RATE_USER", default="1200/min"),
-        "shared": env.str("SHARED_RATE", default="120/min"),
+        "anon": env.rate("API_RATE_ANONYMOUS", default="60/min"),
+        "user": env.rate("API_RATE_USER", default="1200/min"),
+        "shared": env.rate("SHARED_RATE", default="120/min"),
     },
     "DEFAULT_SCHEMA_CLASS": "accounts.schema.AutoSchema",
     "EXCEPTION_HANDLER": "accounts.errors.api_error",
@@ -277,18 +285,19 @@ SPECTACULAR_SETTINGS = {
 # Endpoints are declared here by the operator; researchers choose them by name, and keys stay in the environment.
 PROVIDERS = secrets.providers(os.environ)
 # How long a worker that is told to end waits for the replies that it is paying for.
-DRAIN_SECONDS = env.int("JUDGE_DRAIN_SECONDS", default=100)
+DRAIN_SECONDS = env.number("JUDGE_DRAIN_SECONDS", default=100, least=0)
 
 # --- webhooks -------------------------------------------------------------------------------------------------------
-try:  # private networks that leads may have events sent to, such as 10.0.0.0/8
-    WEBHOOK_NETWORKS = tuple(map(ipaddress.ip_network, env.list("WEBHOOK_NETWORKS", default=[])))
-except ValueError as error:
-    raise ImproperlyConfigured(f"WEBHOOK_NETWORKS: {error}") from None
+# Private networks that leads may have events sent to, such as 10.0.0.0/8.
+WEBHOOK_NETWORKS = env.networks("WEBHOOK_NETWORKS")
 
 # --- queue ----------------------------------------------------------------------------------------------------------
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
 CELERY_BROKER_DIR = DATA_DIR / "queue"
 
 # --- logs -----------------------------------------------------------------------------------------------------------
-LOG_FORMAT = env.str("LOG_FORMAT", default="console" if DEBUG or sys.stderr.isatty() else "json")
-LOGGING = logs.configuration(LOG_FORMAT, env.str("LOG_LEVEL", default="INFO"))
+LOG_FORMAT = env.choice(
+    "LOG_FORMAT", default="console" if DEBUG or sys.stderr.isatty() else "json", among=("console", "json")
+)
+LOG_LEVEL = env.choice("LOG_LEVEL", default="INFO", among=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+LOGGING = logs.configuration(LOG_FORMAT, LOG_LEVEL)
