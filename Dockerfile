@@ -16,7 +16,8 @@ COPY static static
 COPY locale locale
 RUN uv pip install --python /opt/panelbench/bin/python --no-deps --no-build-isolation . \
  && STATIC_ROOT=/opt/static PANELBENCH_DATA_DIR=/tmp/build DEBUG=on \
-    /opt/panelbench/bin/panelbench collectstatic --noinput
+    /opt/panelbench/bin/panelbench collectstatic --noinput \
+ && chmod -R a+rX /opt/static
 
 FROM ${PYTHON_IMAGE}
 RUN useradd --system --uid 10001 --create-home panelbench \

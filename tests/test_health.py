@@ -25,7 +25,7 @@ from panelbench import heartbeat, probe
 from panelbench.celery import REDIS_TRANSPORT, SWEEPERS, app
 from tests.conftest import database_url
 
-ALL_OK = dict.fromkeys(("status", "database", "migrations", "broker", "worker", "beat"), "ok")
+ALL_OK = dict.fromkeys(("status", "database", "migrations", "disk", "broker", "worker", "beat"), "ok")
 
 
 def wait_until(true: Callable[[], bool], *, seconds: float = 30) -> None:

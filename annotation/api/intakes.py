@@ -17,7 +17,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import FileUploadParser, JSONParser, MultiPartParser
+from rest_framework.parsers import FileUploadParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -25,6 +25,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import User
 from accounts.parameters import whole_number
+from accounts.parsers import ShallowJSONParser
 from accounts.refusals import Refused
 from annotation import batches, checks, reception, retraction, targets, tasks, uploads
 from annotation.api.intake_files import IntakeFileSerializer
@@ -202,7 +203,7 @@ class Intakes(generics.ListAPIView[Intake]):
 
     serializer_class = IntakeSerializer
     queryset = Intake.objects.none()
-    parser_classes = (MultiPartParser, RawFileParser, JSONParser)
+    parser_classes = (MultiPartParser, RawFileParser, ShallowJSONParser)
 
     def get_queryset(self) -> QuerySet[Intake]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
@@ -248,7 +249,7 @@ class Intakes(generics.ListAPIView[Intake]):
 
 def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
     """The files of a request, or the keys of those uploaded before it, and what it says about them."""
-    if request.content_type == JSONParser.media_type:
+    if request.content_type == ShallowJSONParser.media_type:
         asked = ArrivedSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         return [], asked.validated_data["uploads"], dict(asked.validated_data)

@@ -30,6 +30,19 @@ class ClientAddressMiddleware:
             return self.get_response(request)
 
 
+class PrivateAnswersMiddleware:
+    """What somebody is signed in for is kept by no browser and no proxy, unless the view says otherwise."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if "HTTP_AUTHORIZATION" in request.META or request.user.is_authenticated:
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
 class InterfaceLanguageMiddleware:
     """The signed-in person's `ui_language` first, then Accept-Language."""
 

@@ -23,6 +23,18 @@ import httpcore
 TIMEOUT = 10.0  # seconds for everything: name, connection, request, first line of the answer
 LONGEST_ADDRESS = 500
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+COMPATIBLE = ipaddress.ip_network("::/96")  # IPv4 addresses written as IPv6 ones, without a mark
+# What IANA's registries of special addresses call reserved, and some versions of Python's ipaddress call global.
+RESERVED = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        *("::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16"),
+        *("2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+    )
+)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -81,16 +93,21 @@ def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
 
 def _allowed(address: Address, limits: Limits) -> bool:
     plain = _unwrapped(address)
-    if any(plain in network for network in limits.networks if network.version == plain.version):
+    if any(_lies_in(plain, network) for network in limits.networks):
         return True
-    return (plain.is_global and not plain.is_multicast) or (limits.loopback and plain.is_loopback)
+    is_public = plain.is_global and not plain.is_multicast and not any(_lies_in(plain, each) for each in RESERVED)
+    return is_public or (limits.loopback and plain.is_loopback)
+
+
+def _lies_in(address: Address, network: Network) -> bool:
+    return address.version == network.version and address in network
 
 
 def _unwrapped(address: Address) -> Address:
     """The IPv4 address inside an IPv6 one that only carries it."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
-    if address in NAT64:
+    if address in NAT64 or (address in COMPATIBLE and int(address) > 1):  # :: and ::1 are themselves
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
 

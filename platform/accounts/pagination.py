@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination as DrfCursorPagination
@@ -17,6 +19,14 @@ class CursorPagination(DrfCursorPagination):
     page_size = 100
     page_size_query_param = "limit"
     max_page_size = 1000
+
+    def decode_cursor(self, request: Request) -> Any:
+        """The place to go on from. Every list goes by a number: a cursor that says another thing is none of ours."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
+            sentence = _("This is no cursor of a list: take those of its answers.")
+            raise ValidationError({self.cursor_query_param: [sentence]})
+        return cursor
 
     def get_page_size(self, request: Request) -> int | None:
         """The asked for size, cut to the largest."""

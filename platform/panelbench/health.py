@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from functools import lru_cache
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
     from redis import Redis
 
 OK = "ok"
+PROBED = 64 * 1024  # bytes written to see whether the disk takes them
+LEAST_FREE = 200 * 2**20
 
 
 def report() -> dict[str, str]:
-    """The state of database, migrations, broker, worker and beat: ok, or in a few words what is wrong."""
+    """The state of database, migrations, disk, broker, worker and beat: ok, or in a few words what is wrong."""
     parts = _parts()
     healthy = all(state == OK for state in parts.values())
     return {"status": OK if healthy else "failing", **parts}
@@ -40,10 +44,11 @@ def _parts() -> dict[str, str]:
     database = _database()
     if database != OK:
         unknown = "unknown: no database"
-        return {"database": database, "migrations": unknown, "broker": _broker(), "worker": unknown, "beat": unknown}
+        silent = dict.fromkeys(("worker", "beat"), unknown)
+        return {"database": database, "migrations": unknown, "disk": _disk(), "broker": _broker(), **silent}
     migrations = _migrations()
     processes = _processes() if migrations == OK else dict.fromkeys(("worker", "beat"), "unknown: not migrated")
-    return {"database": database, "migrations": migrations, "broker": _broker(), **processes}
+    return {"database": database, "migrations": migrations, "disk": _disk(), "broker": _broker(), **processes}
 
 
 def _database() -> str:
@@ -53,6 +58,18 @@ def _database() -> str:
     except DatabaseError:
         return "unreachable"
     return OK
+
+
+def _disk() -> str:
+    """Whether the data directory takes files, and for how long it will."""
+    try:
+        with TemporaryFile(dir=settings.DATA_DIR) as file:
+            file.write(bytes(PROBED))
+            file.flush()
+        free = shutil.disk_usage(settings.DATA_DIR).free
+    except OSError as error:
+        return f"nothing can be written to the data directory: {os.strerror(error.errno or 0)}"
+    return OK if free >= LEAST_FREE else f"less than {LEAST_FREE // 2**20} MB left in the data directory"
 
 
 def _migrations() -> str:

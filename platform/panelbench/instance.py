@@ -119,6 +119,8 @@ def _prepare(data_dir: Path) -> None:
     django.setup()
     for folder in ("queue", "static", "uploads"):
         (data_dir / folder).mkdir(parents=True, exist_ok=True)
+    for kept in data_dir.glob("panelbench.sqlite3*"):  # those of versions that left them for everybody to read
+        kept.chmod(0o600)
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)

@@ -13,6 +13,7 @@ from panelbench import logs, secrets
 from panelbench.environment import Environment
 
 env = Environment()
+os.umask(0o077)  # database, uploads, queue and exports are for the user that this runs as, in every process
 
 PACKAGE_DIR = Path(__file__).resolve().parent
 CHECKOUT_DIR = PACKAGE_DIR.parent.parent
@@ -65,6 +66,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.middleware.SessionLimitsMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.middleware.PrivateAnswersMiddleware",
     "accounts.middleware.InterfaceLanguageMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -178,10 +180,10 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ACCOUNT_SESSION_REMEMBER = None
-SESSION_HOURS = env.int("SESSION_HOURS", default=168)  # since signing in
-SESSION_IDLE_HOURS = env.int("SESSION_IDLE_HOURS", default=12)
-if not 1 <= SESSION_IDLE_HOURS <= SESSION_HOURS <= 8760:
-    raise ImproperlyConfigured("SESSION_IDLE_HOURS and SESSION_HOURS: hours from 1 to 8760, SESSION_HOURS not less")
+SESSION_HOURS = env.number("SESSION_HOURS", default=168, most=8760)  # since signing in
+SESSION_IDLE_HOURS = env.number("SESSION_IDLE_HOURS", default=12, most=8760)
+if SESSION_IDLE_HOURS > SESSION_HOURS:
+    raise ImproperlyConfigured("SESSION_IDLE_HOURS is more than SESSION_HOURS.")
 SESSION_COOKIE_AGE = SESSION_HOURS * 3600
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -236,7 +238,7 @@ CONTENT_SECURITY_POLICY = {
 # --- API ------------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["accounts.parsers.ShallowJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "accounts.authentication.TokenAuthentication",
         "accounts.authentication.SessionAuthentication",

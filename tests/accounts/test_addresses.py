@@ -12,6 +12,7 @@ from django.test import Client
 
 from accounts import addresses, tokens
 from accounts.models import Scope
+from accounts.throttles import UnauthenticatedThrottle
 from tests.cast import PASSWORD, Cast
 
 PROXY = "172.18.0.1"
@@ -94,7 +95,8 @@ def test_many_entries_do_not_empty_the_sign_in_throttle(cast: Cast) -> None:
 
 
 @pytest.mark.django_db
-def test_bad_tokens_are_counted_and_good_ones_go_on(cast: Cast) -> None:
+def test_bad_tokens_are_counted_and_good_ones_go_on(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UnauthenticatedThrottle, "rate", "60/min", raising=False)
     _token, secret = tokens.issue(user=cast.aino, name="script", scope=Scope.READ)
     bad = Client(headers={"authorization": "Bearer pb_nonsense"}, REMOTE_ADDR="203.0.113.66")
     statuses = [

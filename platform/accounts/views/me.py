@@ -42,7 +42,13 @@ def set_language(request: HttpRequest) -> HttpResponse:
     safe = url_has_allowed_host_and_scheme(following, allowed_hosts={request.get_host()})
     response = redirect(following if safe else "/")
     if check_for_language(language) and language in dict(settings.LANGUAGES):
-        response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=A_YEAR, samesite="Lax")
+        response.set_cookie(
+            settings.LANGUAGE_COOKIE_NAME,
+            language,
+            max_age=A_YEAR,
+            samesite="Lax",
+            secure=settings.LANGUAGE_COOKIE_SECURE,
+        )
         if request.user.is_authenticated:
             User.objects.filter(pk=request.user.pk).update(ui_language=language)
     return response
