@@ -50,6 +50,7 @@ def read(question: Question, *, lease: UUID, judge: Judge, variant: PromptVarian
         variant=variant,
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,
+        material=question.messages[-1]["content"],
     )
     return Outcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
 

@@ -1,15 +1,19 @@
 """What a judge is shown: rubric and item in, chat messages and the schema of the reply out. Pure.
 
 The rubric goes into the system message, in the manner of S0 Table 9; the item goes into the user message between
-marks. Rated text is untrusted (DESIGN 8.11): a mark that occurs inside it is defused and every other byte stays.
+marks. Rated text is untrusted (DESIGN 8.11): the marks of an item carry a key that no text can know, and what looks
+like a mark inside it, or like a control token of a chat template, is defused; every other byte stays.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from typing import Any, Final, Literal
 
 from judging.frames import FRAMES, Frame
@@ -23,9 +27,29 @@ NOT_APPLICABLE: Final = "N/A"
 INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
 
 MARK_WORDS: Final = ("BEGIN", "END", "TURN", "FIELD")
-# Tolerant on purpose: a model may take "<<< end" or "<<<\u200bEND" for the mark, so those are defused too.
-_MARK_IN_TEXT: Final = re.compile(rf"<<<(?=[\W_]{{0,16}}(?:{'|'.join(MARK_WORDS)}))", re.IGNORECASE)
-_DEFUSED: Final = "\u2039\u2039\u2039"
+# What a model may take for one of our marks or for a control token of its chat template, looked for in text whose
+# invisible characters are left out and whose look-alikes are written in ASCII (`_folded`). Only the brackets change.
+_CONTROL: Final = re.compile(
+    rf"""(?P<brackets><<<)(?=[\W_]{{0,16}}(?:{"|".join(MARK_WORDS)}))
+    | (?P<token><)(?=\s?\|[^<>\n]{{0,60}}\|\s?>)
+    | (?P<tag><)(?=\s?/?\s?(?:s|bos|eos|pad|unk|think(?:ing)?|(?:start|end)_of_turn|im_(?:start|end)|endoftext
+        |system|user|assistant|tool_(?:call|response))\s?>)
+    | (?P<sys><<)(?=\s?/?\s?SYS\s?>>)
+    | (?P<inst>\[)(?=\s?/?\s?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS))\s?\])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DEFUSED: Final = {"<": "\u2039", "[": "\u2045"}  # single guillemet, square bracket with quill
+_LOOK_ALIKES: Final = {
+    **dict.fromkeys("\u02c2\u1438\u2039\u2329\u276c\u276e\u27e8\u29fc\u3008", "<"),
+    **dict.fromkeys("\u00ab\u226a\u27ea\u300a", "<<"),
+    "\u22d8": "<<<",
+    **dict(zip("АВЕІКМНОРСТУХЅЈаеорсухіѕј", "ABEIKMHOPCTYXSJaeopcyxisj", strict=True)),  # Cyrillic
+    **dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX", strict=True)),  # Greek
+    **dict.fromkeys("\u115f\u1160\u2800\u3164\uffa0", ""),  # letters that show nothing
+}
+_OPENING: Final = re.compile(
+    rf"[<\[\uff1c\ufe64\uff3b{''.join(each for each, seen in _LOOK_ALIKES.items() if '<' in seen)}]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +148,57 @@ def check(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> None:
         raise ValueError("a single call asks for exactly one criterion")
 
 
-def begin_mark(language: str) -> str:
-    """The mark that opens the fence; it carries the item's language."""
-    return f"<<<BEGIN MATERIAL ({_one_line(language)})>>>"
-
-
-END_MARK: Final = "<<<END MATERIAL>>>"
+def material_key(item: ItemText) -> str:
+    """What all marks of an item carry: ten characters of a digest of the whole item, so that the same item is asked
+    about in the same bytes and no part of it can hold its own key (50 bits).
+    """
+    written = json.dumps(astuple(item), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return base64.b32encode(hashlib.sha256(written).digest())[:10].decode().lower()
 
 
 def fence(item: ItemText) -> str:
     """The item between its marks. No text inside can open, close or divide the fence."""
+    key = material_key(item)
     title = (("title", item.title),) if item.title else ()
-    parts = [begin_mark(item.language)]
-    parts += [f"<<<FIELD {_one_line(name)}>>>\n{neutralise(text)}" for name, text in (*title, *item.fields)]
+    parts = [f"<<<BEGIN MATERIAL {key} ({_one_line(item.language)})>>>"]
+    parts += [f"<<<FIELD {key} {_one_line(name)}>>>\n{neutralise(text)}" for name, text in (*title, *item.fields)]
     parts += [
-        f"<<<TURN {n} {_one_line(_who(turn))}>>>\n{neutralise(turn.text)}" for n, turn in enumerate(item.turns, 1)
+        f"<<<TURN {key} {n} {_one_line(_who(turn))}>>>\n{neutralise(turn.text)}" for n, turn in enumerate(item.turns, 1)
     ]
-    return "\n".join((*parts, END_MARK))
+    return "\n".join((*parts, f"<<<END MATERIAL {key}>>>"))
 
 
 def neutralise(text: str) -> str:
-    """The text with every fence mark in it defused and nothing else changed."""
-    return _MARK_IN_TEXT.sub(_DEFUSED, text)
+    """The text with everything defused that looks like a mark or a control token, and nothing else changed.
+
+    A bracket is replaced by one character that looks alike; so are those that only look like the bracket.
+    """
+    if not _OPENING.search(text):
+        return text
+    folded, origins = _folded(text)
+    characters = list(text)
+    for found in _CONTROL.finditer(folded):
+        for place in origins[found.start() : found.end()]:
+            characters[place] = _DEFUSED[found.group()[0]]
+    return "".join(characters)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """The text as a reader takes it, and for each of its characters the place in ``text`` that it comes from."""
+    if text.isascii():
+        return text, list(range(len(text)))
+    pairs = [(letter, place) for place, character in enumerate(text) for letter in _seen_as(character)]
+    return "".join(letter for letter, _place in pairs), [place for _letter, place in pairs]
+
+
+def _seen_as(character: str) -> Iterator[str]:
+    """Nothing for an invisible character, ASCII for a look-alike, else the character itself."""
+    if character.isascii():
+        yield character
+    elif (alike := _LOOK_ALIKES.get(character)) is not None:
+        yield from alike
+    elif unicodedata.category(character) not in {"Cf", "Mn", "Me"}:
+        yield from unicodedata.normalize("NFKC", character)
 
 
 def response_schema(criteria: Sequence[CriterionBrief], variant: PromptVariant) -> dict[str, Any]:
@@ -182,7 +235,7 @@ def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _instructions(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
-    material = frame.material.format(begin="<<<BEGIN MATERIAL>>>", end=END_MARK)
+    material = frame.material.format(begin="<<<BEGIN MATERIAL KEY>>>", end="<<<END MATERIAL KEY>>>")
     sections = [frame.role, material, f"# {frame.criteria}"]
     sections += [_criterion(n, criterion, variant, frame) for n, criterion in enumerate(criteria, 1)]
     if variant.explanation:
@@ -257,4 +310,4 @@ def _who(turn: Turn) -> str:
 
 def _one_line(text: str) -> str:
     """A name fit to stand inside a mark: one line, no bracket that could end the mark early."""
-    return " ".join(text.replace("<", "\u2039").replace(">", "\u203a").split())
+    return " ".join(neutralise(text).replace("<", "\u2039").replace(">", "\u203a").split())

@@ -3,8 +3,9 @@
 The ladder, from the top: a JSON object that is the whole reply; JSON objects inside prose or a code fence; members of
 a broken or cut-off object; tagged text (``[RESULT] 3 [END]``, ``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.
 The first rung that speaks of any criterion answers for all of them. Where one rung holds two different answers to one
-criterion, none is taken. Nothing is ever replaced by a default; whatever was bent to be readable is named in
-``coerced``.
+criterion, none is taken. What a reply only quotes from the rated text is no answer: an object or a line that stands in
+the text too counts only as the whole reply. Nothing is ever replaced by a default; whatever was bent to be readable is
+named in ``coerced``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _LINE_VALUE: Final = (
     rf"\s*[:=][\s*_\"'`(\[]{{0,4}}?(n/a\b|{_NUMBER}(?:\s*(?:/|out of)\s*{_NUMBER})?)"
     r"(?![\w%|/])(?![.,]\d)(?!\s*(?:[%|/]|[-\u2013\u2014~]\s*\d|(?:to|or|out|/)\b))"
 )
+_SCORED_LINE: Final = re.compile(rf"\w{_LINE_VALUE}|\[RESULT\]|</(?:answer|score|rating|grade)>", re.IGNORECASE)
 
 
 class _Conflict:
@@ -86,13 +88,17 @@ def parse(
     variant: PromptVariant,
     finish_reason: str | None = None,
     refusal: str | None = None,
+    material: str = "",
 ) -> list[Reading]:
-    """One reading per criterion, in the order asked. Raises only for criteria that ``prompts.render`` would refuse."""
+    """One reading per criterion, in the order asked. ``material`` is the rated text, as the judge was shown it.
+
+    Raises only for criteria that ``prompts.render`` would refuse.
+    """
     check(criteria, variant)
     if refusal or finish_reason == "content_filter":
         return [Reading(criterion.key, "refused", rationale=storable(refusal or "")) for criterion in criteria]
     cut_off = finish_reason in CUT_OFF
-    answer = _without_thinking(text)
+    answer = _without_quotations(_without_thinking(text), material)
     if cut_off and not _OPENS_AS_OBJECT.match(answer):
         # Cut off while it was still weighing: what it had come to by then is no answer.
         return [Reading(criterion.key, "truncated") for criterion in criteria]
@@ -121,6 +127,10 @@ def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant
         # An object found beside broken braces may be a quotation inside a string, so the members get a say too.
         for offers, criterion in zip(found, criteria, strict=True):
             offers.extend(_loose_members(text, criterion, single))
+    if not whole:
+        # Whoever writes a verdict beside the object may only have quoted that.
+        for offers, criterion in zip(found, criteria, strict=True):
+            offers.extend(_stated(text, criterion) if offers else ())
     if objects or any(found):
         return found
     return [list(_tagged(text, criterion, alone=len(criteria) == 1, cut_off=cut_off)) for criterion in criteria]
@@ -221,21 +231,43 @@ def _decode(text: str, at: int) -> tuple[Any, int] | None:
         return None
 
 
-def _objects(text: str) -> tuple[list[dict[str, Any]], bool, bool]:
-    """The outermost JSON objects; whether the reply is exactly one of them; whether some brace opened none."""
-    objects: list[dict[str, Any]] = []
-    failed, at, end = 0, text.find("{"), 0
-    first = at
+def _without_quotations(text: str, material: str) -> str:
+    """The reply without lines marked as quoted, and without objects and scored lines that the material has too."""
+    kept = [line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(">")]
+    text = "".join(kept) or text
+    shown = _squeezed(material)
+    for _object, start, end in reversed(_spans(text)[0]):
+        if _squeezed(text[start:end]) in shown and (text[:start] + text[end:]).strip(" \n\t`"):
+            text = text[:start] + text[end:]
+    lines = text.splitlines(keepends=True)
+    said = {line.strip().casefold() for line in material.splitlines() if line.strip()}
+    own = [line for line in lines if not (_SCORED_LINE.search(line) and line.strip().casefold() in said)]
+    return "".join(own) if "".join(own).strip() else text
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def _spans(text: str) -> tuple[list[tuple[dict[str, Any], int, int]], bool]:
+    """The outermost JSON objects of a text and where they stand; whether some brace opened none."""
+    spans, failed, at = [], 0, text.find("{")
     while at != -1 and failed < _FAILED_STARTS:
         decoded = _decode(text, at)
         if decoded is None:
             failed, end = failed + 1, at + 1
         else:
-            objects.append(decoded[0])
             end = decoded[1]
+            spans.append((decoded[0], at, end))
         at = text.find("{", end)
-    whole = len(objects) == 1 and not failed and not (text[:first] + text[end:]).strip()
-    return objects, whole, failed > 0
+    return spans, failed > 0
+
+
+def _objects(text: str) -> tuple[list[dict[str, Any]], bool, bool]:
+    """The outermost JSON objects; whether the reply is exactly one of them; whether some brace opened none."""
+    spans, broken = _spans(text)
+    whole = len(spans) == 1 and not broken and not (text[: spans[0][1]] + text[spans[0][2] :]).strip()
+    return [members for members, _start, _end in spans], whole, broken
 
 
 def _in_object(
@@ -312,25 +344,38 @@ def _without_thinking(text: str) -> str:
 
 
 def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool) -> Iterator[_Found]:
-    """The offers of the first kind of tag that occurs at all, readable or not."""
-    for hits in _tag_hits(text, criterion, alone):
-        # Cut off right behind the number, its last digits may be missing.
-        kept = [hit for hit in hits if not cut_off or text[hit.end(1) :].strip(" \n.,/")]
-        if hits:
-            rationale = _tagged_rationale(text) if alone else ""
-            yield from (_Found(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
-            return
+    """The offers of all tags, readable or not; without any, the reply itself where it is one short line."""
+    hits = _tag_hits(text, criterion, alone)
+    if alone and not hits:
+        hits = list(re.finditer(r"\A\s*(\S[^\n]{0,60})\s*\Z", text))
+    # Cut off right behind the number, its last digits may be missing.
+    kept = [hit for hit in hits if not cut_off or text[hit.end(1) :].strip(" \n.,/")]
+    rationale = _tagged_rationale(text) if alone else ""
+    yield from (_Found(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
 
 
-def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> Iterator[list[re.Match[str]]]:
+def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> list[re.Match[str]]:
     names = [re.escape(name) for name in (criterion.key, criterion.name) if name]
     if alone:
-        yield from (list(tag.finditer(text)) for tag in _TAGS)
         names += ["score", "rating", "grade", "result", "answer"]
-    line = rf"^\W{{0,8}}(?:(?:final|overall|my)\s+)?(?:{'|'.join(names)})[\"'*_`)]*{_LINE_VALUE}"
-    yield list(re.finditer(line, text, re.IGNORECASE | re.MULTILINE))
-    if alone:
-        yield list(re.finditer(r"\A\s*(\S[^\n]{0,60})\s*\Z", text))
+    tags = [*(_TAGS if alone else ()), re.compile(_line(names), re.IGNORECASE | re.MULTILINE)]
+    return [hit for tag in tags for hit in tag.finditer(text)]
+
+
+def _stated(text: str, criterion: CriterionBrief) -> Iterator[_Found]:
+    """Lines beside the objects of a reply that say nothing but this criterion's score."""
+    for _object, start, end in reversed(_spans(text)[0]):
+        text = text[:start] + text[end:]
+    for hit in re.finditer(
+        _line([re.escape(criterion.key), re.escape(criterion.name)]), text, re.IGNORECASE | re.MULTILINE
+    ):
+        if not text[hit.end() :].partition("\n")[0].strip(" \t.*_`\"')]"):
+            yield _Found(hit[1], bent=("tagged",))
+
+
+def _line(names: Sequence[str]) -> str:
+    """A line that begins with one of ``names``, a colon and a score."""
+    return rf"^\W{{0,8}}(?:(?:final|overall|my)\s+)?(?:{'|'.join(filter(None, names))})[\"'*_`)]*{_LINE_VALUE}"
 
 
 def _tagged_rationale(text: str) -> str:

@@ -12,7 +12,7 @@ _ANSWER_FORM: Final = re.compile(
     r'(?:"(?P<key>[^"\n]+)":\s*)?\{(?P<why>"rationale":\s*<[^>\n]*>,\s*)?"score":\s*<(?P<scale>[^>\n]*)>\}'
 )
 _MATERIAL: Final = re.compile(
-    r"<<<BEGIN MATERIAL \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL>>>", re.DOTALL
+    r"<<<BEGIN MATERIAL (?P<key>\w+) \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL (?P=key)>>>", re.DOTALL
 )
 _INSTRUCTION_LANGUAGE: Final = re.compile(r'"rationale":\s*<[^>\n]*\[([\w-]+)\]>')
 
@@ -51,7 +51,7 @@ def read(body: Mapping[str, Any]) -> Asked:
         scales=scales,
         compound=compound,
         explanation=explanation,
-        material=material["text"] if material else words,
+        material=re.sub(rf"(?<=<<<TURN|<<FIELD) {material['key']}", "", material["text"]) if material else words,
         language=material["language"] if material else "und",
         instruction_language=language[1] if language else "en",
     )
