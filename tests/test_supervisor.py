@@ -124,6 +124,14 @@ def test_a_killed_program_starts_again(supervise: Callable[..., Running]) -> Non
     assert "steady ended (exit code -9); starting it again in 0.5 s" in supervisor.said
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_the_system_shows_which_program_a_process_is(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("steady")
+    pid = supervisor.pids("steady")[0]
+    assert Path(f"/proc/{pid}/comm").read_text().strip() == "steady"
+    supervisor.stop()
+
+
 def test_a_program_that_keeps_failing_is_started_less_and_less_often(supervise: Callable[..., Running]) -> None:
     supervisor = supervise("brief")
     supervisor.pids("brief", at_least=3)

@@ -9,6 +9,7 @@ starts in half the time and shares most of its memory. Elsewhere they are spawne
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Self
 
 GRACE = 10.0  # seconds between asking a program to end and killing its group
@@ -145,6 +147,8 @@ class Child:
 def _become(pipe: int, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
     """The child's side of a start: lead a group, drop what belongs to the supervisor, be the program."""
     os.setsid()
+    with contextlib.suppress(OSError):  # `ps -eo pid,comm` and `top` then say which program a process is
+        Path("/proc/self/comm").write_text(multiprocessing.current_process().name, encoding="ascii")
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     if FORKED:
