@@ -1,0 +1,496 @@
+"""The whole instance as one file, and back: every table and every file that a row names, whatever the database.
+
+A backup is a zip: one JSON Lines member for each table, one row a line; the uploaded files as they are; the signing key
+where it lies in the data directory; and a manifest with the version, the migrations that were applied, and the rows,
+bytes and SHA-256 of every member. It is read and written row by row, so memory stays bounded, and it restores on
+SQLite and PostgreSQL alike. The database is read as it stands at one moment, while the instance goes on working.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+from uuid import UUID
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import DatabaseError, connection, models, transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
+
+from annotation import bulk
+from annotation.exports import consistent
+from panelbench import heartbeat
+
+FORMAT, VERSION = "panelbench-backup", 1
+MANIFEST, KEY = "manifest.json", "secret_key"
+LARGEST_MANIFEST = 64 * 2**20
+PIECE = 2**20  # bytes
+TOGETHER = 2_000  # rows
+MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission", "accounts_heartbeat"})
+PROCESSES = 2  # that write heartbeats: worker and beat
+Model = type[models.Model]
+
+
+class CannotRestore(Exception):
+    """Why nothing was restored, or that restoring broke off; for the operator."""
+
+
+class CannotBackUp(Exception):
+    """Why there is no backup; for the operator."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a backup holds."""
+
+    version: str
+    made_at: str
+    tables: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+    missing: list[str] = field(default_factory=list)
+    has_key: bool = False
+    other_key: bool = False
+
+    @property
+    def rows(self) -> int:
+        return sum(self.tables.values())
+
+
+# --- out ------------------------------------------------------------------------------------------------------------
+def write(out: IO[bytes], *, with_key: bool = True) -> Summary:
+    """Write a backup of the database and of the files that its rows name, as of one moment.
+
+    The tables are read as the migrations that were applied made them, so that an instance can be backed up with the
+    next version's code before it is migrated. ``out`` need not be seekable. Raises ``CannotBackUp``.
+    """
+    made = _models(_registry(_applied()))
+    summary = Summary(version=settings.VERSION, made_at=datetime.now(UTC).isoformat(timespec="seconds"))
+    named: list[str] = []
+    with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=5) as archive:
+        with _one_moment():
+            tables = {model._meta.db_table: _written_table(archive, model, named) for model in made}
+            migrations = sorted(MigrationRecorder(connection).applied_migrations())
+        files = {}
+        for name in sorted(set(named)):
+            entry = _written_file(archive, f"files/{name}", settings.MEDIA_ROOT / name)
+            if entry is None:
+                summary.missing.append(name)  # deleted since, as an expired export is
+            else:
+                files[name] = entry
+        if with_key and _own_key_file().exists() and _own_key_file().read_text("ascii").strip() == settings.SECRET_KEY:
+            summary.has_key = _written_file(archive, KEY, _own_key_file()) is not None
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "panelbench": settings.VERSION,
+            "made_at": summary.made_at,
+            "key": _key_digest(),
+            "migrations": migrations,
+            "tables": tables,
+            "files": files,
+        }
+        archive.writestr(ZipInfo(MANIFEST, _now()), json.dumps(manifest, indent=1))
+    summary.tables = {name: entry["rows"] for name, entry in tables.items()}
+    summary.files = len(files)
+    return summary
+
+
+def _applied() -> list[tuple[str, str]]:
+    """The last migration of each app that was applied; refused where there are none, or some of a later version."""
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    if not applied:
+        raise CannotBackUp("there is nothing here: this database was never migrated.")
+    graph = MigrationExecutor(connection).loader.graph
+    if unknown := _unknown(graph, applied):
+        raise CannotBackUp(f"this database is of a later version of Panelbench: {', '.join(map('.'.join, unknown))}.")
+    return _leaves(graph, applied & set(graph.nodes))
+
+
+def _unknown(graph: Any, applied: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The migrations that our apps do not have."""
+    ours = {app for app, _name in graph.nodes}
+    return sorted(node for node in applied if node[0] in ours and node not in graph.nodes)
+
+
+def _leaves(graph: Any, known: set[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the migrations that none of the same app follows."""
+    followed = {parent.key for node in known for parent in graph.node_map[node].parents if parent.key[0] == node[0]}
+    return sorted(known - followed)
+
+
+def _registry(targets: list[tuple[str, str]]) -> Any:
+    """The models as they were after these migrations."""
+    return MigrationExecutor(connection).loader.project_state(targets).apps
+
+
+@contextlib.contextmanager
+def _one_moment() -> Iterator[None]:
+    """Everything read in here is of one moment, and nobody waits for it."""
+    if connection.vendor == "postgresql":
+        with consistent():
+            yield
+        return
+    connection.ensure_connection()
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN DEFERRED")  # by hand: Django's transactions would take the write lock
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ROLLBACK")
+
+
+def _models(registry: Any) -> list[Model]:
+    """The models with tables of their own, those between two others included, in the order of their tables' names."""
+    found = [model for model in registry.get_models(include_auto_created=True) if model._meta.managed]
+    return sorted((model for model in found if not model._meta.proxy), key=lambda model: str(model._meta.db_table))
+
+
+def _written_table(archive: ZipFile, model: Model, named: list[str]) -> dict[str, Any]:
+    """Write a table; returns what the manifest says of it, and adds the names of its files to ``named``."""
+    fields = model._meta.concrete_fields
+    kept = [place for place, each in enumerate(fields) if isinstance(each, models.FileField)]
+    encoders = [_encoder(each) for each in fields]
+    digest, size, rows = hashlib.sha256(), 0, 0
+    found = model._base_manager.order_by("pk").values_list(*(each.attname for each in fields))
+    with archive.open(_member(f"tables/{model._meta.db_table}.jsonl"), "w", force_zip64=True) as file:
+        for row in found.iterator(TOGETHER):
+            named += [row[place] for place in kept if row[place]]
+            line = json.dumps([encode(value) for encode, value in zip(encoders, row, strict=True)]).encode() + b"\n"
+            file.write(line)
+            digest.update(line)
+            size, rows = size + len(line), rows + 1
+    columns = {each.column: each.get_internal_type() for each in fields}
+    entry = {"rows": rows, "bytes": size, "sha256": digest.hexdigest(), "columns": columns}
+    return entry | {"last_key": _last_key(model)}
+
+
+def _encoder(each: models.Field[Any, Any]) -> Callable[[Any], Any]:
+    """How a value of this field is written in JSON."""
+    if isinstance(each, models.JSONField):
+        return lambda value: None if value is None and each.null else json.dumps(value)
+    if isinstance(each, (models.BinaryField, models.DurationField)):
+        raise CannotBackUp(f"{each.model._meta.db_table}.{each.column} is of a kind that no backup can hold yet.")
+    return _plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value) if isinstance(value, (date, Decimal, UUID)) else value
+
+
+def _decoder(each: models.Field[Any, Any]) -> Callable[[Any], Any]:
+    """How a value of this field is read from JSON, for ``bulk.insert``: JSON stays text."""
+    while isinstance(each, models.ForeignKey):
+        each = each.target_field
+    for kind, decode in (
+        (models.DateTimeField, datetime.fromisoformat),
+        (models.DecimalField, Decimal),
+        (models.UUIDField, UUID),
+        (models.FloatField, float),
+    ):
+        if isinstance(each, kind):
+            return decode
+    return lambda value: value
+
+
+def _last_key(model: Model) -> int | None:
+    """The last primary key that the database gave out, which may be that of a row deleted since."""
+    if not isinstance(model._meta.pk, models.AutoField):
+        return None
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [_quoted(model), model._meta.pk.column])
+            cursor.execute("SELECT pg_sequence_last_value(%s::regclass)", cursor.fetchone())
+        else:
+            cursor.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = %s", [model._meta.db_table])
+        found = cursor.fetchone()[0]
+    return int(found) if found else None
+
+
+def _quoted(model: Model) -> str:
+    return connection.ops.quote_name(model._meta.db_table)
+
+
+def _written_file(archive: ZipFile, name: str, path: Path) -> dict[str, Any] | None:
+    """Write a file as it is; None where there is none."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as source, archive.open(_member(name, ZIP_STORED), "w", force_zip64=True) as file:
+            while piece := source.read(PIECE):
+                file.write(piece)
+                digest.update(piece)
+                size += len(piece)
+    except FileNotFoundError:
+        return None
+    return {"bytes": size, "sha256": digest.hexdigest()}
+
+
+def _member(name: str, compression: int = ZIP_DEFLATED) -> ZipInfo:
+    info = ZipInfo(name, _now())
+    info.compress_type, info.external_attr = compression, 0o600 << 16
+    return info
+
+
+def _now() -> tuple[int, int, int, int, int, int]:
+    now = datetime.now(UTC)
+    return now.year, now.month, now.day, now.hour, now.minute, now.second
+
+
+def _own_key_file() -> Path:
+    return Path(settings.DATA_DIR) / KEY
+
+
+def _key_digest() -> str:
+    """Tells two signing keys apart, and gives neither away."""
+    return hashlib.sha256(b"panelbench backup" + settings.SECRET_KEY.encode()).hexdigest()[:16]
+
+
+# --- in -------------------------------------------------------------------------------------------------------------
+def read(source: IO[bytes], *, replace: bool = False) -> Summary:
+    """Restore a backup into an empty instance, or over what is there with ``replace``; migrated to this version.
+
+    Everything is verified before anything is changed. Raises ``CannotRestore``.
+    """
+    try:
+        with ZipFile(source) as archive:
+            manifest = _manifest(archive)
+            targets = _targets(manifest)
+            _verify(archive, manifest)
+            with _alone():
+                if not replace:
+                    _require_empty()
+                return _restored(archive, manifest, targets)
+    except (BadZipFile, zlib.error, EOFError) as error:
+        raise CannotRestore(f"this is no backup, or a damaged one: {error}") from None
+
+
+def _manifest(archive: ZipFile) -> dict[str, Any]:
+    try:
+        if archive.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
+            raise CannotRestore("this is no backup of Panelbench: its manifest is too long.")
+        manifest = dict(json.loads(archive.read(MANIFEST)))
+    except (KeyError, ValueError, TypeError):
+        manifest = {}
+    if manifest.get("format") != FORMAT:
+        raise CannotRestore("this is no backup of Panelbench: `panelbench backup` makes them.")
+    if manifest["version"] > VERSION:
+        raise CannotRestore(_newer(manifest))
+    return manifest
+
+
+def _newer(manifest: dict[str, Any]) -> str:
+    return (
+        f"this backup was made by version {manifest['panelbench']}, which is newer than this one "
+        f"({settings.VERSION}). Restore it with that version, or a later one."
+    )
+
+
+def _targets(manifest: dict[str, Any]) -> list[tuple[str, str]]:
+    """The migrations that the backup's tables are as of; refused where one of them is unknown here."""
+    graph = MigrationExecutor(connection).loader.graph
+    applied = {(str(app), str(name)) for app, name in manifest["migrations"]}
+    if unknown := _unknown(graph, applied):
+        raise CannotRestore(f"{_newer(manifest)} Unknown here: {', '.join(map('.'.join, unknown))}.")
+    return _leaves(graph, applied & set(graph.nodes))
+
+
+def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
+    """Hold every member against its size and digest."""
+    said = {f"tables/{name}.jsonl": entry for name, entry in manifest["tables"].items()}
+    said |= {f"files/{name}": entry for name, entry in manifest["files"].items()}
+    names = set(archive.namelist())
+    for name, entry in said.items():
+        if name not in names:
+            raise CannotRestore(f"this backup is damaged: {name} is missing.")
+        digest, size = hashlib.sha256(), 0
+        with archive.open(name) as file:
+            while piece := file.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
+        if (size, digest.hexdigest()) != (entry["bytes"], entry["sha256"]):
+            raise CannotRestore(f"this backup is damaged: {name} is not what was written.")
+    for name in manifest["files"]:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise CannotRestore(f"this backup is damaged: a file is called {name}.")
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the data directory; refused while an instance runs on it, or worker or beat on the database."""
+    Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
+    with (Path(settings.DATA_DIR) / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotRestore(f"an instance runs on {settings.DATA_DIR}. Stop it, and try again.") from None
+        if "accounts_heartbeat" in connection.introspection.table_names() and len(heartbeat.silent()) < PROCESSES:
+            sentence = "worker or beat runs on this database. Stop web, worker and beat, and try again after 40 s."
+            raise CannotRestore(sentence)
+        yield
+
+
+def _require_empty() -> None:
+    tables = set(connection.introspection.table_names())
+    for model in _models(apps):
+        table = model._meta.db_table
+        if table in tables and table not in MADE_BY_MIGRATING and model._base_manager.exists():
+            raise CannotRestore(
+                f"this instance is not empty: {table} has rows. Restore into a new data directory or database; "
+                "or, to delete everything that is here and restore in its place, add --replace."
+            )
+    if any(path.is_file() for path in Path(settings.MEDIA_ROOT).rglob("*")):
+        raise CannotRestore(f"{settings.MEDIA_ROOT} is not empty. Move it away, or add --replace to delete it.")
+
+
+def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[str, str]]) -> Summary:
+    """Make the tables as the backup's version had them, fill them, and migrate them to this version."""
+    try:
+        _drop_tables()
+        MigrationExecutor(connection).migrate(targets)
+        _fill(archive, manifest, _models(_registry(targets)))
+        _restore_files(archive, manifest)
+        has_key = _restore_key(archive)
+        call_command("migrate", verbosity=0, interactive=False)
+    except (DatabaseError, OSError, ValueError) as error:
+        sentence = "restoring broke off, and the instance is neither empty nor whole; mend the cause and restore again"
+        raise CannotRestore(f"{sentence} with --replace. {type(error).__name__}: {error}") from error
+    return Summary(
+        version=manifest["panelbench"],
+        made_at=manifest["made_at"],
+        tables={name: entry["rows"] for name, entry in manifest["tables"].items()},
+        files=len(manifest["files"]),
+        has_key=has_key,
+        other_key=not has_key and manifest["key"] != _key_digest(),
+    )
+
+
+def _drop_tables() -> None:
+    """Drop every table of ours, and the record of the migrations that made them."""
+    ours = {str(model._meta.db_table) for model in _models(apps)} | {"django_migrations"}
+    found = sorted(ours & set(connection.introspection.table_names()))
+    cascade = " CASCADE" if connection.vendor == "postgresql" else ""
+    with connection.constraint_checks_disabled(), connection.cursor() as cursor:
+        for table in found:
+            cursor.execute(f"DROP TABLE {connection.ops.quote_name(table)}{cascade}")
+
+
+def _fill(archive: ZipFile, manifest: dict[str, Any], made: Sequence[Model]) -> None:
+    """Fill the tables, all or nothing; the foreign keys are looked up at the end."""
+    by_table = {str(model._meta.db_table): model for model in made}
+    if unknown := sorted(manifest["tables"].keys() - by_table.keys()):
+        raise CannotRestore(f"this backup has tables that its migrations do not make: {', '.join(unknown)}.")
+    with transaction.atomic():
+        _empty(made)
+        with bulk.Load() as load:
+            for table in _parents_first(by_table):
+                if table in manifest["tables"]:
+                    _fill_table(archive, by_table[table], manifest["tables"][table], load)
+        connection.check_constraints()
+
+
+def _empty(made: Iterable[Model]) -> None:
+    """Delete what migrations put into their tables."""
+    with connection.cursor() as cursor:
+        for model in made:
+            cursor.execute(f"DELETE FROM {_quoted(model)}")  # noqa: S608 (names of our own tables)
+
+
+def _parents_first(by_table: dict[str, Model]) -> list[str]:
+    """The tables, each after those it points at, as far as they do not point at each other."""
+    ordered: list[str] = []
+    waiting = dict.fromkeys(by_table)
+
+    def add(table: str) -> None:
+        if table not in waiting:
+            return
+        del waiting[table]
+        for each in by_table[table]._meta.concrete_fields:
+            if isinstance(each, models.ForeignKey):
+                add(str(each.related_model._meta.db_table))
+        ordered.append(table)
+
+    for table in list(waiting):
+        add(table)
+    return ordered
+
+
+def _fill_table(archive: ZipFile, model: Model, entry: dict[str, Any], load: bulk.Load) -> None:
+    by_column = {str(each.column): each for each in model._meta.concrete_fields}
+    if set(entry["columns"]) != set(by_column):
+        differing = ", ".join(sorted(set(entry["columns"]) ^ set(by_column)))
+        raise CannotRestore(f"{model._meta.db_table} has other columns than in the backup: {differing}.")
+    fields = [by_column[column] for column in entry["columns"]]
+    decoders = [_decoder(each) for each in fields]
+    names = [each.attname for each in fields]
+    insert = load.insert if isinstance(fields[0], models.AutoField) else bulk.insert
+    rows: list[tuple[Any, ...]] = []
+
+    with archive.open(f"tables/{model._meta.db_table}.jsonl") as file:
+        for line in file:
+            values = zip(decoders, json.loads(line), strict=True)
+            rows.append(tuple(None if value is None else decode(value) for decode, value in values))
+            if len(rows) == TOGETHER:
+                insert(model, names, rows)
+                rows = []
+    if rows:
+        insert(model, names, rows)
+    if entry["last_key"] is not None:
+        _set_last_key(model, entry["last_key"])
+
+
+def _set_last_key(model: Model, last: int) -> None:
+    """Let the database go on counting primary keys where it was."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            column = model._meta.pk.column if model._meta.pk else "id"
+            cursor.execute("SELECT setval(pg_get_serial_sequence(%s, %s), %s)", [_quoted(model), column, last])
+            return
+        cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [model._meta.db_table])
+        cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [model._meta.db_table, last])
+
+
+def _restore_files(archive: ZipFile, manifest: dict[str, Any]) -> None:
+    """Put the uploaded files in place of those that are there."""
+    media = Path(settings.MEDIA_ROOT)
+    arriving = media.with_name(f"{media.name}.restoring")
+    shutil.rmtree(arriving, ignore_errors=True)
+    arriving.mkdir(parents=True)
+    for name in manifest["files"]:
+        path = arriving / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with archive.open(f"files/{name}") as source, _private(path) as file:
+            shutil.copyfileobj(source, file, PIECE)
+    shutil.rmtree(media, ignore_errors=True)
+    arriving.rename(media)
+
+
+def _restore_key(archive: ZipFile) -> bool:
+    """Put the signing key where this instance keeps its own; False where it is given one, or the backup has none."""
+    own = _own_key_file()
+    is_ours = own.exists() and own.read_text("ascii").strip() == settings.SECRET_KEY
+    if not is_ours or KEY not in archive.namelist():
+        return False
+    with _private(own) as file:
+        file.write(archive.read(KEY))
+    return True
+
+
+def _private(path: Path) -> IO[bytes]:
+    """A new or emptied file that nobody else may read."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb")

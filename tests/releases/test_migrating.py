@@ -1,0 +1,112 @@
+"""Databases of earlier releases, filled and with work under way: migrated, all is there, and the work goes on.
+
+`tests/releases/make.py` says how an archive is made and what it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.provider_server import running_provider
+from tests.releases import archives
+from tests.releases.databases import database
+from tests.releases.make import DIALOGUES, LEAD
+from tests.releases.running import Person, environment, until, up
+
+HERE = Path(__file__).parent
+MEANT: dict[str, frozenset[str]] = {"0.1.0": frozenset()}
+"""By release, the tables and columns (`table`, `table.column`) that later versions change on purpose."""
+
+
+@pytest.fixture
+def declared() -> Iterator[str]:
+    """The simulated provider under the name that the archives know, in good health."""
+    with running_provider() as provider:
+        yield json.dumps([{"name": "simulated", "base_url": provider.base_url, "simulated": True}])
+
+
+def unpacked(release: str, folder: Path) -> Path:
+    """The data directory of an instance of that release."""
+    with tarfile.open(HERE / f"{release}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def panelbench(*arguments: str, variables: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "panelbench.cli", *arguments]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("release", sorted(MEANT))
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_everything_of_a_release_is_there_and_its_work_goes_on(
+    release: str, kind: str, declared: str, tmp_path: Path
+) -> None:
+    before, after = tmp_path / "before.zip", tmp_path / "after.zip"
+    old = environment(unpacked(release, tmp_path / "old"), providers=declared)
+    panelbench("backup", str(before), variables=old)  # as that release left it
+    with database(kind) as url:
+        if kind == "sqlite":
+            new = old
+            panelbench("migrate", variables=new)
+        else:
+            new = environment(tmp_path / "new", providers=declared, DATABASE_URL=url)
+            panelbench("restore", str(before), variables=new)
+        panelbench("backup", str(after), variables=new)
+        assert archives.differences(before, after, meant=MEANT[release]) == []
+        with up(new, "--concurrency", "4", log=tmp_path / "log") as address:
+            work_goes_on(address, tmp_path / "log")
+
+
+def work_goes_on(address: str, log: Path) -> None:
+    """Everything that `tests.releases.make` left half done is done."""
+    with Person(address, LEAD) as lead, Person(address, second_annotator()) as annotator:
+        _submit_the_draft(annotator)
+        _store_what_waits(lead)
+
+        def runs_are_done() -> bool:
+            runs = lead.progress("demo")
+            return all(run["planned"] == run["settled"] for run in runs) and len(runs) == 2
+
+        until(runs_are_done, "the judges' runs to be finished", log=log)
+
+        def is_stored() -> bool:
+            return "Being stored" in {each["name"] for each in lead.api("GET", "projects/demo/datasets/")["results"]}
+
+        until(is_stored, "the import to be stored", log=log)
+        page = lead.api("GET", "projects/demo/datasets/")["results"]
+        assert {each["name"]: each["items"] for each in page}["Being stored"] == DIALOGUES
+
+
+def second_annotator() -> str:
+    import yaml
+
+    from panelbench.demo import loading
+
+    panels = yaml.safe_load((loading.CONTENT / "panel.yaml").read_text("utf-8"))["panels"]
+    return str(panels[1]["seats"][0]["email"])
+
+
+def _submit_the_draft(annotator: Person) -> None:
+    key, scores = annotator.take()
+    page = annotator.get(f"/desk/at/{key}/").text
+    assert re.search(r"<input[^>]*\schecked", page), "the draft is not on the desk"
+    answer = annotator.post(f"/desk/at/{key}/submit/", key=key, seconds="9", **scores)
+    assert answer.status_code == 302, answer.text[-800:]
+    assert annotator.take()[0] != key
+
+
+def _store_what_waits(lead: Person) -> None:
+    imports = lead.api("GET", "projects/demo/intakes/")["results"]
+    waiting = next(each for each in imports if each["target"].get("name") == "Waiting to be stored")
+    lead.api("POST", f"projects/demo/intakes/{waiting['id']}/store/")
+    assert lead.api("GET", f"projects/demo/intakes/{waiting['id']}/")["state"] == "stored"
