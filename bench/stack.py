@@ -48,7 +48,7 @@ class Child:
         if self._running is None:
             return
         self.weigh()
-        for pid in [self._running.pid, *_descendants(self._running.pid)]:
+        for pid in [self._running.pid, *descendants(self._running.pid)]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._running.wait()
@@ -61,19 +61,19 @@ class Child:
             self.peak = max(
                 [
                     self.peak,
-                    *(_high_water(pid) for pid in _descendants(self._running.pid)),
+                    *(_high_water(pid) for pid in descendants(self._running.pid)),
                     _high_water(self._running.pid),
                 ]
             )
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """The children of a process, and theirs."""
     try:
         children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
-    return [found for child in children for found in (child, *_descendants(child))]
+    return [found for child in children for found in (child, *descendants(child))]
 
 
 def _high_water(pid: int) -> int:
