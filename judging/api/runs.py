@@ -25,13 +25,18 @@ from judging.api.judges import found_in as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
 
 
-class RunSerializer(StrictSerializer):
-    id = serializers.IntegerField(source="pk", read_only=True)
+class ChosenRunSerializer(StrictSerializer):
+    """What a run is about."""
+
     judge = serializers.IntegerField(source="judge_id", min_value=1, max_value=LARGEST_ID)
     dataset = serializers.IntegerField(source="dataset_id", min_value=1, max_value=LARGEST_ID)
     rubric_version = serializers.IntegerField(source="rubric_version_id", min_value=1, max_value=LARGEST_ID)
     repeats = serializers.IntegerField(min_value=1, max_value=runs.MAX_REPEATS, default=1)
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
+
+
+class RunSerializer(ChosenRunSerializer):
+    id = serializers.IntegerField(source="pk", read_only=True)
     key = serializers.CharField(
         max_length=100,
         allow_null=True,
@@ -162,9 +167,8 @@ def _run(user: User, slug: str, pk: int) -> JudgeRun:
     return get_object_or_404(found_in(user, slug)[1], pk=pk)
 
 
-def _chosen(request: Request, slug: str) -> dict[str, Any]:
+def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str, Any]:
     """What a request asks to be run, every row of it in the project."""
-    asked = RunSerializer(data=request.data)
     asked.is_valid(raise_exception=True)
     given, user = asked.validated_data, request.user
     room, judges = judges_in(user, slug)
@@ -175,8 +179,6 @@ def _chosen(request: Request, slug: str) -> dict[str, Any]:
         "rubric_version": get_object_or_404(versions, pk=given["rubric_version_id"]),
         "repeats": given["repeats"],
         "budget": given["budget"],
-        "key": given["key"] or _idempotency_key(request),
-        "again": given["again"],
     }
 
 
@@ -201,17 +203,19 @@ class Runs(generics.ListAPIView[JudgeRun]):
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Start a run; `forecast/` says beforehand what it takes. Under one key it starts once."""
-        run = runs.start(actor=request.user, **_chosen(request, project))
+        asked = RunSerializer(data=request.data)
+        chosen = _chosen(request, project, asked)
+        key, again = asked.validated_data["key"] or _idempotency_key(request), asked.validated_data["again"]
+        run = runs.start(actor=request.user, key=key, again=again, **chosen)
         tasks.enqueue(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
 
 
 class RunForecast(APIView):
-    @extend_schema(request=RunSerializer, responses=ForecastSerializer)
+    @extend_schema(request=ChosenRunSerializer, responses=ForecastSerializer)
     def post(self, request: Request, project: str) -> Response:
         """Calls, and roughly tokens and USD, of a run that is not started."""
-        chosen = _chosen(request, project)
-        del chosen["key"], chosen["again"]
+        chosen = _chosen(request, project, ChosenRunSerializer(data=request.data))
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
         return Response(ForecastSerializer(previews.forecast(**chosen)).data)

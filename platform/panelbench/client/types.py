@@ -143,6 +143,16 @@ class Campaign(TypedDict):
     created_at: Moment
 
 
+class ChosenRun(TypedDict):
+    """What a run is about."""
+
+    judge: int
+    dataset: int
+    rubric_version: int
+    repeats: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+
+
 class Column(TypedDict):
     name: str
     target: str
@@ -520,14 +530,14 @@ class RubricVersion(TypedDict):
 
 
 class Run(TypedDict):
-    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+    """What a run is about."""
 
-    id: int
     judge: int
     dataset: int
     rubric_version: int
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    id: int
     key: NotRequired[str | None]
     continues: int | None
     state: JudgeRunState
@@ -536,14 +546,14 @@ class Run(TypedDict):
 
 
 class RunDetail(TypedDict):
-    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+    """What a run is about."""
 
-    id: int
     judge: int
     dataset: int
     rubric_version: int
     repeats: NotRequired[int]
     budget: NotRequired[Decimal | None]
+    id: int
     key: NotRequired[str | None]
     continues: int | None
     state: JudgeRunState
