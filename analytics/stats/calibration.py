@@ -21,12 +21,12 @@ from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
 from analytics.stats.intervals import (
     CARRIED,
-    FEW_OFF_POINT,
     HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
     Interval,
     approximate,
     doubted,
+    few_off_point,
     jackknife_interval,
     kurtosis,
     log_t_interval,
@@ -312,7 +312,7 @@ def _of_gradient(
     if figure.base is not None and base > 0:
         answers = max(1.0, base * units / len(cluster))
         se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
-        doubt = f"{answers:.0f} answers" if answers < FEW_ANSWERS else doubt
+        doubt = f"{base:.0f} answers" if base < FEW_ANSWERS else doubt
     return jackknife_interval(
         value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
         by="linearised",
@@ -362,8 +362,8 @@ class _Made:
         if np.isnan(se) and not np.isnan(value):
             return None
         answers, doubt = self.answers(index), self.doubts(figure)
-        if figure.base and answers < FEW_ANSWERS:
-            doubt = f"{answers:.0f} answers"
+        if figure.base and self.bases[index] < FEW_ANSWERS:
+            doubt = f"{self.bases[index]:.0f} answers"
         if figure.shape == "share" and figure.statistic != "f1_weighted":
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
@@ -393,8 +393,8 @@ def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], str | None]:
     x, y = faced.judge, faced.reference
     commonest = [np.unique(v, return_counts=True) for v in (x, y)]
     tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
-    n_off = len(np.unique(faced.cluster[(x != tops[0]) | (y != tops[1])]))
-    few = f"{n_off} units off the commonest point" if n_off < FEW_OFF_POINT else None
+    off = (x != tops[0]) | (y != tops[1])
+    few = few_off_point(int(off.sum()), len(np.unique(faced.cluster[off])))
     errors = kurtosis(x - y) > HEAVY_TAILS
     either = max(kurtosis(x), kurtosis(y)) > HEAVY_TAILS
 

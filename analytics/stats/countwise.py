@@ -15,13 +15,13 @@ from analytics.stats import linearised, wide
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import (
     CARRIED,
-    FEW_OFF_POINT,
     HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
     Interval,
     Shape,
     bca,
     doubted,
+    few_off_point,
     jackknife_interval,
     kurtosis,
     percentile,
@@ -380,15 +380,16 @@ def _left_out(
 def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> str | None:
     """Why chance-corrected figures of patterns (P, q) are skewed, if so.
 
-    Few units leave the commonest point; or scores have heavy tails and a figure takes them for distances (``weighted``,
-    or by the level of the scale). Source: bench/results/coverage_processes.md.
+    Few items leave the commonest point, or all of them in few clusters; or scores have heavy tails and a figure takes
+    them for distances (``weighted``, or by the level of the scale). Source: bench/results/coverage_processes.md.
     """
     totals = units.pattern_totals @ counts
     if not totals.sum():
         return None
-    n = _restricted(units, counts.sum(axis=1) > counts[:, totals.argmax()]).n
-    if n < FEW_OFF_POINT:
-        return f"{n} units off the commonest point"
+    off = counts.sum(axis=1) > counts[:, totals.argmax()]
+    n_items, n_units = int(units.pattern_totals @ off), _restricted(units, off).n
+    if few := few_off_point(n_items, n_units):
+        return few
     has_distances = scale.q > 2 and (weighted or scale.level in ("interval", "ratio"))
     return "heavy tails" if has_distances and kurtosis(scale.values, totals) > HEAVY_TAILS else None
 

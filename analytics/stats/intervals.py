@@ -22,7 +22,7 @@ NO_RESAMPLE_DIFFERS = "every resample gives the same value: nothing tells how fa
 FEW_UNITS = 6
 """With fewer independent units (their effective number) an interval says that it is approximate."""
 FEW_OFF_POINT = 25
-"""Fewer units with a score off the commonest point leave chance-corrected figures skewed: approximate."""
+"""Fewer items with a score off the commonest point leave chance-corrected figures skewed: approximate."""
 HEAVY_TAILS = 1.5
 """Excess kurtosis from which squares of scores have no steady spread: approximate."""
 CARRIED = "one unit alone makes it defined"
@@ -151,6 +151,13 @@ def jackknife_interval(
     else:
         found = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
     return doubted(found, doubt)
+
+
+def few_off_point(n_items: int, n_units: int) -> str | None:
+    """The doubt that few items, or items of few units, have a score off the commonest point."""
+    if n_items >= FEW_OFF_POINT and n_units >= FEW_UNITS:
+        return None
+    return f"{n_items} items{f' of {n_units} clusters' if n_units < n_items else ''} off the commonest point"
 
 
 def doubted(interval: Interval, doubt: str | None) -> Interval:

@@ -319,7 +319,7 @@ def test_a_few_scores_off_the_commonest_point_are_said_to_leave_kappas_approxima
     flag = scale_of([0, 1], "nominal")
     for statistic in ("krippendorff_alpha", "fleiss_kappa", "cohen_kappa", "conger_kappa"):
         found = measure(scores, statistic, scale=flag, rng=np.random.default_rng(0))
-        assert "approximate: 12 units off the commonest point" in found.method
+        assert "approximate: 12 items off the commonest point" in found.method
     assert "approximate" not in measure(scores, "percent_agreement", scale=flag, rng=np.random.default_rng(0)).method
 
 
