@@ -42,7 +42,7 @@ SUBCOMMANDS = {
     "jury": "several judges as one rater, beside the panel",
     "recovery": "does a judge recover the parameters that dialogues were generated from?",
     "gate": "may this judge be used here: alone, with correction, for ranking only, or not?",
-    "compare": "two raters on the same items: McNemar",
+    "compare": "two raters on the same items: McNemar; any statistic between two languages, judges or panels",
 }
 COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator", "cluster")
 
@@ -232,6 +232,9 @@ def _scales(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _judges(arguments: argparse.Namespace) -> tuple[str, ...]:
     judge = getattr(arguments, "judge", None)
+    between = getattr(arguments, "between", None)
+    if between and between[0] == "judge":
+        return tuple(dict.fromkeys((*(judge or ()), *between[1])))
     return () if not judge else (judge,) if isinstance(judge, str) else tuple(judge)
 
 

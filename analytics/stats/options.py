@@ -55,6 +55,15 @@ def positive(text: str) -> float:
     return value
 
 
+def sides(text: str) -> tuple[str, tuple[str, str]]:
+    """``language=en,et``: a column and two of its values."""
+    column, _, values = text.partition("=")
+    found = names(values) if column and values else ()
+    if len(found) != 2 or found[0] == found[1]:
+        raise ArgumentTypeError("should be COLUMN=A,B")
+    return column.strip(), (found[0], found[1])
+
+
 def price(text: str) -> tuple[str, float]:
     """``et=2``: a language and what a label costs there."""
     language, _, money = text.partition("=")

@@ -1,4 +1,4 @@
-"""``panelbench stats compare FILE --raters A,B``: two raters on the same items."""
+"""``panelbench stats compare FILE``: two raters on the same items, or any statistic between two sides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analytics.stats.tables import RatingsTable
 
 
-ABSENT = {"*": "neither rater scored an item"}
+ABSENT = {"*": "no cell has both sides, or neither rater scored an item"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--truth",
         choices=("labels", "mode", "reference"),
         help="what is a hit: the higher of two labels, the other annotators' mode, or the file's reference",
+    )
+    parser.epilog = (
+        "--raters A,B compares two raters by McNemar's test. --between COLUMN=A,B gives the difference A - B of any "
+        "--statistic of agreement, calibration or correct, with its interval; --between judge=A,B that of two judges."
+    )
+    parser.add_argument("--between", type=options.sides, metavar="COLUMN=A,B", help="the two sides: language=en,et")
+    parser.add_argument(
+        "--reference", choices=("mode", "median", "mean", "each"), help="the panel's label, as in calibration"
     )
     parser.add_argument(
         "--judge",
@@ -33,16 +41,50 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def names() -> tuple[str, ...]:
     """What ``--statistic`` may ask for."""
-    return ("mcnemar",)
+    from analytics.stats.differences import STATISTICS
+
+    return ("mcnemar", *STATISTICS)
 
 
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
-    """McNemar's test in four variants."""
+    """McNemar's test in four variants, or differences of statistics."""
     from analytics.stats.comparison import report
     from analytics.stats.tables import Problem, TableError
 
+    if arguments.between is not None:
+        return _differences(arguments, table)
+    if strangers := [name for name in arguments.statistic or () if name != "mcnemar"]:
+        raise TableError([Problem(None, f"{strangers[0]} is compared between two sides: add --between COLUMN=A,B")])
     if arguments.positional:
         raise TableError([Problem(None, "two raters are compared as persons: anonymous slots are none")])
     if arguments.raters is None or len(arguments.raters) != 2 or len(set(arguments.raters)) < 2:
         raise TableError([Problem(None, "name two raters: --raters A,B")])
     return report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)
+
+
+def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
+    from analytics.stats import agreement, differences
+    from analytics.stats.tables import Problem, TableError
+
+    column, values = arguments.between
+    wanted = tuple(name for name in arguments.statistic or () if name != "mcnemar")
+    if not wanted:
+        raise TableError([Problem(None, "name what to compare: --statistic krippendorff_alpha,mae")])
+    judges = arguments.judge or ()
+    known = (
+        set(table.frame["rater"] if column == "judge" else table.frame[column].dropna().astype(str))
+        if (column == "judge" or column in table.frame)
+        else set()
+    )
+    if absent := [value for value in values if value not in known]:
+        raise TableError([Problem(None, f"--between: no {column} is called {absent[0]!r}")])
+    if column != "judge" and len(judges) > 1:
+        raise TableError([Problem(None, "one --judge stands on both sides; two judges are --between judge=A,B")])
+    needs_judge = [name for name in wanted if name not in agreement.STATISTICS]
+    if needs_judge and column != "judge" and not judges:
+        raise TableError([Problem(None, f"{needs_judge[0]} is about a judge: add --judge")])
+    question = differences.Question(
+        column=column, values=values, statistics=wanted, judge=judges[0] if judges else None, by=tuple(arguments.by),
+        reference=arguments.reference, raters=arguments.raters, pool=arguments.pool, seed=arguments.seed,
+    )  # fmt: skip
+    return differences.report(table, question)
