@@ -401,7 +401,8 @@ def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], str | None]:
     def doubt(figure: Figure) -> str | None:
         if figure.skewed and few:
             return few
-        is_heavy = figure.distances and scale.q > 2 and (errors if figure.statistic == "rmse" else either)
+        of_points = scale.q > 2 or scale.level in ("interval", "ratio")
+        is_heavy = figure.distances and of_points and (errors if figure.statistic == "rmse" else either)
         return "heavy tails" if is_heavy else None
 
     return doubt

@@ -23,7 +23,7 @@ FEW_UNITS = 6
 """With fewer independent units (their effective number) an interval says that it is approximate."""
 FEW_OFF_POINT = 25
 """Fewer items with a score off the commonest point leave chance-corrected figures skewed: approximate."""
-HEAVY_TAILS = 1.5
+HEAVY_TAILS = 1.0
 """Excess kurtosis from which squares of scores have no steady spread: approximate."""
 CARRIED = "one unit alone makes it defined"
 NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
