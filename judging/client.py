@@ -267,12 +267,12 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
             )
     except openai.APIStatusError as error:
         _sort(connection, error, body)
+    except _TooLarge as found:
+        raise _overflown(connection, found) from None
     except TimeoutError:
         raise Unavailable(_too_late(seconds), maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
         cause = error.__cause__ or error
-        if isinstance(cause, _TooLarge):
-            raise _overflown(connection, cause) from None
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
         reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")

@@ -369,3 +369,43 @@ def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool) 
 def test_an_endpoint_needs_a_web_address() -> None:
     with pytest.raises(ValueError, match="must start with http"):
         Endpoint("x", "file:///etc/passwd")
+
+
+@pytest.mark.parametrize("header", ["retry-after: 1e20", "retry-after: 99999999999999999999", "retry-after-ms: 1e300"])
+def test_a_wait_without_end_is_a_week(header: str) -> None:
+    _, error = against(b"{}", status="429 Too Many Requests", headers=f"{header}\r\n")
+    assert isinstance(error, Unavailable) and error.retry_after == 7 * 86_400
+
+
+def test_a_body_without_end_is_read_to_its_limit_and_may_be_paid() -> None:
+    _, error = against(b'{"choices": "' + b"x" * (9 * 2**20) + b'"}')
+    assert isinstance(error, Unavailable) and "longer than 8 MB" in error.reason
+    assert error.maybe_paid and error.body.startswith('{"choices": "xxx') and len(error.body) == 20_000
+
+
+def test_a_large_reply_is_kept_shortened_with_its_counts() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    reply = {"choices": [{"message": {"content": "y" * 2**20}, "finish_reason": "stop"}], "usage": usage}
+    _, answer = against(orjson.dumps(reply))
+    assert isinstance(answer, Answer) and (answer.tokens_in, answer.tokens_out) == (3, 4)
+    assert len(answer.text) == 200_000 and answer.raw["shortened_from_bytes"] > 2**20
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"detail": "model `x` not found"}', "model `x` not found"),
+        (b'{"detail": [{"loc": ["body"], "msg": "no system role"}]}', "no system role"),
+        (b"The template has no system role", "The template has no system role"),
+    ],
+)
+def test_other_servers_words_are_kept(body: bytes, words: str) -> None:
+    _, error = against(body, status="422 Unprocessable Entity")
+    assert isinstance(error, Refused) and words in error.reason
+
+
+def test_what_is_left_of_a_limit_is_read_from_the_headers() -> None:
+    headers = "x-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 1m2s500ms\r\n"
+    _, answer = against(b'{"choices": []}', headers=headers)
+    assert isinstance(answer, Answer)
+    assert {unit: (quota.remaining, quota.reset) for unit, quota in answer.quotas.items()} == {"tokens": (0, 62.5)}

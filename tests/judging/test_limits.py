@@ -5,11 +5,12 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from judging.client import Endpoint, Refused, Unavailable
+from judging.client import Endpoint, Quota, Refused, Unavailable
 from judging.limits import BURST, Lane, budget
 
 
@@ -156,5 +157,37 @@ def test_a_cancelled_request_gives_its_place_back(resting: bool) -> None:
         with pytest.raises(asyncio.CancelledError):
             await leaving
         assert lane.in_flight == 0
+
+    asyncio.run(scenario())
+
+
+# --- What is booked and not used --------------------------------------------------------------------------------------
+
+
+def test_what_is_too_far_away_is_not_booked_and_processes_share_a_file(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        endpoint = paced(tokens_per_minute=60_000)
+        async with budget(endpoint, None, tmp_path) as mine, budget(endpoint, None, tmp_path) as theirs:
+            assert await mine.acquire(tokens=5_000, patience=0.5)
+            assert await theirs.acquire(tokens=60_000, patience=0.5), "the next slot is free now"
+            assert not await mine.acquire(tokens=1_000, patience=0.5), "they booked a minute"
+            await theirs.correct(booked=60_000, used=100)
+            assert await mine.acquire(tokens=1_000, patience=0.5), "and used a moment of it"
+            await mine.heed({"tokens": Quota(0, 30.0)}, tokens=500)
+            assert not await theirs.acquire(tokens=1, patience=1.0), "the endpoint has nothing left"
+
+    asyncio.run(scenario())
+
+
+def test_a_booking_that_is_given_up_is_given_back() -> None:
+    async def scenario() -> None:
+        async with budget(paced(requests_per_minute=6), None) as one:
+            assert await one.acquire(tokens=1)
+            waiting = asyncio.create_task(one.acquire(tokens=1))
+            await asyncio.sleep(0.05)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert await one.acquire(tokens=1, patience=6.0) is True
 
     asyncio.run(scenario())
