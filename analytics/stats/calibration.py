@@ -312,7 +312,7 @@ def _of_gradient(
     if figure.base is not None and base > 0:
         answers = max(1.0, base * units / len(cluster))
         se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
-        doubt = f"{base:.0f} answers" if base < FEW_ANSWERS else doubt
+        doubt = _few(base if 0 < value < 1 else answers) or doubt
     return jackknife_interval(
         value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
         by="linearised",
@@ -362,8 +362,8 @@ class _Made:
         if np.isnan(se) and not np.isnan(value):
             return None
         answers, doubt = self.answers(index), self.doubts(figure)
-        if figure.base and self.bases[index] < FEW_ANSWERS:
-            doubt = f"{self.bases[index]:.0f} answers"
+        if figure.base:
+            doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt
         if figure.shape == "share" and figure.statistic != "f1_weighted":
             se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
         interval = jackknife_interval(
@@ -406,6 +406,11 @@ def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], str | None]:
         return "heavy tails" if is_heavy else None
 
     return doubt
+
+
+def _few(answers: float) -> str | None:
+    """The doubt of a share of few answers; where it does not vary, what comes in one cluster is one answer."""
+    return f"{answers:.3g} answers" if answers < FEW_ANSWERS else None
 
 
 def _jaccard(f1: Floats) -> Floats:
