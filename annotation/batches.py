@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import reception, retraction, targets, uploads
@@ -107,14 +109,19 @@ def open_packed(*, intake: Intake) -> list[Intake]:
         }
         with transaction.atomic():
             held = Intake.objects.filter(pk=intake.pk, state=Intake.State.CHECKING, lease=intake.lease)
+            now = held.select_for_update().values_list("unread", flat=True).first() or {}
             changes = {
                 "kind": first.kind,
                 "mapping": reception.kept_mapping(first.mapping),
                 "target": about[first.kind],
             }
-            over: dict[str, Any] = {"state": Intake.State.UPLOADED, "lease": None, "unread": None, "report": {}}
-            if not held.update(**changes, **over):
+            is_asked_for = now.get("store") and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
+            state = Intake.State.STORING if is_asked_for else Intake.State.UPLOADED
+            over: dict[str, Any] = {"state": state, "lease": None, "unread": None, "report": {}}
+            if not held.update(**changes, **over, beat_at=timezone.now(), done=0, total=0):
                 return []
+            if is_asked_for:
+                audit.record(actor=actor, project=project, verb="start import", subject=intake)
             own = [each.content for each in first.kept]
             intake.files.exclude(content__in=own).delete()
             entered = [

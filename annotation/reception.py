@@ -296,6 +296,20 @@ def start(*, intake: Intake, actor: User | None = None) -> None:
         audit.record(actor=actor, project=intake.project, verb="start import", subject=intake)
 
 
+def store_once_read(*, intake: Intake) -> bool:
+    """Have an intake stored as soon as a worker has opened its files; False where they are open already.
+
+    Until then nobody knows how they are read. Of several imports that come of them, this one is stored.
+    """
+    unread = Intake.objects.select_for_update().filter(pk=intake.pk, state=State.CHECKING, unread__isnull=False)
+    with transaction.atomic():
+        if (found := unread.first()) is None:
+            return False
+        found.unread = {**(found.unread or {}), "store": True}
+        found.save(update_fields=["unread"])
+    return True
+
+
 def finish(*, intake: Intake, actor: User | None = None) -> Intake:
     """Store a started intake. Safe to repeat: what is stored once is not stored again."""
     with recording(intake) as held, opened(intake) as files:

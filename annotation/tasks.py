@@ -70,9 +70,12 @@ def ask_for_check(intake_pk: int, kind: str) -> None:
 
 @shared_task(**LONGEST)
 def open_packed(intake_pk: int) -> None:
-    """Open workbooks and archives, guess what they hold, and have what came of them checked."""
+    """Open workbooks and archives, guess what they hold, and have what came of them checked, or stored if asked to."""
     for intake in checks.open_packed(intake_pk=intake_pk, look_into=lambda held: batches.open_packed(intake=held)):
-        look(intake)
+        if intake.state == Intake.State.STORING and intake.created_by:
+            enqueue(store_intake, intake, intake.created_by)
+        else:
+            look(intake)
 
 
 @shared_task(**LONGEST)
@@ -84,6 +87,8 @@ def check_intake(intake_pk: int) -> None:
 # --- storing --------------------------------------------------------------------------------------------------------
 def store(intake: Intake, actor: User) -> bool:
     """Store an intake; whether that is done, or else begun: a large one is stored by a worker."""
+    if intake.unread is not None and reception.store_once_read(intake=intake):
+        return False
     if is_large(intake):
         reception.start(intake=intake, actor=actor)
         enqueue(store_intake, intake, actor)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from celery import shared_task, signals
+from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
 from accounts.models import User
@@ -48,6 +49,9 @@ def preview(intake: Intake, progress: Progress | None = None) -> Preview:
 def store(intake: Intake, actor: User) -> bool:
     """Store an intake of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
     large."""
+    if intake.unread is not None:
+        sentence = _("The files are being opened. Store the import when its check is over.")
+        raise Refused(sentence, code="not_checked")
     if is_large(intake):
         reception.start(intake=intake, actor=actor)
         enqueue_import(store_study if intake.kind == Intake.Kind.STUDY else store_verdicts, intake, actor)

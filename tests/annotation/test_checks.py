@@ -273,3 +273,28 @@ def test_workbooks_and_archives_are_opened_by_workers_only(
         boris.post(f"/p/kassa/imports/{intake.pk}/store/")
     tasks.store_intake(intake.pk, cast.boris.pk)
     assert Item.objects.get().fields == {"answer": "Tere"}
+
+
+def test_a_workbook_is_stored_by_the_clients_flow_without_a_preview(
+    worker: subprocess.Popen[bytes], cast: Cast
+) -> None:
+    raw = make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]})
+    boris = cast.client("boris")
+    sent = {"files": SimpleUploadedFile("items.xlsx", raw), "kind": "dataset", "target": '{"name": "Items"}'}
+    opened = boris.post("/api/v1/projects/kassa/intakes/", sent).json()
+    answer = boris.post(f"/api/v1/projects/kassa/intakes/{opened['id']}/store/")
+    assert answer.status_code == 202, answer.content.decode()
+    until(lambda: Intake.objects.get().state not in ("checking", "storing"))
+    assert (state(Intake.objects.get()), Dataset.objects.get().name) == ("stored", "Items")
+    assert Item.objects.get().fields == {"answer": "Tere"}
+
+
+def test_a_workbook_that_is_to_be_stored_before_it_is_open_is_stored_as_it_is_read_then(cast: Cast) -> None:
+    raw = make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]})
+    boris = cast.client("boris")
+    opened = boris.post("/api/v1/projects/kassa/intakes/", {"files": SimpleUploadedFile("items.xlsx", raw)}).json()
+    answer = boris.post(f"/api/v1/projects/kassa/intakes/{opened['id']}/store/")
+    assert (answer.status_code, answer.json()["state"]) == (202, "checking")
+    tasks.open_packed(opened["id"])
+    tasks.store_intake(opened["id"], cast.boris.pk)
+    assert (state(Intake.objects.get()), Item.objects.get().fields) == ("stored", {"answer": "Tere"})
