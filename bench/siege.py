@@ -42,6 +42,7 @@ PRICE = (Decimal("2.00"), Decimal("8.00"))  # USD per million tokens in and out
 CAP = Decimal("0.40")
 PER_MINUTE, LATENCY = 300, 1.5
 RESULTS = Path(__file__).parent / "results" / "siege.md"
+JUDGE_ENDS_WITHIN = 150.0  # seconds after the last blow
 BACK_WITHIN = 90.0  # seconds until everything must answer again
 
 
@@ -72,6 +73,7 @@ class Siege:
     stop: threading.Event = field(default_factory=threading.Event)
     give_up: threading.Event = field(default_factory=threading.Event)
     began: float = 0.0
+    run: int = 0  # the judge's
 
     # --- blows ------------------------------------------------------------------------------------------------------
     def strike(self) -> None:
@@ -281,6 +283,7 @@ def measure(kind: str, keep: Path | None) -> str:
             siege.instance.start()
             started.callback(siege.instance.stop)
             siege._until_back()
+            siege.run = scene.run
             _people(siege, scene)
             _besiege(siege)
             return _told(siege, scene, provider)
@@ -372,7 +375,21 @@ def _besiege(siege: Siege) -> None:
     siege.give_up.set()
     for thread in (*people, *others):
         thread.join(60)
+    _let_the_judge_end(siege.run)
     say(f"{time.monotonic() - siege.began:5.0f} s  over")
+
+
+def _let_the_judge_end(run: int) -> None:
+    """Wait until the cap stops the run, or nothing is left to ask; calls of killed workers first have to be freed."""
+    from judging import runs
+    from judging.models import JudgeRun
+
+    deadline = time.monotonic() + JUDGE_ENDS_WITHIN
+    while time.monotonic() < deadline:
+        found = JudgeRun.objects.get(pk=run)
+        if found.state == JudgeRun.State.PAUSED or runs.progress(found).finished:
+            return
+        time.sleep(1)
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
@@ -436,7 +453,9 @@ def _answers(siege: Siege) -> list[str]:
         lines.append(f"  failed while nothing was dead: {count} x {who} {what}: {status} {note} (at {at} s)")
     assert siege.lead
     done = Counter(each.status for each in siege.lead.browser.requests)
+    refused = sorted({each.what.partition("?")[2] for each in siege.lead.browser.requests if each.status == 302})
     lines.append(f"downloads by the lead: {dict(done)} (status: count), {siege.lead.downloaded / 1e6:.1f} MB")
+    lines += [f"  refused with a sentence: {what}" for what in refused]
     return lines
 
 

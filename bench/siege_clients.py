@@ -84,7 +84,7 @@ class Browser:
         except (OSError, http.client.HTTPException) as error:
             self.hang_up()
             status, found, content, note = 0, None, repr(error).encode(), type(error).__name__
-        what = f"{method} {path.partition('?')[0]}"
+        what = f"{method} {path}"
         self.requests.append(Request(what, sent, time.monotonic(), status, note))
         return status, found, content
 
