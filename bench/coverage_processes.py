@@ -168,8 +168,10 @@ class Cell:
     known: dict[str, float] = field(default_factory=dict)
 
 
-def _of(process: Callable[..., Drawn], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
-    return lambda n: Cell(lambda rng: process(n, rng, **fixed), lambda rng: process(large, rng, **fixed), scale, asked)
+def _of(drawn_from: Callable[..., Drawn], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
+    return lambda n: Cell(
+        lambda rng: drawn_from(n, rng, **fixed), lambda rng: drawn_from(large, rng, **fixed), scale, asked
+    )
 
 
 HEAVY = {

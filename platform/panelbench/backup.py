@@ -242,9 +242,9 @@ def _written_file(archive: ZipFile, name: str, path: Path) -> dict[str, Any] | N
 
 
 def _member(name: str, compression: int = ZIP_DEFLATED) -> ZipInfo:
-    info = ZipInfo(name, _now())
-    info.compress_type, info.external_attr = compression, 0o600 << 16
-    return info
+    entry = ZipInfo(name, _now())
+    entry.compress_type, entry.external_attr = compression, 0o600 << 16
+    return entry
 
 
 def _now() -> tuple[int, int, int, int, int, int]:

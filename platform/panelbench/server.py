@@ -58,20 +58,20 @@ class Channel(HTTPChannel):
     sending_since: float | None = None
     received_bytes = sent_bytes = 0
 
-    def received(self, data: bytes) -> bool:
+    def received(self, chunk: bytes) -> bool:
         before = self.request
         if before is None:
             self.began, self.received_bytes = time.monotonic(), 0
-        self.received_bytes += len(data)
-        is_taken = bool(super().received(data))
+        self.received_bytes += len(chunk)
+        is_taken = bool(super().received(chunk))
         if self.request is None:
             self.began, self.received_bytes = None, 0
         elif self.request is not before:
             self.began = time.monotonic()
         return is_taken
 
-    def send(self, data: bytes, do_close: bool = True) -> int:
-        sent = int(super().send(data, do_close=do_close))
+    def send(self, chunk: bytes, do_close: bool = True) -> int:
+        sent = int(super().send(chunk, do_close=do_close))
         self.sent_bytes += sent
         return sent
 
