@@ -9,6 +9,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import IO, Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from panelbench import backup
@@ -26,7 +27,9 @@ class Command(BaseCommand):
     def handle(self, *, file: str, replace: bool, **options: Any) -> None:
         try:
             if file == "-":
-                with tempfile.TemporaryFile() as spooled:  # a zip is read from its end
+                folder = Path(settings.DATA_DIR)  # /tmp is often memory, and small
+                folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder) as spooled:  # a zip is read from its end
                     shutil.copyfileobj(sys.stdin.buffer, spooled)
                     summary = _read(spooled, replace)
             else:
