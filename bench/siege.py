@@ -452,9 +452,10 @@ def _answers(siege: Siege) -> list[str]:
         at = ", ".join(f"{each.sent - siege.began:.0f}" for _who, each in failed if each.plain == what)
         lines.append(f"  failed while nothing was dead: {count} x {who} {what}: {status} {note} (at {at} s)")
     assert siege.lead
-    done = Counter(each.status for each in siege.lead.browser.requests)
-    refused = sorted({each.what.partition("?")[2] for each in siege.lead.browser.requests if each.status == 302})
+    downloads = [each for each in siege.lead.browser.requests if each.what.startswith("GET ")]
+    done = Counter(each.status for each in downloads)
     lines.append(f"downloads by the lead: {dict(done)} (status: count), {siege.lead.downloaded / 1e6:.1f} MB")
+    refused = sorted({each.what.partition("?")[2] for each in downloads if each.status == 302})
     lines += [f"  refused with a sentence: {what}" for what in refused]
     return lines
 
