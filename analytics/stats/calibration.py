@@ -50,6 +50,8 @@ BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
 ON_REQUEST = ("confusion", *classes.STATISTICS)
 """Long lists, shown when they are asked for by name."""
 STATISTICS = (*figures.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+SHARE_WITHOUT_MODE = 0.1
+"""Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
 """A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
@@ -459,7 +461,12 @@ def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting
     if np.isnan(value):
         reason = inapplicable(figure, meeting.scale) or (figure.undefined if faced.n_items else _nothing(meeting))
         return Estimate(statistic=figure.statistic, variant=figure.variant, value=None, reason=reason, **counts)
-    estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, **counts)
+    left_out = faced.n_without_reference
+    # Only a mode leaves out what people scored.
+    note = (
+        f"{left_out / (left_out + faced.n_items):.1%} of the items have no mode and are left out" if left_out else None
+    )
+    estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, note=note, **counts)
     return estimate.with_(**interval.as_changes())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
@@ -50,9 +50,32 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     shared = {"judge": arguments.judge, "by": arguments.by, "raters": arguments.raters, "pool": arguments.pool}
     sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
     wanted = arguments.statistic
+    if arguments.reference is None:
+        _refuse_a_mode_that_leaves_out_much(table, shared)
     return [
         *calibration.report(
             table, **shared, **sampling, reference=arguments.reference, ties=arguments.ties, statistics=wanted
         ),
         *calibration.beside_humans(table, **shared, **sampling, statistics=wanted),
     ]
+
+
+def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, shared: dict[str, Any]) -> None:
+    """The default rule drops the items on which the panel is tied: from a tenth on somebody has to choose it."""
+    from analytics.stats import calibration
+    from analytics.stats.tables import Problem, TableError
+
+    problems = []
+    for row in calibration.report(table, **shared, bootstrap=0, statistics=["without_reference"]):
+        left_out = row.estimate.value or 0.0
+        n = left_out + row.estimate.n_items
+        if row.reference == "mode" and left_out and left_out / n >= calibration.SHARE_WITHOUT_MODE:
+            where = " / ".join(part for part in row.cell.values() if part)
+            message = (
+                f"{where + ': ' if where else ''}the panel has no mode on {left_out:.0f} of {n:.0f} judged items "
+                f"({left_out / n:.0%}), which would be left out. Name the rule: --reference each keeps them (so do "
+                "median and mean, where the scale has an order), --reference mode leaves them out"
+            )
+            problems.append(Problem(None, message))
+    if problems:
+        raise TableError(problems)

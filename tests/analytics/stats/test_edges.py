@@ -18,7 +18,7 @@ from analytics.stats.commandline import SUBCOMMANDS, main
 Row = dict[str, Any]
 HEADER = ("item", "rater", "rater_kind", "score", "language", "generator", "cluster")
 OWN = {
-    "calibration": ["--judge", "gpt"],
+    "calibration": ["--judge", "gpt", "--reference", "mode"],
     "alt-test": ["--judge", "gpt", "--min-items", "2"],
     "correct": ["--judge", "gpt"],
     "plan": ["--judge", "gpt", "--budget", "1000"],

@@ -61,7 +61,8 @@ def estimates(capsys: pytest.CaptureFixture[str], *argv: str) -> list[dict[str, 
 NAMES = {
     "agreement": """percent_agreement percent_agreement_pooled percent_agreement_exact percent_agreement_adjacent
         cohen_kappa fleiss_kappa krippendorff_alpha gwet_ac brennan_prediger icc verdict_confidence""",
-    "calibration --judge gpt": """mae rmse bias accuracy f1 f1_weighted precision recall pearson spearman kendall_tau_b
+    "calibration --judge gpt --reference mode": """mae rmse bias accuracy f1
+        f1_weighted precision recall pearson spearman kendall_tau_b
         cohen_kappa out_of_range""",
     "alt-test --judge gpt --min-items 10": "alt_test_omega alt_test_rho",
     "stability --judge gpt": "mean kendall_tau_b spearman inversions",
@@ -94,7 +95,7 @@ def test_every_published_name_is_printed_and_may_be_asked_for(
         ("agreement", [], "gwet_ac", {"identity", "linear", "quadratic", "ordinal"}),
         ("agreement", [], "icc", {"1,1", "1,k", "2,1", "2,k", "3,1", "3,k"}),
         ("agreement", [], "verdict_confidence", {"observed", "chance", "corrected"}),
-        ("calibration", ["--judge", "gpt"], "f1", {"0", "1", "2", "3"}),
+        ("calibration", ["--judge", "gpt", "--reference", "mode"], "f1", {"0", "1", "2", "3"}),
         ("compare", ["--raters", "ann,ben", "--truth", "mode"], "mcnemar", {"exact", "midp", "chi2", "chi2_corrected"}),
         ("correct", ["--judge", "gpt"], "ppi_plus_mean", {"plain", "crossfit"}),
     ],

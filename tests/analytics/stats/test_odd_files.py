@@ -16,7 +16,7 @@ HEADER = "item,rater,score\n"
 SCORES = [(2, 1, 2), (0, 0, 1), (1, 1, 1), (3, 2, 3), (0, 1, 0), (2, 2, 2)]
 CELLS = [(i, rater, score) for i, row in enumerate(SCORES) for rater, score in zip(("a", "b", "gpt"), row, strict=True)]
 OWN = {
-    "calibration": ["--judge", "gpt"],
+    "calibration": ["--judge", "gpt", "--reference", "mode"],
     "alt-test": ["--judge", "gpt"],
     "correct": ["--judge", "gpt"],
     "plan": ["--judge", "gpt"],

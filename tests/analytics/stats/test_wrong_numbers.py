@@ -342,5 +342,27 @@ def test_every_statistic_is_shown_with_each_annotator_left_out(write: Any, run: 
     rows = run("agreement", write(matrix_rows(scores.tolist())), "--bootstrap", "0", "--scale", "0,1,2,3",
                "--statistic", "icc,cohen_kappa,conger_kappa", "--leave-one-out")  # fmt: skip
     expected = {(row["statistic"], row["variant"]): row["value"] for row in without_d if row["raters"] is None}
-    found = {(row["statistic"], row["variant"]): row["value"] for row in rows if row["annotator"] == "d"}
-    assert found == pytest.approx(expected)
+    shown = {(row["statistic"], row["variant"]): row["value"] for row in rows if row["annotator"] == "d"}
+    assert shown == pytest.approx(expected)
+
+
+def test_a_mode_that_leaves_out_much_has_to_be_chosen(write: Any, run: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """With two annotators every disagreement has no mode: the judge met the easy items only."""
+
+    def study(ties: int) -> str:
+        rows = [(f"i{i}", "gpt", "judge", 1) for i in range(40)]
+        rows += [(f"i{i}", "a", "annotator", i % 3) for i in range(40)]
+        rows += [(f"i{i}", "b", "annotator", (i + (i < ties)) % 3) for i in range(40)]
+        return str(write(rows, "item,rater,rater_kind,score"))
+
+    path = study(16)
+    assert main(["calibration", path, "--judge", "gpt", "--bootstrap", "0"]) == 2
+    refused = capsys.readouterr().err
+    assert "no mode on 16 of 40 judged items (40%)" in refused
+    assert all(word in refused for word in ("--reference mode", "--reference each", "median", "mean"))
+    for rule, n in (("mode", 24), ("median", 40), ("mean", 40), ("each", 40)):
+        mae = one(run("calibration", path, "--judge", "gpt", "--bootstrap", "0", "--reference", rule), "mae")
+        assert mae["n_items"] == n
+        assert ("40.0% of the items have no mode and are left out" in (mae["note"] or "")) == (rule == "mode")
+    mae = one(run("calibration", study(2), "--judge", "gpt", "--bootstrap", "0"), "mae")
+    assert mae["note"] == "5.0% of the items have no mode and are left out"
