@@ -132,6 +132,7 @@ def test_shared_options_are_taken_everywhere(
     }  # fmt: skip
     judged = ("calibration", "alt-test", "correct", "audit", "conformal")
     own = ["--judge", "gpt"] if subcommand in judged else ["--judge", "gpt,ben"] if subcommand == "jury" else []
+    own += ["--reference", "mode"] if subcommand == "calibration" else []
     raters = ["--raters", "ann,ben"] if subcommand in ("agreement", "compare", "equivalence") else []
     argv = [subcommand, written(tmp_path, renamed), *own, *raters, "--by", "criterion,task", "--level", "ordinal",
             "--scale", "0,1,2,3", "--min-items", "5", "--bootstrap", "200", "--seed", "3"]  # fmt: skip
