@@ -343,9 +343,11 @@ def test_json_csv_and_table_tell_the_same(tmp_path: Path, capsys: pytest.Capture
     spread = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [float(row["value"]) for row in spread] == [row["value"] for row in rows]
     assert list(spread[0])[: len(KEYS)] == KEYS
+    assert spread[0]["scale"] == rows[0]["scale"] == "0, 1, 2 (ordinal, inferred)"
     main(argv)
-    assert all(f"{row['value']:.4f}" in capsys_line for row, capsys_line in
-               zip(rows, capsys.readouterr().out.splitlines()[1:], strict=True))  # fmt: skip
+    _, *lines, scale = capsys.readouterr().out.splitlines()
+    assert all(f"{row['value']:.4f}" in line for row, line in zip(rows, lines, strict=True))
+    assert scale == f"scale: {rows[0]['scale']}"
 
 
 def test_provenance_names_command_version_seed_and_the_files_digest(
