@@ -39,8 +39,13 @@ class Figure:
     n_raters: int = 0
     n_ratings: int = 0
     n_missing: int = 0
+    n_clusters: int | None = None
+    se: float | None = None
+    p: float | None = None
+    method: str = ""
     reason: str = ""
     interval_reason: str = ""
+    note: str = ""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Figure:
@@ -85,8 +90,35 @@ class Figure:
         """What it rests on: 120 items × 3 raters where everyone rated everything."""
         counts = {"items": self.n_items, "raters": self.n_raters, "ratings": self.n_ratings}
         if self.n_ratings == self.n_items * self.n_raters:
-            return _("%(items)d items × %(raters)d raters") % counts
-        return _("%(items)d items, %(raters)d raters, %(ratings)d ratings") % counts
+            parts = [_("%(items)d items × %(raters)d raters") % counts]
+        else:
+            parts = [_("%(items)d items, %(raters)d raters, %(ratings)d ratings") % counts]
+        if self.n_clusters is not None and self.n_clusters != self.n_items:
+            parts.append(_("%d clusters") % self.n_clusters)
+        if self.n_missing:
+            parts.append(_("%d missing") % self.n_missing)
+        return ", ".join(parts)
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the method of its interval is known to cover only about as often as it says."""
+        return bool(self.interval) and "approximate" in self.method
+
+    @property
+    def made(self) -> str:
+        """How the interval was made, or why there is none; standard error and p where there are any."""
+        parts = [self.method if self.interval else self.no_interval if self.is_defined else self.reason]
+        parts += [
+            f"{name} {_digits(number)}" for name, number in (("se", self.se), ("p", self.p)) if number is not None
+        ]
+        return " · ".join(part for part in (*parts, self.note) if part)
+
+    @property
+    def no_interval(self) -> str:
+        """No interval: 3 items; or nothing where there is one."""
+        if self.interval or not self.is_defined:
+            return ""
+        return _("no interval: %s") % (self.interval_reason or _("none was computed"))
 
     @property
     def why(self) -> str:
@@ -98,7 +130,7 @@ class Figure:
         if not self.is_defined:
             return f"{_('undefined')}: {self.reason} · {self.basis}"
         found = f"{self.number} {self.interval}".strip()
-        return " · ".join(part for part in (found, self.basis, self.interval_reason) if part)
+        return " · ".join(part for part in (found, self.basis, self.made) if part)
 
     def _spelt(self, value: float, suffix: str = "") -> str:
         if self.statistic in PERCENTAGES:
@@ -107,6 +139,11 @@ class Figure:
         text = text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
         # In right-to-left text a sign would otherwise wander behind its number.
         return LEFT_TO_RIGHT + text if get_language_bidi() and not text[0].isdigit() else text
+
+
+def _digits(number: float) -> str:
+    """Three decimals, or two digits that count where these would be 0."""
+    return f"{number:.3f}" if number == 0 or abs(number) >= 0.001 else f"{number:.1e}"
 
 
 Key = tuple[str, str, str | None, str | None]
@@ -149,6 +186,15 @@ class Spread:
     def median_number(self) -> str:
         """The median in the figures' own spelling."""
         return replace(self.lowest, value=self.median).number
+
+    @property
+    def extent(self) -> str:
+        """From the lowest to the highest, each with its interval; criteria are not pooled, so the median has none."""
+        if self.count == 1:
+            return str(self.lowest)
+        ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
+        counts = {"count": self.count, "lowest": ends[0], "highest": ends[1]}
+        return _("%(count)d criteria, from %(lowest)s to %(highest)s; no interval of the median") % counts
 
 
 def spread(figures: Iterable[Figure]) -> Spread | None:

@@ -14,6 +14,9 @@ from analytics.heatmaps import Heatmap
 
 Names = Callable[[str], str]
 """From a criterion's key or a language's tag to its name."""
+SHARE_LEFT_OUT = 0.1
+"""From this share of the items on a page says what the mode leaves out; the command line asks (METHODS 3)."""
+MOST_NAMED = 3
 
 
 def listed(names: Sequence[str]) -> str:
@@ -98,6 +101,25 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
         "farthest": criterion_name(farthest.criterion),
         "least": farthest.number,
     }
+
+
+def on_mode(counts: Sequence[Figure], criterion_name: Names) -> str:
+    """What the mode leaves out, where that is a tenth or more of a criterion's items; nothing where it is not."""
+    split = [(int(f.value or 0), int(f.value or 0) + f.n_items, criterion_name(f.criterion)) for f in counts]
+    most = sorted(
+        (row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]), key=lambda row: -row[0] / row[1]
+    )
+    if not most:
+        return ""
+    shown = [_("%(left_out)d of %(items)d items (%(criterion)s)") % {"left_out": n, "items": of, "criterion": name}
+             for n, of, name in most[:MOST_NAMED]]  # fmt: skip
+    if len(counts) == 1:
+        shown = [_("%(left_out)d of %(items)d items") % {"left_out": most[0][0], "items": most[0][1]}]
+    if (rest := len(most) - MOST_NAMED) > 0:
+        shown.append(ngettext("%d more criterion", "%d more criteria", rest) % rest)
+    return _("Mode leaves out %s where the annotators are split; median, mean and each annotator keep them.") % listed(
+        shown
+    )
 
 
 def on_panel(panel: Described, language_name: Names) -> str:

@@ -46,6 +46,7 @@ class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
     reference = serializers.CharField(**NUMBER)
     value = serializers.FloatField(**NUMBER)
     se = serializers.FloatField(**NUMBER)
+    p = serializers.FloatField(**NUMBER)
     low = serializers.FloatField(**NUMBER)
     high = serializers.FloatField(**NUMBER)
     confidence = serializers.FloatField(**NUMBER)
@@ -58,6 +59,8 @@ class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
     undefined_share = serializers.FloatField(**NUMBER)
     reason = serializers.CharField(**NUMBER)
     interval_reason = serializers.CharField(**NUMBER)
+    note = serializers.CharField(**NUMBER)
+    n_clusters = serializers.IntegerField(**NUMBER)
 
 
 class CountSerializer(serializers.Serializer[dict[str, Any]]):

@@ -133,14 +133,26 @@ def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
         request = replace(request, positional=True)
     streams = [request.rng(cell.key, stream) for stream in range(3)]
     figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
+    clusters = _clusters(scores)
     for estimate, raters in figures:
-        yield _row(cell, _seeded(estimate, request), raters=raters)
+        counted = None if raters else clusters.get(estimate.n_items)
+        yield _row(cell, _seeded(estimate, request).with_(n_clusters=counted), raters=raters)
     for estimate in _inapplicable(scores, request, {estimate.statistic for estimate, _ in figures}):
         yield _row(cell, estimate)
     for estimate in _applicability(cell, request):
         yield _row(cell, estimate)
     if request.leave_one_out and not request.positional:
         yield from _left_out(cell, scores, request)
+
+
+def _clusters(scores: Coded) -> dict[int, int]:
+    """How many clusters the items come in, by how many items: those with one score, with two, with every rater's.
+
+    Each of these sets holds the next one, so two of one size are the same items.
+    """
+    n = np.bincount(scores.item, minlength=scores.n_items)
+    sets = [scores.cluster[n >= least] for least in (1, 2, max(2, len(scores.raters)))]
+    return {len(clusters): len(np.unique(clusters)) for clusters in sets}
 
 
 def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:

@@ -454,6 +454,7 @@ def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting
     counts: dict[str, Any] = {
         "level": meeting.scale.level,
         "n_items": faced.n_items,
+        "n_clusters": len(np.unique(faced.cluster)),
         "n_raters": len(meeting.annotators),
         "n_ratings": faced.n_ratings,
         "n_missing": faced.n_left_out,

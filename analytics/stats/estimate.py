@@ -13,6 +13,7 @@ class Estimate:
     ``value`` is ``None`` when the statistic is undefined, and then ``reason`` says why; an undefined figure is a
     result that is shown, never an exception and never 1.0. ``low`` and ``high`` bound the interval at
     ``confidence`` made by ``method``; they are ``None`` with ``interval_reason`` when no interval can be given.
+    ``n_clusters`` counts the clusters of the ``n_items`` items, where they are known.
     """
 
     statistic: str
@@ -34,6 +35,7 @@ class Estimate:
     reason: str | None = None
     interval_reason: str | None = None
     note: str | None = None
+    n_clusters: int | None = None
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:

@@ -75,7 +75,9 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
     value = "undefined" if row["value"] is None else f"{row['value']:.4f}"
     interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
     method = "" if row["low"] is None else _method(row)
-    size = f"{row['n_items']} x {row['n_raters']}"
+    clusters = row["n_clusters"] or row["n_items"]
+    within = "" if clusters == row["n_items"] else f" in {clusters} clusters"
+    size = f"{row['n_items']}{within} x {row['n_raters']}"
     missing = str(row["n_missing"]) if row["n_missing"] else ""
     remarks = "; ".join(row[name] for name in ("reason", "interval_reason", "note") if row.get(name))
     return _where(row), _what(row), value, _small(row["se"]), interval, _small(row["p"]), size, missing, method, remarks
@@ -95,7 +97,7 @@ def _small(number: float | None) -> str:
 
 
 def _where(row: dict[str, Any]) -> str:
-    counted = ("seed", "undefined_share", "interval_reason", "note", "scale")
+    counted = ("seed", "undefined_share", "interval_reason", "note", "n_clusters", "scale")
     fixed = {*COLUMNS, *counted} - {"language", "criterion", "generator"}
     parts = [str(value) for name, value in row.items() if name not in fixed and value]
     return " / ".join(parts) or "all"

@@ -29,6 +29,15 @@ COEFFICIENT_NAMES = {
     "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
     "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
 }
+STATISTIC_NAMES = {
+    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
+    "applicability_agreement": gettext_lazy("Percent agreement"),
+    "applicability_ac": gettext_lazy("Gwet’s AC1"),
+    "mae": gettext_lazy("MAE"),
+    "bias": gettext_lazy("Bias"),
+    "cohen_kappa": gettext_lazy("Weighted κ"),
+    "spearman": gettext_lazy("Spearman ρ"),
+}
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
@@ -59,6 +68,11 @@ class Line:
     def basis(self) -> str:
         """What the row's figures rest on, when they rest on the same."""
         return next((figure.basis for figure in self.figures if figure), "")
+
+    @property
+    def made(self) -> list[tuple[str, Figure]]:
+        """Each figure under its name, to say how it was computed and from what."""
+        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
 
 
 class NumbersPage:
@@ -208,6 +222,12 @@ class NumbersPage:
         return sentences.on_calibration(figures, self.criteria.__getitem__)
 
     @property
+    def mode_sentence(self) -> str:
+        """What the mode leaves out of the figures of the judge shown, where that is much."""
+        counts = list(self.figures.each("without_reference", self.criteria, [self.whole], self.judge))
+        return sentences.on_mode(counts, self.criteria.__getitem__)
+
+    @property
     def left_out(self) -> list[tuple[str, int]]:
         """Why verdicts of this judge, and items without a settled panel score, enter no figure of the table."""
         tag = self.part if self.part in self.languages else self.whole
@@ -246,6 +266,11 @@ class NumbersPage:
     @property
     def bias_sentence(self) -> str:
         return sentences.on_bias((row.figure for row in self.bias), self.language_name)
+
+    @property
+    def approximate_biases(self) -> str:
+        """The languages whose interval in the chart is approximate."""
+        return sentences.listed([row.name for row in self.bias if row.figure.is_approximate])
 
     @property
     def criterion_name(self) -> str:

@@ -62,6 +62,17 @@ class TestContent:
         assert (mae.value, bias.value, mae.n_items, mae.n_missing) == (pytest.approx(0.4), 0.0, 5, 1)  # type: ignore[union-attr]
         assert found.get("without_reference", "fluency", "et", "Kohtunik").value == 1.0  # type: ignore[union-attr]
 
+    def test_figures_count_the_clusters_of_their_items(self, campaign: Campaign) -> None:
+        found = figures(dashboards.snapshot(campaign=campaign))
+        both, one = (found.get("krippendorff_alpha", "fluency", tag) for tag in (None, "et"))
+        assert both is not None
+        assert one is not None
+        assert (both.n_items, both.n_clusters, one.n_items, one.n_clusters) == (12, 6, 6, 6)
+        # The tied items are s4 in Estonian and s3 in Arabic: every scenario is left in one language.
+        mae = found.get("mae", "fluency", None, "Kohtunik")
+        assert mae is not None
+        assert (mae.n_items, mae.n_clusters) == (10, 6)
+
     def test_what_nobody_rated_twice_is_undefined_with_a_reason(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa)
         make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})

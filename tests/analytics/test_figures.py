@@ -55,7 +55,7 @@ class TestSpelling:
 
     def test_a_figure_without_interval_says_why(self) -> None:
         told = str(figure(low=None, high=None, interval_reason="an interval needs two items"))
-        assert told == "0.71 · 120 items × 3 raters · an interval needs two items"
+        assert told == "0.71 · 120 items × 3 raters · no interval: an interval needs two items"
 
 
 def test_a_figure_is_found_by_what_it_is_about() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -56,6 +57,52 @@ class TestFigures:
         page = read(cast.client("boris"), made)
         assert "Fluency, Estonian: undefined: only one rater" in page
         assert "No judge has rated these items" in page
+
+    def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        said = (
+            "Mode leaves out 2 of 12 items (Fluency) and 1 of 6 items (Coherence) where the annotators are split; "
+            "median, mean and each annotator keep them."
+        )
+        assert page.index(said) < page.index("Computed ")
+
+    def test_nothing_is_said_of_the_mode_where_it_leaves_out_less_than_a_tenth(self, cast: Cast) -> None:
+        made = scene.campaign(cast)
+        make.rated(made, {"fluency": {"kolmas": [0, 1, 2, 3, 3, 1, 3, 2, 1, 1, 1, 2]}})
+        make.rated(made, {"coherence": {"kolmas": [1, 0, 1, 1, 0, 1] + 6 * [None]}})
+        scene.judged(made)
+        dashboards.snapshot(campaign=made)
+        assert "Mode leaves out" not in read(cast.client("boris"), made)
+
+    def test_every_figure_shows_its_method_and_what_it_rests_on(self, cast: Cast, campaign: Campaign) -> None:
+        page = html.unescape(read(cast.client("boris"), campaign))
+        rows = {
+            (row["statistic"], row["criterion"], row.get("language"), row.get("judge")): row
+            for row in dashboards.newest([campaign])[campaign.pk].content["estimates"]
+        }
+        for name, statistic, judge in (("Gwet’s AC", "gwet_ac", None), ("MAE", "mae", "Kohtunik")):
+            row = rows[statistic, "fluency", None, judge]
+            listed = re.findall(rf"<li><b>{name}</b>: (.*?)</li>", page)
+            assert any(row["method"] in each and f"se {row['se']:.3f}" in each for each in listed)
+            assert any(each.endswith("6 clusters") or "6 clusters, " in each for each in listed)
+        assert rows["mae", "fluency", None, "Kohtunik"]["n_missing"] == 2
+        assert "6 clusters, 2 missing" in page
+
+    def test_an_approximate_interval_is_marked_in_words_in_every_table(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        for caption in ("Every coefficient as a table", "Calibration table"):
+            table = page[page.index(f'aria-label="{caption}"') :].split("</table>")[0]
+            assert '</span> <span class="approximate">approximate</span>' in table
+
+    def test_no_interval_is_said_with_its_reason_never_a_bare_number(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa, items=[make.item(0, "et")])
+        make.rated(made, {"fluency": {"mari": [2], "jaan": [1]}})
+        dashboards.snapshot(campaign=made)
+        page = read(cast.client("boris"), made)
+        table = page[page.index('aria-label="Every coefficient as a table"') :].split("</table>")[0]
+        values = re.findall(r"<b>[^<]+</b> <span class=\"interval\">([^<]*)</span>", table)
+        assert values
+        assert all(re.match(r"\[|no interval: \w+", each) for each in values)
 
     def test_another_coefficient(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign, "?coefficient=percent_agreement")
@@ -212,6 +259,7 @@ class TestList:
             page = client.get("/p/kassa/numbers/").content.decode()
         assert page.count("Not computed yet.") == 2
         assert re.search(r"<dd>0\.\d\d</dd>", page)
+        assert re.search(r'<dd class="extent">2 criteria, from 0\.\d\d \[.*?\] to 0\.\d\d \[', page)
         assert "(simulated)" in page
 
     def test_none_says_what_to_do(self, cast: Cast) -> None:

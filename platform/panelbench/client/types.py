@@ -307,6 +307,7 @@ class Estimate(TypedDict):
     reference: NotRequired[str | None]
     value: NotRequired[float | None]
     se: NotRequired[float | None]
+    p: NotRequired[float | None]
     low: NotRequired[float | None]
     high: NotRequired[float | None]
     confidence: NotRequired[float | None]
@@ -319,6 +320,8 @@ class Estimate(TypedDict):
     undefined_share: NotRequired[float | None]
     reason: NotRequired[str | None]
     interval_reason: NotRequired[str | None]
+    note: NotRequired[str | None]
+    n_clusters: NotRequired[int | None]
 
 
 class Extension(TypedDict):

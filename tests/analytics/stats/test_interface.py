@@ -350,6 +350,16 @@ def test_json_csv_and_table_tell_the_same(tmp_path: Path, capsys: pytest.Capture
     assert scale == f"scale: {rows[0]['scale']}"
 
 
+def test_clusters_are_counted_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{item},{rater},{item % 3},s{item // 2}" for item in range(8) for rater in ("a", "b")]
+    path = written(tmp_path, "item,rater,score,cluster\n" + "\n".join(rows) + "\n")
+    assert {row["n_clusters"] for row in estimates(capsys, "agreement", path, *QUICK)} == {4}
+    main(["agreement", path, *QUICK, "--format", "csv"])
+    assert {row["n_clusters"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {"4"}
+    main(["agreement", path, *QUICK])
+    assert "8 in 4 clusters x 2" in capsys.readouterr().out
+
+
 def test_provenance_names_command_version_seed_and_the_files_digest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
