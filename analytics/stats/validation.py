@@ -336,10 +336,13 @@ class _Scores:
             raise TableError(problems)
 
     def _refuse_slips(self, textual: NDArray[np.bool_], level: Level | None, *, is_rare: bool) -> None:
-        """Texts among numbers are slips of the pen, not labels, unless the level says that all are labels."""
-        rows = list(self._of(textual))
+        """Texts among numbers are slips of the pen, not labels, unless the level says that all are labels.
+
+        What decides is ``textual``; then every rater's texts are named, so that a file is corrected in one go.
+        """
+        rows = list(self._of(np.isnan(self.numbers)))
         fault = f"is not a number, but the level is {level}" if level not in (None, "nominal") else None
-        if level is None and any(re.fullmatch(DECIMAL_COMMA, text) for _, text in rows):
+        if level is None and any(re.fullmatch(DECIMAL_COMMA, text) for text in self.texts[textual]):
             rows = [(row, text) for row, text in rows if re.fullmatch(DECIMAL_COMMA, text)]
             fault = "has a decimal comma: write a point (labels? say --level nominal)"
         elif level is None and is_rare:

@@ -1,4 +1,4 @@
-"""Files nobody meant to write: the nine subcommands give figures or name the line, and never break."""
+"""Files nobody meant to write: all subcommands give figures or name the line, and never break."""
 
 from __future__ import annotations
 
@@ -21,8 +21,16 @@ OWN = {
     "correct": ["--judge", "gpt"],
     "plan": ["--judge", "gpt"],
     "compare": ["--raters", "a,b"],
+    "contrast": ["--panels", "crowd,experts"],
+    "audit": ["--judge", "gpt", "--against", "a"],
+    "equivalence": ["--raters", "a,gpt"],
+    "severity": ["--judge", "gpt"],
+    "conformal": ["--judge", "gpt"],
+    "jury": ["--judge", "gpt,b"],
+    "gate": ["--judge", "gpt"],
 }
-RATINGS = [name for name in SUBCOMMANDS if name != "surface"]
+# The others read dialogues, which have no score.
+RATINGS = [name for name in SUBCOMMANDS if name not in ("surface", "recovery")]
 
 
 def csv_of(cells: Any = CELLS, header: str = HEADER) -> str:
@@ -74,12 +82,37 @@ BLANK = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("subcommand", [name for name in RATINGS if name not in ("stability", "consistency")])
+def with_columns_of(subcommand: str, text: str) -> str:
+    """The ratings with the columns that this subcommand can't do without."""
+    rows = [dict(zip(text.split("\n", 1)[0].split(","), line.split(","), strict=True)) for line in text.split()[1:]]
+    for row in rows:
+        if subcommand in ("severity", "stability", "consistency"):
+            row["language"] = "en" if int(row["item"]) % 2 else "et"
+        if subcommand in ("stability", "consistency"):
+            row["generator"] = "old" if int(row["item"]) < 3 else "new"
+        if subcommand == "contrast":
+            row["panel"] = "crowd" if row["rater"] == "a" else "experts"
+        if subcommand == "rationales":
+            row["rationale"] = "" if row["rater"] == "b" else "It answers what was asked."
+    if subcommand == "criteria" and "criterion" not in rows[0]:
+        rows = [{**row, "criterion": criterion} for criterion in ("tone", "form") for row in rows]
+    return "\n".join(map(",".join, [list(rows[0]), *(list(row.values()) for row in rows)])) + "\n"
+
+
+@pytest.mark.parametrize("subcommand", RATINGS)
 @pytest.mark.parametrize("name", BLANK)
 def test_blank_scores_are_missing_everywhere(
     name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    soundly(capsys, subcommand, written(tmp_path, BLANK[name]))
+    soundly(capsys, subcommand, written(tmp_path, with_columns_of(subcommand, BLANK[name])))
+
+
+@pytest.mark.parametrize("kept", ["neither", "asked", "read"])
+def test_blank_parameters_are_missing(kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = [("shop" if kept == "asked" else "", "shop" if kept == "read" else "") for _ in range(6)]
+    text = "item,trade,judge_trade\n" + "".join(f"{i},{asked},{read}\n" for i, (asked, read) in enumerate(values))
+    found = soundly(capsys, "recovery", written(tmp_path, text), "--parameters", "trade")
+    assert {row["value"] for row in found} == {None}
 
 
 SPELLINGS = {
