@@ -7,6 +7,7 @@ One that doesn't beat the constant (the labels' mean) out of sample is useless, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -30,6 +31,14 @@ _CELL_PRIOR = 5
 _RIDGE = 1.0
 
 
+def raised(f: Floats) -> int:
+    """Power of two that brings scores (n,) that differ near 1, so that squares of the smallest are not 0.
+
+    At most 900, so that scores of 1 beside them do not overflow.
+    """
+    return min(-math.frexp(float(np.ptp(f)))[1], 900)
+
+
 def constant(f: Floats, y: Floats) -> Predict:
     """The mean of labels (n,) whatever the judge says: the baseline to beat. Source: METHODS 3."""
     level = float(y.mean())
@@ -45,10 +54,13 @@ def offset(f: Floats, y: Floats) -> Predict:
 def ridge_affine(f: Floats, y: Floats) -> Predict:
     """a + b f with the slope drawn towards 0 as by one more label: b = S_fy / (S_ff + var f)."""
     centre, level = f.mean(), y.mean()
-    spread = ((f - centre) ** 2).sum()
-    varies = np.ptp(f) > 0  # the mean of equal scores may miss them by a rounding error
-    slope = ((f - centre) * (y - level)).sum() / (spread + _RIDGE * spread / len(f)) if varies else 0.0
-    return lambda x: level + slope * (x - centre)
+    if np.ptp(f) == 0:  # the mean of equal scores may miss them by a rounding error
+        return lambda x: np.full(len(x), level)
+    exponent = raised(f)
+    deviation = np.ldexp(f - centre, exponent)
+    spread = (deviation**2).sum()
+    slope = (deviation * (y - level)).sum() / (spread + _RIDGE * spread / len(f))
+    return lambda x: level + slope * np.ldexp(x - centre, exponent)
 
 
 def isotonic(f: Floats, y: Floats) -> Predict:
@@ -99,9 +111,16 @@ def ordinal_logit(f: Floats, y: Floats) -> Predict:
     points, codes = np.unique(y, return_inverse=True)
     if len(points) < 2 or np.ptp(f) == 0:
         return constant(f, y)
-    centre, unit = f.mean(), f.std()
-    fitted = fit_ordinal(codes, ((f - centre) / unit)[:, None], ridge=0.02)
-    return lambda x: np.asarray(points[0] + fitted.above(((x - centre) / unit)[:, None]) @ np.diff(points))
+    centre, exponent = f.mean(), raised(f)
+    deviation = np.ldexp(f - centre, exponent)
+    unit = np.sqrt((deviation**2).mean())
+
+    def predict(x: Floats) -> Floats:
+        z = np.ldexp(x - centre, exponent) / unit
+        return np.asarray(points[0] + fitted.above(z[:, None]) @ np.diff(points))
+
+    fitted = fit_ordinal(codes, (deviation / unit)[:, None], ridge=0.02)
+    return predict
 
 
 CALIBRATORS: dict[str, Fit] = {

@@ -8,13 +8,14 @@ arXiv:2311.01453; cross-fitting: Zrnic & Candes 2024, doi:10.1073/pnas.232208312
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster
+from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
 from analytics.stats.clusters import effective_number, error_of_mean, jackknife_error
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import Interval, normal_interval, percentile, t_interval
@@ -99,8 +100,12 @@ def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
     n, rest = len(y), len(f_rest)
     if not n or not rest or np.ptp(every := np.concatenate([f, f_rest])) == 0:
         return 0.0
-    cov = float(((y - y.mean()) * (f - f.mean())).mean())
-    return float(np.clip(cov / ((1 + n / rest) * every.var(ddof=1)), 0, 1))
+    exponent = raised(every)
+    cov = float(((y - y.mean()) * np.ldexp(f - f.mean(), exponent)).mean())
+    variance = float(np.ldexp(every - every.mean(), exponent).var(ddof=1))
+    half = math.ldexp(1.0, exponent // 2)  # the whole power may be beyond a double
+    slope = cov / ((1 + n / rest) * variance) * half * math.ldexp(1.0, exponent - exponent // 2)
+    return min(max(slope, 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ MOST_LEFT_OUT = 5_000
 """Of more items with heavy tails F is shown, marked approximate: leaving each out takes too long."""
 TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
+VALUE_OUTSIDE = "the approximate bounds of F do not hold the value, which is below 0"
 ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slots for persons"
 
 
@@ -132,6 +133,9 @@ def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
     if single is None or not np.isfinite(single).all() or single[1] - single[0] <= TINY:
         return Interval(interval_reason="the mean squares leave F without finite bounds")
+    value = _value(m, f"{form[0]},1")  # type: ignore[arg-type]
+    if not single[0] - TINY <= value <= single[1] + TINY:
+        return Interval(interval_reason=VALUE_OUTSIDE)
     if form.endswith("1"):
         return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
     if 1 + (m.k - 1) * single[0] <= 0:

@@ -11,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from analytics.stats import calibrators, correction
 from analytics.stats.commandline import SUBCOMMANDS, main
 
 Row = dict[str, Any]
@@ -329,3 +331,31 @@ def test_who_is_called_what_does_not_matter(tmp_path: Path, capsys: pytest.Captu
     swapped = figures(asked(capsys, "agreement", file_of(tmp_path, [(c, b, a, j) for a, b, c, j in PANEL])))
     panel = [key for key in plain if not key[2] and key[:2] != ("fleiss_kappa", "paper_compat")]
     assert {key: swapped[key][0] for key in panel} == {key: plain[key][0] for key in panel}
+
+
+def test_bounds_that_do_not_hold_the_value_are_not_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = (("a", (56.9, 25.5, 43.4)), ("b", (58.0, 3.2, 77.0)))
+    path = tmp_path / "sliders.csv"
+    rows = [f"{item},h{at},{score}" for item, given in scores for at, score in enumerate(given)]
+    path.write_text("\n".join(["item,rater,score", *rows]) + "\n")
+    assert main(["agreement", str(path), "--statistic", "icc", "--level", "interval", "--format", "json"]) == 0
+    found = {row["variant"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
+    assert found["2,1"]["value"] == pytest.approx(-0.16698, abs=1e-5)
+    for form in ("2,1", "2,k"):
+        assert (found[form]["low"], found[form]["high"]) == (None, None)
+        assert "do not hold the value" in found[form]["interval_reason"]
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-200])
+def test_scores_whose_squares_are_nought(unit: float) -> None:
+    f = np.arange(8) * unit
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lines = [fit(f, np.arange(8.0))(f) for fit in (calibrators.ridge_affine, calibrators.ordinal_logit)]
+        weight = correction.optimal_lambda(f, f, f)
+    assert np.isfinite(lines).all()
+    assert (np.diff(lines) > 0).all()
+    assert 0 <= weight <= 1
+    if unit > 1e-300:
+        assert lines[0] == pytest.approx(7 / 2 + (np.arange(8) - 7 / 2) * 8 / 9)
+        assert weight == pytest.approx(correction.optimal_lambda(*[f / unit] * 3))
