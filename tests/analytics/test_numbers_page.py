@@ -100,7 +100,7 @@ class TestFigures:
         dashboards.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         table = page[page.index('aria-label="Every coefficient as a table"') :].split("</table>")[0]
-        values = re.findall(r"<b>[^<]+</b> <span class=\"interval\">([^<]*)</span>", table)
+        values = re.findall(r"<b>[^<]+</b> <span class=\"interval[^>]*>([^<]*)</span>", table)
         assert values
         assert all(re.match(r"\[|no interval: \w+", each) for each in values)
 
