@@ -8,9 +8,11 @@ from zlib import crc32
 
 import numpy as np
 
-from analytics.stats import countwise, pairwise, reliability
+from analytics.stats import countwise, pairwise, rater_sample, reliability
 from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import CellEstimate, Estimate
+from analytics.stats.intervals import Shape
+from analytics.stats.rater_sample import RatersAs
 from analytics.stats.scales import Scale
 from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
@@ -54,6 +56,7 @@ class _Request:
     how: Resampling
     seed: int
     leave_one_out: bool
+    raters_as: RatersAs = "these"
 
     def wants(self, statistic: str) -> bool:
         return self.statistics is None or statistic in self.statistics
@@ -77,6 +80,7 @@ def report(
     confidence: float = 0.95,
     interval: str = "default",
     leave_one_out: bool = False,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """Every agreement statistic of every cell, in the order of ``STATISTICS``.
 
@@ -85,13 +89,14 @@ def report(
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
     ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
-    the panel with each annotator left out (``annotator`` names the one left out). Each cell draws from its own
-    generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on which other cells are
-    asked for.
+    the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample" makes
+    intervals for raters like these (``rater_sample``); those of one pair and of ICC(3,.) stay with these raters. Each
+    cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on
+    which other cells are asked for.
     """
     how = Resampling(bootstrap, interval, confidence)
     wanted = None if statistics is None else frozenset(statistics)
-    request = _Request(wanted, positional, how, seed, leave_one_out)
+    request = _Request(wanted, positional, how, seed, leave_one_out, raters_as)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -107,6 +112,7 @@ def measure(
     interval: str = "default",
     confidence: float = 0.95,
     rng: np.random.Generator | None = None,
+    raters_as: RatersAs = "these",
 ) -> Estimate:
     """One statistic of an (items, raters) array of scores, NaN or None where missing.
 
@@ -115,11 +121,13 @@ def measure(
     ``bootstrap`` is not 0.
     """
     cell = coded_from_matrix(scores, scale=scale, clusters=clusters)
-    request = _Request(frozenset([statistic]), False, Resampling(bootstrap, interval, confidence), 0, False)
+    how = Resampling(bootstrap, interval, confidence)
+    request = _Request(frozenset([statistic]), False, how, 0, False, raters_as)
     if bootstrap and rng is None:
         raise ValueError("resampling needs rng=numpy.random.default_rng(seed), or bootstrap=0")
     streams = [rng or np.random.default_rng(0)] * 3
-    found = [estimate for estimate, raters in _figures(cell, request, streams) if raters is None]
+    figures = _for_whom(cell, list(_figures(cell, request, streams)), request)
+    found = [estimate for estimate, raters in figures if raters is None]
     for estimate in found:
         if variant is None or estimate.variant == variant:
             return estimate
@@ -134,7 +142,7 @@ def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
     streams = [request.rng(cell.key, stream) for stream in range(3)]
     figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
     clusters = _clusters(scores)
-    for estimate, raters in figures:
+    for estimate, raters in _for_whom(scores, figures, request):
         counted = None if raters else clusters.get(estimate.n_items)
         yield _row(cell, _seeded(estimate, request).with_(n_clusters=counted), raters=raters)
     for estimate in _inapplicable(scores, request, {estimate.statistic for estimate, _ in figures}):
@@ -165,6 +173,59 @@ def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generat
         yield from pairwise.conger_rows(cell, rng=streams[2], how=request.how, positional=request.positional)
     if cell.scale.has_order and cell.scale.is_numeric:
         yield from ((estimate.with_(level=cell.scale.level), None) for estimate in _numeric(cell, request))
+
+
+def _quiet(request: _Request) -> _Request:
+    """The same with closed forms only."""
+    return replace(request, how=Resampling(0, confidence=request.how.confidence), leave_one_out=False)
+
+
+def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -> list[pairwise.Row]:
+    """The figures with intervals for these raters, or for raters like these; each says for which.
+
+    A pair's figure and ICC(3,.) are about these raters by definition. F intervals of ICC(2,.) take raters as a sample.
+    """
+    if request.raters_as == "these":
+        return [(_as_defined(estimate), raters) for estimate, raters in figures]
+    quiet, streams, many = _quiet(request), [np.random.default_rng(0)] * 3, len(cell.raters)
+    wanted = frozenset(estimate.statistic for estimate, raters in figures if raters is None)
+    quiet, sizes = replace(quiet, statistics=wanted), np.bincount(cell.rater, minlength=many)
+    given = np.flatnonzero(sizes)
+    left = [
+        {
+            (e.statistic, e.variant): e.value
+            for e, raters in _figures(cell.without_rater(int(i)), quiet, streams)
+            if not raters
+        }
+        for i in (given if not request.positional and len(given) >= rater_sample.FEWEST_RATERS else ())
+    ]
+    found: list[pairwise.Row] = []
+    for estimate, raters in figures:
+        by_form = estimate.statistic == "icc" and (estimate.variant or "").startswith(("2", "3"))
+        if raters is not None or (by_form and (estimate.method == "F" or str(estimate.variant).startswith("3"))):
+            made = _as_defined(estimate)
+        elif estimate.statistic == "icc" and str(estimate.variant).endswith("k"):
+            made = reliability.stepped_up(found[-1][0], estimate)
+        elif request.positional and estimate.value is not None:
+            made = rater_sample.without_interval(estimate, rater_sample.ANONYMOUS)
+        else:
+            values = [one.get((estimate.statistic, estimate.variant)) for one in left]
+            made = rater_sample.for_raters_like_these(estimate, values, sizes, _shape(estimate))
+        found.append((made, raters))
+    return found
+
+
+def _as_defined(estimate: Estimate) -> Estimate:
+    """For these raters, but where F takes those of ICC(2,.) as a sample."""
+    random = estimate.statistic == "icc" and (estimate.variant or "").startswith("2") and estimate.method == "F"
+    return estimate.with_(speaks_for=rater_sample.LIKE_THESE) if random else rater_sample.for_these(estimate)
+
+
+def _shape(estimate: Estimate) -> Shape:
+    """What values a figure can take."""
+    if estimate.statistic.startswith("percent") or estimate.variant == "observed":
+        return "share"
+    return "free" if estimate.statistic == "verdict_confidence" and estimate.variant != "corrected" else "coefficient"
 
 
 def _inapplicable(cell: Coded, request: _Request, found: Collection[str]) -> Iterator[Estimate]:
@@ -198,14 +259,14 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     codes = np.where(decided["applicable"], 0, 1).astype(np.int32)
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
     figures = countwise.figures_for(scores, wanted)
-    for estimate in countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how):
+    made = countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how)
+    for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in made], request):
         yield _seeded(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
 
 
 def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
     """Every figure of the panel without each annotator in turn, from closed forms: does one person move it?"""
-    quiet = replace(request, how=Resampling(0, confidence=request.how.confidence), leave_one_out=False)
-    streams = [request.rng(cell.key, 4)] * 3
+    quiet, streams = _quiet(request), [request.rng(cell.key, 4)] * 3
     for index, name in enumerate(scores.raters):
         figures = sorted(
             _figures(scores.without_rater(index), quiet, streams), key=lambda row: STATISTICS.index(row[0].statistic)
@@ -213,7 +274,7 @@ def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEsti
         for estimate, pair in figures:
             if pair is None and estimate.variant != "paper_compat":
                 note = "; ".join(part for part in (LEFT_OUT, estimate.note) if part)
-                yield _row(cell, estimate.with_(note=note), annotator=name)
+                yield _row(cell, rater_sample.for_these(estimate.with_(note=note)), annotator=name)
 
 
 def _row(

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import ceiling, classes, curve, figures, many_pairs, resampling, substitution, wide
+from analytics.stats import ceiling, classes, curve, figures, many_pairs, rater_sample, resampling, substitution, wide
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
@@ -34,6 +35,7 @@ from analytics.stats.intervals import (
     wilson_interval,
 )
 from analytics.stats.meeting import Meeting, key_of, meet
+from analytics.stats.rater_sample import RatersAs
 from analytics.stats.reference import Rule, Ties, labels_of, modes
 from analytics.stats.resampling import MOST_LEFT_OUT, Units, left_out_error
 from analytics.stats.scales import Scale, snapped
@@ -70,6 +72,7 @@ def report(
     confidence: float = 0.95,
     seed: int = 0,
     ties: Ties = "exclude",
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """Every calibration figure of one judge in every cell of the table.
 
@@ -84,6 +87,7 @@ def report(
     statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
         the confusion matrix, variant "reference label ~ judge label") only when it is named.
     bootstrap : resamples of clusters; 0 gives values without intervals.
+    raters_as : "sample" makes intervals for raters like these (``rater_sample``), not for these raters alone.
 
     Returns
     -------
@@ -95,12 +99,19 @@ def report(
         rule = reference or default_reference(cell.scale)
         meeting = meet(cell, judge, raters=raters)
         if rule in SETTLED or (rule == "mode" and ties != "exclude"):
-            labels = labels_of(cell, meeting.rows, rule=cast("Rule", rule), ties=ties, raters=raters)
-            meeting = replace(meeting, labels=labels)
+            settle = partial(labels_of, cell, meeting.rows, rule=cast("Rule", rule), ties=ties)
+            meeting = replace(meeting, labels=settle(raters=raters))
+        else:
+            settle = None
         shown = rule if ties == "exclude" or rule not in ("mode", "adjudicated_first") else f"{rule}, ties: {ties}"
         estimates = calibrate(
             meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
+        if raters_as == "these":
+            estimates = [e if e.statistic in COUNTS else rater_sample.for_these(e) for e in estimates]
+        else:
+            left = [_without_annotator(meeting, i, settle) for i in range(len(meeting.annotators))]
+            estimates = for_raters_like_these(estimates, meeting, left, rule)
         if pool and cell.frame["criterion"].nunique() > 1:
             estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
         found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=shown) for e in estimates]
@@ -172,6 +183,34 @@ def calibrate(
     if "confusion" in wanted:
         estimates += _confusion(meeting, rule)
     return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
+
+
+def for_raters_like_these(
+    estimates: Sequence[Estimate], meeting: Meeting, left: Sequence[Meeting], rule: str
+) -> list[Estimate]:
+    """Intervals that take the annotators for a sample; ``left`` are the meetings without each of them."""
+    shapes = {figure.statistic: figure.shape for figure in figures.figures(meeting.scale)}
+    names = [e.statistic for e in estimates if e.statistic in shapes]
+    sizes = (~np.isnan(meeting.humans)).sum(axis=0)
+    values: list[dict[tuple[str, str | None], float | None]] = [
+        {(e.statistic, e.variant): e.value for e in calibrate(one, rule=rule, statistics=names, bootstrap=0)}
+        for one, size in zip(left, sizes, strict=True) if size
+    ] if (sizes > 0).sum() >= rater_sample.FEWEST_RATERS else []  # fmt: skip
+    return [
+        rater_sample.for_raters_like_these(
+            e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
+        )
+        if e.statistic in shapes
+        else e
+        for e in estimates
+    ]
+
+
+def _without_annotator(meeting: Meeting, index: int, settle: Callable[..., Floats] | None) -> Meeting:
+    """The meeting without one annotator, its labels settled anew."""
+    kept = tuple(name for i, name in enumerate(meeting.annotators) if i != index)
+    humans = np.delete(meeting.humans, index, axis=1)
+    return replace(meeting, humans=humans, annotators=kept, labels=settle(raters=kept) if settle else None)
 
 
 @dataclass(frozen=True, slots=True)

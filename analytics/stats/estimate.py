@@ -14,6 +14,7 @@ class Estimate:
     result that is shown, never an exception and never 1.0. ``low`` and ``high`` bound the interval at
     ``confidence`` made by ``method``; they are ``None`` with ``interval_reason`` when no interval can be given.
     ``n_clusters`` counts the clusters of the ``n_items`` items, where they are known.
+    ``speaks_for``: ``these raters``, or ``raters like these`` where raters are taken as a sample, too.
     """
 
     statistic: str
@@ -36,6 +37,7 @@ class Estimate:
     interval_reason: str | None = None
     note: str | None = None
     n_clusters: int | None = None
+    speaks_for: str | None = None
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:

@@ -79,6 +79,19 @@ def icc(
     return estimate.with_(**interval.as_changes())
 
 
+def stepped_up(single: Estimate, mean: Estimate) -> Estimate:
+    """ICC(.,k) with the interval of the single-rater form, stepped up by Spearman-Brown for k = ``mean.n_raters``."""
+    if mean.value is None:
+        return mean
+    k, found = mean.n_raters, mean.with_(speaks_for=single.speaks_for, method=single.method, se=None)
+    reason = single.interval_reason
+    if single.low is None or single.high is None or 1 + (k - 1) * single.low <= TINY:
+        reason = reason or "the lower bound of the mean of k raters is minus infinity"
+        return found.with_(low=None, high=None, confidence=None, method=None, interval_reason=reason)
+    low, high = (k * bound / (1 + (k - 1) * bound) for bound in (single.low, single.high))
+    return found.with_(low=low, high=high, confidence=single.confidence)
+
+
 def _unit(scores: Floats) -> tuple[Floats, float]:
     """Scores centred and divided by their largest deviation, and that deviation: 0 where no score differs (NaN stay).
 

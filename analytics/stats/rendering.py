@@ -86,7 +86,8 @@ def _line(row: dict[str, Any]) -> tuple[str, ...]:
 def _method(row: dict[str, Any]) -> str:
     """How the interval was made, and at which confidence where that is not .95."""
     level = "" if row["confidence"] in (None, 0.95) else f"{row['confidence']:.0%} "
-    return f"{level}{row['method'] or ''}"
+    whom = f"; for {row['speaks_for']}" if row["speaks_for"] else ""
+    return f"{level}{row['method'] or ''}{whom}"
 
 
 def _small(number: float | None) -> str:
@@ -97,7 +98,7 @@ def _small(number: float | None) -> str:
 
 
 def _where(row: dict[str, Any]) -> str:
-    counted = ("seed", "undefined_share", "interval_reason", "note", "n_clusters", "scale")
+    counted = ("seed", "undefined_share", "interval_reason", "note", "n_clusters", "speaks_for", "scale")
     fixed = {*COLUMNS, *counted} - {"language", "criterion", "generator"}
     parts = [str(value) for name, value in row.items() if name not in fixed and value]
     return " / ".join(parts) or "all"

@@ -22,6 +22,9 @@ ABSENT = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
+    from analytics.stats.commands.agreement import add_raters_as
+
+    add_raters_as(parser)
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
     parser.add_argument(
         "--reference",
@@ -54,7 +57,13 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         _refuse_a_mode_that_leaves_out_much(table, shared)
     return [
         *calibration.report(
-            table, **shared, **sampling, reference=arguments.reference, ties=arguments.ties, statistics=wanted
+            table,
+            **shared,
+            **sampling,
+            reference=arguments.reference,
+            ties=arguments.ties,
+            statistics=wanted,
+            raters_as=arguments.raters_as,
         ),
         *calibration.beside_humans(table, **shared, **sampling, statistics=wanted),
     ]

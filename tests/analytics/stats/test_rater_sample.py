@@ -1,0 +1,109 @@
+"""Intervals for raters like these: two ways of sampling, for whom a figure speaks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import stdtrit
+
+from analytics.stats.agreement import measure
+from analytics.stats.commandline import main
+from analytics.stats.estimate import Estimate
+from analytics.stats.rater_sample import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
+from analytics.stats.scales import scale_of
+from bench.processes import fresh_raters
+
+GRADES = scale_of(range(4))
+
+
+def test_the_parts_of_items_and_raters_add_as_worked_by_hand() -> None:
+    mean = Estimate(statistic="bias", value=2.0, low=1.7, high=2.3, confidence=0.95, method="jackknife t")
+    # without = 1, 2, 3: mean 2, squares 2, error sqrt(2/3 * 2); t has 2 degrees of freedom.
+    found = for_raters_like_these(mean, [1.0, 2.0, 3.0], [4, 4, 4], "free")
+    half = math.hypot(0.3, float(stdtrit(2, 0.975)) * math.sqrt(4 / 3))
+    assert (found.low, found.high) == (pytest.approx(2 - half), pytest.approx(2 + half))
+    assert found.speaks_for == LIKE_THESE
+    assert found.method == "jackknife t and raters left out (approximate: 3 raters)"
+
+
+def test_raters_who_are_all_alike_leave_the_interval_as_it_is() -> None:
+    scores = np.repeat(np.random.default_rng(3).integers(0, 4, size=(40, 1)), 4, axis=1).astype(float)
+    scores[:5, :] = (scores[:5, :] + [0, 1, 2, 3]) % 4  # every rater is off the others once on each of five items
+    for statistic in ("percent_agreement", "krippendorff_alpha"):
+        these = measure(scores, statistic, scale=GRADES, bootstrap=0)
+        alike = measure(scores[:, [0, 0, 0, 0]], statistic, scale=GRADES, bootstrap=0, raters_as="sample")
+        own = measure(scores[:, [0, 0, 0, 0]], statistic, scale=GRADES, bootstrap=0)
+        assert (alike.low, alike.high) == (own.low, own.high)
+        assert these.speaks_for == THESE
+
+
+@pytest.mark.parametrize("statistic", ["percent_agreement", "krippendorff_alpha", "gwet_ac", "cohen_kappa",
+                                       "conger_kappa", "brennan_prediger", "fleiss_kappa", "icc"])  # fmt: skip
+def test_names_of_raters_do_not_matter_and_the_interval_only_grows(statistic: str) -> None:
+    scores = fresh_raters(40, 6, np.random.default_rng(5)).humans
+    how = {"scale": GRADES, "bootstrap": 0}
+    these = measure(scores, statistic, **how)
+    sample = measure(scores, statistic, raters_as="sample", **how)
+    turned = measure(scores[:, [5, 3, 1, 0, 2, 4]], statistic, raters_as="sample", **how)
+    assert sample.value == these.value
+    assert (turned.low, turned.high) == (pytest.approx(sample.low), pytest.approx(sample.high))
+    assert sample.low is not None and these.low is not None and sample.high is not None and these.high is not None
+    assert sample.low < these.low < these.high < sample.high
+    assert (these.speaks_for, sample.speaks_for) == (THESE, LIKE_THESE)
+
+
+def test_two_raters_are_no_sample_and_f_takes_raters_for_one() -> None:
+    scores = fresh_raters(40, 2, np.random.default_rng(5)).humans
+    two = measure(scores, "krippendorff_alpha", scale=GRADES, bootstrap=0, raters_as="sample")
+    assert (two.low, two.interval_reason) == (None, TOO_FEW)
+    assert measure(scores, "icc", variant="2,1", scale=GRADES, bootstrap=0).speaks_for == LIKE_THESE
+    assert measure(scores, "icc", variant="3,1", scale=GRADES, bootstrap=0, raters_as="sample").speaks_for == THESE
+
+
+@pytest.fixture
+def ratings(tmp_path: Path) -> Path:
+    """Five annotators and a judge on 40 items."""
+    drawn = fresh_raters(40, 5, np.random.default_rng(8))
+    path = tmp_path / "ratings.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["item", "rater", "score"])
+        for item, (scores, judge) in enumerate(zip(drawn.humans, drawn.judge, strict=True)):
+            rows.writerows([f"i{item}", name, int(x)] for name, x in zip("abcde", scores, strict=True))
+            rows.writerow([f"i{item}", "gpt", int(judge)])
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["agreement", "--raters", "a,b,c,d,e", "--statistic", "krippendorff_alpha"],
+        ["calibration", "--judge", "gpt", "--reference", "each", "--statistic", "mae"],
+    ],
+)
+def test_the_commands_say_for_whom_their_figures_speak(
+    command: list[str], ratings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(*more: str) -> str:
+        assert main([command[0], str(ratings), *command[1:], "--scale", "0,1,2,3", *more]) == 0
+        return capsys.readouterr().out
+
+    these, sample = (
+        json.loads(asked("--format", "json", *more))["estimates"][0] for more in ((), ("--raters-as", "sample"))
+    )
+    assert (these["speaks_for"], sample["speaks_for"]) == (THESE, LIKE_THESE)
+    assert sample["low"] < these["low"] < these["high"] < sample["high"]
+    assert "; for these raters" in asked()
+    assert "; for raters like these" in asked("--raters-as", "sample")
+    assert next(csv.DictReader(io.StringIO(asked("--format", "csv"))))["speaks_for"] == THESE
+
+
+def test_anonymous_slots_are_no_sample(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agreement", str(ratings), "--positional", "--raters-as", "sample"]) == 2
+    assert "needs persons" in capsys.readouterr().err
