@@ -201,8 +201,8 @@ def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -
     ]
     found: list[pairwise.Row] = []
     for estimate, raters in figures:
-        by_form = estimate.statistic == "icc" and (estimate.variant or "").startswith(("2", "3"))
-        if raters is not None or (by_form and (estimate.method == "F" or str(estimate.variant).startswith("3"))):
+        fixed = estimate.statistic == "icc" and str(estimate.variant).startswith("3")
+        if raters is not None or fixed:
             made = _as_defined(estimate)
         elif estimate.statistic == "icc" and str(estimate.variant).endswith("k"):
             made = reliability.stepped_up(found[-1][0], estimate)
