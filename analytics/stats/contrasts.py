@@ -82,8 +82,9 @@ def between_panels(
 
 
 def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
-    """(B,) weighted mean of y - x."""
-    return np.asarray(w @ (y - x) / w.sum(axis=1))
+    """(B,) weighted mean of y - x; NaN where no item is left."""
+    total = w.sum(axis=1)
+    return np.asarray(np.divide(w @ (y - x), total, out=np.full(len(w), np.nan), where=total > 0))
 
 
 def _compared(

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,24 @@ from analytics.stats import calibrators, correction
 from analytics.stats.commandline import SUBCOMMANDS, main
 
 Row = dict[str, Any]
-HEADER = ("item", "rater", "rater_kind", "score", "language", "generator", "cluster")
+HEADER = ("item", "rater", "rater_kind", "score", "language", "generator", "cluster", "panel", "rationale", "criterion")
 OWN = {
     "calibration": ["--judge", "gpt", "--reference", "mode"],
     "alt-test": ["--judge", "gpt", "--min-items", "2"],
     "correct": ["--judge", "gpt"],
     "plan": ["--judge", "gpt", "--budget", "1000"],
     "compare": ["--raters", "a,b"],
+    "contrast": ["--panels", "crowd,experts"],
+    "audit": ["--judge", "gpt", "--against", "a", "--family", "gpt=g0", "--length", "rationale"],
+    "equivalence": ["--raters", "a,gpt"],
+    "severity": ["--judge", "gpt"],
+    "conformal": ["--judge", "gpt"],
+    "jury": ["--judge", "gpt,c"],
+    "gate": ["--judge", "gpt"],
 }
-RATINGS = [name for name in SUBCOMMANDS if name != "surface"]
-PERSONS = ("alt-test", "compare")
+RATINGS = [name for name in SUBCOMMANDS if name not in ("surface", "recovery")]
+"""The others read dialogues, which have no score."""
+PERSONS = ("alt-test", "compare", "gate")
 """These refuse slots: they compare persons."""
 
 POINTS = [0, 1, 2, 3, 1, 2, 0, 3]
@@ -78,12 +87,17 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], list[str]]] = {
 }  # fmt: skip
 
 
-ACROSS = ("stability", "consistency")
+ACROSS = ("stability", "consistency", "severity")
 """These compare languages; the others get one."""
 
 
-def file_of(folder: Path, rows: Sequence[tuple[Any, ...]], languages: Sequence[str] = ("en",)) -> str:
-    """The same scores in every language, of two generators in turn, one scenario an item."""
+def file_of(
+    folder: Path,
+    rows: Sequence[tuple[Any, ...]],
+    languages: Sequence[str] = ("en",),
+    criteria: Sequence[str] = ("",),
+) -> str:
+    """The same scores in every language and on every criterion, of two generators in turn, one scenario an item."""
     path = folder / "edge.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         lines = csv.writer(file)
@@ -91,14 +105,21 @@ def file_of(folder: Path, rows: Sequence[tuple[Any, ...]], languages: Sequence[s
         for i, row in enumerate(rows):
             for rater, score in zip(("a", "b", "c", "gpt"), row, strict=True):
                 kind = "judge" if rater == "gpt" else "annotator"
-                for language in languages:
-                    lines.writerow((f"s{i}", rater, kind, score, language, f"g{i % 2}", f"s{i}"))
+                panel, rationale = (
+                    ("crowd" if rater == "a" else "experts"),
+                    "" if rater == "b" else "It is " + "so " * i,
+                )
+                for language, criterion in product(languages, criteria):
+                    own = (language, f"g{i % 2}", f"s{i}", panel, rationale, criterion)
+                    lines.writerow((f"s{i}", rater, kind, score, *own))
     return str(path)
 
 
 def asked(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> list[Row]:
     """Every statistic of the subcommand, asked for by name; warnings are errors."""
     names = import_module(f"analytics.stats.commands.{subcommand.replace('-', '_')}").names()
+    if subcommand == "compare":
+        names = ("mcnemar",)  # the others compare two sides (--between): test_differences.py
     argv = [subcommand, path, *OWN.get(subcommand, []), "--statistic", ",".join(names), *options]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -129,7 +150,8 @@ def test_every_statistic_is_finite_or_says_why(
     subcommand: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows, options = CASES[case]
-    path = file_of(tmp_path, rows, ("en", "et") if subcommand in ACROSS else ("en",))
+    languages = ("en", "et") if subcommand in ACROSS else ("en",)
+    path = file_of(tmp_path, rows, languages, ("tone", "form") if subcommand == "criteria" else ("",))
     if "--positional" in options and subcommand in PERSONS:
         assert main([subcommand, path, *OWN[subcommand], *options]) == 2
         assert "anonymous" in capsys.readouterr().err
