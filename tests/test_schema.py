@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -35,10 +36,16 @@ def api(cast: Cast) -> Iterator[Any]:
     # A server's requests end their connections; these share the test's, as those of Django's own client do.
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
-    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+    schema = schemathesis.openapi.from_wsgi("/api/schema/?format=json", _served)
     yield schema, {"Authorization": f"Bearer {secret}"}, parts
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+def _served(environ: Any, start_response: Any) -> list[bytes]:
+    """The application as a server calls it: an answer is closed once it is read."""
+    with closing(application(environ, start_response)) as answer:
+        return [b"".join(answer)]
 
 
 def test_the_schema_names_every_route_of_the_api(cast: Cast) -> None:

@@ -14,7 +14,7 @@ from judging import leases, runs
 from judging.models import JudgeRun
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started
-from tests.judging.test_working import reply
+from tests.judging.test_working import reply, sent
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,38 +36,38 @@ def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
     planned = run.calls.count()
     for number in range(planned):
         assert told() == [], number
-        lease, (call,) = leases.take(run=run, limit=1)
-        leases.settle(outcomes=[reply(call, lease)])
+        lease, (question,) = sent(run, 1)
+        leases.settle(outcomes=[reply(question, lease)])
     about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
     assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
-    leases.settle(outcomes=[reply(call, lease)])
+    leases.settle(outcomes=[reply(question, lease)])
     assert len(told()) == 1, "a second reply to a settled call ends nothing"
 
 
 def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeRun) -> None:
     for _turn in range(5):
         Delivery.objects.all().delete()
-        lease, calls = leases.take(run=run, limit=100)
-        half = len(calls) // 2
+        lease, questions = sent(run, 100)
+        half = len(questions) // 2
         together = threading.Barrier(2)
 
         def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
             together.wait()
-            leases.settle(outcomes=[reply(call, lease) for call in share])
+            leases.settle(outcomes=[reply(question, lease) for question in share])
             connection.close()
 
-        workers = [threading.Thread(target=hand_in, args=(share,)) for share in (calls[:half], calls[half:])]
+        workers = [threading.Thread(target=hand_in, args=(share,)) for share in (questions[:half], questions[half:])]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
         assert runs.progress(run).finished
         assert len(told()) == 1
-        run = runs.start(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version)
+        run = runs.start(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version, again=True)
 
 
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
-    lease, calls = leases.take(run=run, limit=100)
+    lease, questions = sent(run, 100)
     runs.cancel(run=run)
-    leases.settle(outcomes=[reply(call, lease) for call in calls])
+    leases.settle(outcomes=[reply(question, lease) for question in questions])
     assert told() == []

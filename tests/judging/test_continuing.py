@@ -51,11 +51,11 @@ def test_another_question_is_asked_about_every_item(cast: Cast, provider: Runnin
     for other, options in ((judge, {"repeats": 2}), (declared(cast, grouping="single"), {})):
         run = runs.start(judge=other, dataset=second, rubric_version=version, **options)  # type: ignore[arg-type]
         assert (run.continues, len(set(asked(run)))) == (None, 5)
-    again = runs.start(judge=judge, dataset=first, rubric_version=version)
+    again = runs.start(judge=judge, dataset=first, rubric_version=version, again=True)
     assert (again.continues, len(asked(again))) == (None, 3)
-    assert runs.start(judge=judge, dataset=second, rubric_version=version).continues == again
+    assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == again
     runs.cancel(run=again)
-    assert runs.start(judge=judge, dataset=second, rubric_version=version).continues == earlier
+    assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == earlier
 
 
 def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast, provider: RunningProvider) -> None:
