@@ -70,12 +70,14 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, w: Floats) -> float:
         return np.nan
     p = np.bincount(a.astype(np.intp) * q + b, weights=totals, minlength=q * q).reshape(q, q) / n
     p_k, p_l = p.sum(axis=1), p.sum(axis=0)
-    p_e = float(p_k @ w @ p_l)
-    if 1 - p_e <= TINY:
+    distance = 1 - w
+    expected = float(p_k @ distance @ p_l)
+    if expected <= TINY:
         return np.nan
-    kappa = (float((w * p).sum()) - p_e) / (1 - p_e)
-    inner = w - np.add.outer(w @ p_l, p_k @ w) * (1 - kappa)
-    variance = (float((p * inner**2).sum()) - (kappa - p_e * (1 - kappa)) ** 2) / (n * (1 - p_e) ** 2)
+    # The mean is taken off before squaring: near points have 1 - p_e near 0, which would magnify what rounding leaves.
+    observed = float((p * distance).sum())
+    inner = np.add.outer(distance @ p_l, p_k @ distance) * (observed / expected) - distance
+    variance = float((p * (inner - observed) ** 2).sum()) / (n * expected**2)
     return float(np.sqrt(variance)) if variance > TINY else 0.0
 
 

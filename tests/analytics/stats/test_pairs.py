@@ -92,3 +92,11 @@ def test_conger_of_gwets_raw_example() -> None:
     found = measure(scores, "conger_kappa", scale=scale_of(range(1, 6), "nominal"), bootstrap=0)
     assert found.value == pytest.approx(0.76282, abs=5e-6)
     assert found.se == pytest.approx(0.14917, abs=5e-6)
+
+
+def test_the_standard_error_on_near_points_of_a_wide_scale_is_that_of_two_points() -> None:
+    a = np.array([0, 0, 1, 1, 0, 1, 0, 0, 1, 0])
+    b = np.array([0, 1, 1, 0, 0, 1, 1, 0, 1, 0])
+    plain = cohen_kappa_se(a, b, np.ones(10), agreement_weights(scale_of([0, 1], "interval"), "quadratic"))
+    w = agreement_weights(scale_of([0, 0.002, 10], "interval"), "quadratic")
+    assert cohen_kappa_se(a, b, np.ones(10), w) == pytest.approx(plain, rel=1e-6)
