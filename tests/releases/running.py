@@ -21,7 +21,7 @@ from typing import Any, Self
 import httpx
 
 PASSWORD = "panelbench demo"
-SECRET_KEY = "kept-for-tests-of-releases-0123456789-abcdefghij"
+SECRET_KEY = "kept-for-tests-of-releases-0123456789-abcdefghij"  # not a secret
 TUS = {"Tus-Resumable": "1.0.0"}
 
 
