@@ -37,7 +37,8 @@ from judging.models import Judge
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
-FORMAT, VERSION = "panelbench-bundle", 1
+FORMAT, VERSION = "panelbench-bundle", 2
+"""The version goes up when a member gains a field; `Member.since` says which fields earlier ones lack."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20
 LARGEST = 64 * 2**30
@@ -102,7 +103,7 @@ def look(*, project: Project, name: str, content: BinaryIO) -> Carried:
     Raises `Refused` naming what is wrong.
     """
     with _explained(name), ZipFile(content) as archive:
-        members = _manifest(name, archive)
+        _version, members = _manifest(name, archive)
         _require_empty(project)
         return _carried(members)
 
@@ -115,10 +116,10 @@ def load(
     ``progress`` is told how many rows are stored, and of how many.
     """
     with _explained(name), ZipFile(content) as archive:
-        members = _manifest(name, archive)
+        version, members = _manifest(name, archive)
         for member in MEMBERS:
             _verify(name, archive, member, members[member.name])
-        return _stored(project, archive, members, actor, progress)
+        return _stored(Incoming(project, version, actor), archive, members, progress)
 
 
 @contextmanager
@@ -143,21 +144,18 @@ def _unreadable(problem: Problem) -> Refused:
     return Refused(_("Nothing was stored. %s") % problem, code="bundle_refused", fields={"file": str(problem)})
 
 
-def _stored(
-    project: Project, archive: ZipFile, members: dict[str, Any], actor: User | None, progress: Progress
-) -> Carried:
-    carried, done = _carried(members), 0
+def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progress: Progress) -> Carried:
+    carried, done, project = _carried(members), 0, incoming.project
     total = sum(carried.rows.values())
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
         _require_empty(project)
-        incoming = Incoming(project, actor)
         for member in MEMBERS:
             with archive.open(member.file) as file:
                 lines = told(_lines(member, file), partial(_tell, progress, done, total))
                 carrying.store(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
-        audit.record(actor=actor, project=project, verb="import bundle", subject=project)
+        audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried
 
 
@@ -177,9 +175,9 @@ def _require_empty(project: Project) -> None:
             raise Refused(sentence % {"things": kind._meta.verbose_name_plural}, code="not_empty")
 
 
-def _manifest(name: str, archive: ZipFile) -> dict[str, Any]:
-    """What the manifest says of each member, held against what is there."""
-    members = _said(name, archive)
+def _manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
+    """The version of the bundle, and what the manifest says of each member, held against what is there."""
+    version, members = _said(name, archive)
     entries = [entry for entry in archive.infolist() if entry.filename != MANIFEST]
     there = {entry.filename: entry.file_size for entry in entries}
     named = {f"{member}.jsonl": facts["bytes"] for member, facts in members.items()}
@@ -191,11 +189,11 @@ def _manifest(name: str, archive: ZipFile) -> dict[str, Any]:
         raise FormatError(Problem(name, None, None, found, "the members that the manifest names", "members"))
     if sum(there.values()) > LARGEST:
         raise FormatError(Problem(name, None, None, "more than 64 GB unpacked", "less", "size"))
-    return members
+    return version, members
 
 
-def _said(name: str, archive: ZipFile) -> dict[str, Any]:
-    """The members of the manifest, once its format and version are ours."""
+def _said(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
+    """The version and the members of the manifest, once its format and version are ours."""
     place = f"{name}/{MANIFEST}"
     sizes = [entry.file_size for entry in archive.infolist() if entry.filename == MANIFEST]
     if len(sizes) != 1 or sizes[0] > LARGEST_MANIFEST:
@@ -212,7 +210,7 @@ def _said(name: str, archive: ZipFile) -> dict[str, Any]:
     if version > VERSION:
         expected = f"at most {VERSION}: a newer Panelbench wrote it; update this one"
         raise FormatError(Problem(place, None, "version", str(version), expected, "newer_version"))
-    return dict(members)
+    return version, dict(members)
 
 
 def _verify(name: str, archive: ZipFile, member: Member, said: dict[str, Any]) -> None:

@@ -28,9 +28,13 @@ KEPT = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them."""
+    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them.
+
+    `blind_only`: ratings by people who could see verdicts do not count.
+    """
 
     raters: tuple[str, ...] = ()
+    blind_only: bool = False
     bootstrap: int = 2000
     confidence: float = 0.95
     seed: int = 20260101
@@ -85,7 +89,8 @@ def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
 
     started = perf_counter()
     chosen = list(ratings.newest_runs(campaign))
-    table = list(ratings.rows(campaign=campaign, runs=chosen, raters=settings.raters))
+    found = ratings.rows(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
+    table = list(found)
     content = measuring.content(
         ratings.frame(table),
         scales=ratings.scales(campaign),
@@ -94,17 +99,18 @@ def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
         seed=settings.seed,
     )
     return {
-        "content": {**content, "settings": asdict(settings), **_described(campaign, chosen)},
+        "content": {**content, "settings": asdict(settings), **_described(campaign, chosen, settings)},
         "inputs_digest": _digest(delimited.lines(ratings.COLUMNS, table)),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }
 
 
-def _described(campaign: Campaign, chosen: list[JudgeRun]) -> dict[str, Any]:
+def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
     names = ratings.rater_names(campaign, chosen)
     return {
         "items": Item.objects.of(campaign.dataset).count(),
+        "not_blind": ratings.not_blind(campaign, settings.raters),
         "judges": [
             {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
             for run in chosen

@@ -13,7 +13,7 @@ from django.db.models import Count
 from django.utils import translation
 
 from accounts import languages
-from analytics import dashboards, panels
+from analytics import dashboards, panels, ratings
 from analytics.data_cards import Card, Described, File, Language, limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
@@ -149,5 +149,7 @@ def _limits(study: Study) -> Iterator[str]:
         yield "The items were generated for this study; nobody said these things to anybody."
     if any(run.judge.simulated for run in study.runs):
         yield "At least one judge is simulated: its verdicts are made up, for trying things out."
+    if ratings.not_blind(campaign):
+        yield "Some ratings are by people who could see verdicts and other ratings: `blind` is false in their rows."
     if Annotation.objects.filter(campaign=campaign, annotator__identified=False).exists():
         yield "Some raters are positions in a file, not persons: the same name may stand for different people."

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from django.db.models import Exists, FloatField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Exists, FloatField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
@@ -29,7 +29,11 @@ CHUNK = 20_000
 
 
 class Row(NamedTuple):
-    """One score of one rater on one criterion of one item, or the reason there is none."""
+    """One score of one rater on one criterion of one item, or the reason there is none.
+
+    `blind`: whether the annotator's role kept verdicts and other people's ratings from them when they submitted it;
+    None where nobody knows (imported, or before this was stored) and for judges.
+    """
 
     item: str
     cluster: str
@@ -46,6 +50,7 @@ class Row(NamedTuple):
     repeat: int
     inclusion_prob: float
     weight: float
+    blind: bool | None
 
 
 COLUMNS = Row._fields
@@ -53,20 +58,34 @@ Placed = tuple[tuple[int, int], Row]
 """A row behind its place: the item's, then the criterion's."""
 
 
-def rows(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None, raters: Collection[str] = ()) -> Iterator[Row]:
+def rows(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+) -> Iterator[Row]:
     """Every row of the ratings table in a stable order, read as it is asked for.
 
     `runs` defaults to each judge's newest run, and brings along those that they continue; `raters` names the annotators
-    wanted, none of them meaning all.
+    wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts; ratings of which
+    nobody knows whether they could stay.
     """
     chosen = whole(newest_runs(campaign) if runs is None else runs)
-    placed = heapq.merge(_of_annotators(campaign, raters), _of_judges(campaign, chosen), key=itemgetter(0))
+    people = _of_annotators(campaign, raters, blind_only)
+    placed = heapq.merge(people, _of_judges(campaign, chosen), key=itemgetter(0))
     return (row for _place, row in placed)
 
 
-def load(*, campaign: Campaign, runs: Iterable[JudgeRun] | None = None, raters: Collection[str] = ()) -> pd.DataFrame:
+def load(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+) -> pd.DataFrame:
     """The rows as a DataFrame with COLUMNS."""
-    return frame(rows(campaign=campaign, runs=runs, raters=raters))
+    return frame(rows(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
 
 
 def frame(table: Iterable[Row]) -> pd.DataFrame:
@@ -127,10 +146,20 @@ _ITEM = ("item__ordinal", "item__external_id", "item__scenario", "item__language
 _CRITERION = ("criterion__position", "criterion__key")
 
 
-def _of_annotators(campaign: Campaign, raters: Collection[str]) -> Iterator[Placed]:
+def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
+    """How many of the scores (of these annotators, or of all) were given by people who could see verdicts."""
+    return _ratings(campaign, raters).filter(annotation__blind=False, status=Rating.Status.SCORED).count()
+
+
+def _ratings(campaign: Campaign, raters: Collection[str]) -> QuerySet[Rating]:
     found = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
-    if raters:
-        found = found.filter(annotation__annotator__pseudonym__in=raters)
+    return found.filter(annotation__annotator__pseudonym__in=raters) if raters else found
+
+
+def _of_annotators(campaign: Campaign, raters: Collection[str], blind_only: bool) -> Iterator[Placed]:
+    found = _ratings(campaign, raters)
+    if blind_only:
+        found = found.filter(Q(annotation__blind=True) | Q(annotation__blind=None))
     drawn = Selection.objects.filter(duty=OuterRef("annotation__assignment__duty"), item=OuterRef("annotation__item"))
     # Imported ratings have no duty: their items were there for everyone.
     probability = Coalesce(Subquery(drawn.values("probability")[:1]), Value(1.0), output_field=FloatField())
@@ -139,8 +168,9 @@ def _of_annotators(campaign: Campaign, raters: Collection[str]) -> Iterator[Plac
     ordered = found.order_by(f"{item}__ordinal", "criterion__position", annotator, "pk").values_list(
         *(f"annotation__{column}" for column in _ITEM), *_CRITERION,
         f"{annotator}__pseudonym", f"{annotator}__identified", panel, "score", "status", probability,
+        "annotation__blind",
     )  # fmt: skip
-    for *place, rater, identified, panel_name, score, status, drawn_with in ordered.iterator(CHUNK):
+    for *place, rater, identified, panel_name, score, status, drawn_with, blind in ordered.iterator(CHUNK):
         given = {
             "rater": rater,
             "rater_kind": "annotator",
@@ -152,6 +182,7 @@ def _of_annotators(campaign: Campaign, raters: Collection[str]) -> Iterator[Plac
             "repeat": 1,
             "inclusion_prob": drawn_with,
             "weight": 1 / drawn_with,
+            "blind": blind,
         }
         yield _placed(place, given)
 
@@ -172,6 +203,7 @@ def _of_judges(campaign: Campaign, runs: Collection[JudgeRun]) -> Iterator[Place
             "repeat": repeat,
             "inclusion_prob": 1.0,
             "weight": 1.0,
+            "blind": None,
         }
         yield _placed(place, given)
 

@@ -24,12 +24,15 @@ LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; millions of 
 
 
 @shared_task
-def refresh(campaign_pk: int, annotator_pks: Sequence[int] = ()) -> None:
-    """Compute the campaign's numbers over these annotators (none: all) unless they are fresh."""
+def refresh(campaign_pk: int, annotator_pks: Sequence[int] = (), blind_only: bool = False) -> None:
+    """Compute the campaign's numbers over these annotators (none: all) unless they are fresh.
+
+    ``blind_only`` leaves out ratings by people who could see verdicts.
+    """
     campaign = Campaign.objects.select_related("rubric_version").get(pk=campaign_pk)
     names = Annotator.objects.filter(project=campaign.project_id, pk__in=annotator_pks).order_by("pseudonym")
     raters = tuple(names.values_list("pseudonym", flat=True))
-    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=raters))
+    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=raters, blind_only=blind_only))
 
 
 @shared_task
@@ -41,13 +44,14 @@ def refresh_stale() -> None:
             ask(campaign.pk, after=found.pk if found else 0)
 
 
-def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, after: int) -> None:
+def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool = False, after: int) -> None:
     """Have the snapshot that follows number `after` computed: once, however many pages and beats ask for it."""
     wanted = sorted(annotator_pks)
-    if not caches["content"].add(f"numbers:{campaign_pk}:{'-'.join(map(str, wanted))}:{after}", 1, PATIENCE):
+    chosen = f"{'-'.join(map(str, wanted))}:{'blind' if blind_only else ''}"
+    if not caches["content"].add(f"numbers:{campaign_pk}:{chosen}:{after}", 1, PATIENCE):
         return
     try:
-        refresh.delay_on_commit(campaign_pk, wanted)
+        refresh.delay_on_commit(campaign_pk, wanted, blind_only)
     except OperationalError:
         logger.warning("no broker: the numbers of campaign %s stay as they are", campaign_pk)
 

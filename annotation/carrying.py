@@ -33,7 +33,8 @@ class Member:
     """One table: whose rows it carries, what it leaves behind, and which of its fields refer to other members.
 
     ``sent`` changes a row on its way out; ``given`` fills in what was left, on its way in, and may refuse the row by
-    raising ``ValueError`` with what was expected.
+    raising ``ValueError`` with what was expected. ``since`` names the fields that bundles before that version do not
+    have; read from one of those, they are what a new row has.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Member:
     rows: Callable[[Project], models.QuerySet[Any]]
     refers: Mapping[str, str] = field(default_factory=dict)
     leaves: tuple[str, ...] = ()
+    since: Mapping[str, int] = field(default_factory=dict)
     sent: Callable[[Row, Outgoing], None] | None = None
     given: Callable[[Row, Incoming], None] | None = None
 
@@ -80,6 +82,7 @@ class Incoming:
     """What is being read: by member, the keys that its rows have here."""
 
     project: Project
+    version: int
     actor: User | None = None
     keys: dict[str, Sequence[int]] = field(default_factory=dict)
     seed: UUID = field(default_factory=uuid4)
@@ -152,6 +155,7 @@ class _Reading:
     def __init__(self, member: Member, incoming: Incoming) -> None:
         self.member, self.incoming = member, incoming
         self.names = {each.name for each in member.carried}
+        self.required = {name for name in self.names if member.since.get(name, 1) <= incoming.version}
         self.fields = [each for each in member.model._meta.concrete_fields if each.name != "id"]
         self.columns = [each.attname for each in self.fields]
         self.readers: dict[str, Reader] = {
@@ -176,7 +180,7 @@ class _Reading:
             said = orjson.loads(raw)
         except orjson.JSONDecodeError:
             raise self._fault(line, None, "no JSON", "one JSON object per line", "json") from None
-        if not isinstance(said, dict) or said.keys() != self.names:
+        if not isinstance(said, dict) or not self.required <= said.keys() <= self.names:
             found = ", ".join(sorted(said)) if isinstance(said, dict) else "no object"
             raise self._fault(line, None, found, f"the fields {', '.join(sorted(self.names))}", "fields")
         return said

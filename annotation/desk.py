@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
 
 from accounts import access, languages, webhooks
-from accounts.models import Event, User
+from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation, leases, queue
 from annotation.answers import Answer, complete
@@ -285,11 +285,22 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         key=assignment.key,
         revision=assignment.revision,
         seconds=_clock(seconds),
+        blind=_is_blind(assignment),
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
     leases.drop_draft(assignment)
     _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
     return annotation
+
+
+def _is_blind(assignment: Assignment) -> bool | None:
+    """Whether the person's role keeps verdicts and other people's ratings from them; None for no member."""
+    role = assignment.holder_role
+    if role is None:
+        members = Membership.objects.filter(project=assignment.duty.campaign.project_id)
+        person = Assignment.objects.filter(pk=assignment.pk).values("annotator__user")
+        role = members.filter(user__in=person).values_list("role", flat=True).first()
+    return None if role is None else role not in SIGHTED
 
 
 def _announce(annotation: Annotation, project: int, ratings: int) -> None:

@@ -52,6 +52,7 @@ OWN = (
     Column("revision", "integer"),
     Column("submitted_at", "moment"),
     Column("superseded_at", "moment"),
+    Column("blind", "switch"),
 )
 """What only a rating has."""
 NAME = Column("rater_name")
@@ -191,7 +192,7 @@ _READ = (
     *(f"annotation__item__{column}" for column in ("external_id", "language", "generator", "scenario")),
     *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
     *("annotation__intake", "status", "score"),
-    *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at")),
+    *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind")),
 )
 
 
@@ -213,13 +214,13 @@ def _ratings(
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, intake, status, score) = row[:11]
-        seconds, revision, submitted, superseded = row[11:15]
+        seconds, revision, submitted, superseded, blind = row[11:16]
         drawn = draws.of(duty, item)
         yield (
             *study, external, language, generator, scenario, *rubric, criteria[criterion],
-            names[person], "annotator", 0, status, score, status == "na", row[15] if rationales else "",
+            names[person], "annotator", 0, status, score, status == "na", row[16] if rationales else "",
             drawn.probability, intake, identified[person], seconds, *duties.get(duty, unseated),
-            drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded,
+            drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
         )  # fmt: skip
 
 

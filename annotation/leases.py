@@ -19,7 +19,7 @@ _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
        campaign.project_id,
        assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
-       assignment.revision
+       assignment.revision, membership.role
 FROM annotation_assignment assignment
 JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
 JOIN annotation_duty duty ON duty.id = assignment.duty_id
@@ -58,16 +58,17 @@ _KEY = Assignment._meta.get_field("key")
 def find(*, user: User, key: UUID) -> Assignment | None:
     """The assignment this person holds or submitted under ``key``, as a member of its project; the rest is deferred.
 
-    Of its duty and campaign only the primary keys and the campaign's project and state are loaded.
+    Of its duty and campaign only the primary keys and the campaign's project and state are loaded; the person's role in
+    the project is its ``holder_role``.
     """
     with connection.cursor() as cursor:
         cursor.execute(_BY_KEY, [_KEY.get_db_prep_value(key, connection), user.pk, user.pk])
         row = cursor.fetchone()
     if row is None:
         return None
-    campaign, state, project, *loaded = row
+    campaign, state, project, *loaded, role = row
     assignment = Assignment.from_db(None, _LOADED, loaded)
-    assignment.key = key
+    assignment.key, assignment.holder_role = key, role
     assignment.duty = Duty.from_db(None, ("id", "campaign_id"), (assignment.duty_id, campaign))
     assignment.duty.campaign = Campaign.from_db(None, ("id", "project_id", "state"), (campaign, project, state))
     return assignment

@@ -182,6 +182,7 @@ MEMBERS = (
             "intake": "intakes",
         },
         leaves=("key",),
+        since={"blind": 2},
         given=_submitted,
     ),
     Member(

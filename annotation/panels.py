@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import audit, languages
-from accounts.models import Membership, Project, User
+from accounts.models import SIGHTED, Membership, Project, Role, User
 from accounts.refusals import Refused
 from annotation.models import Annotator, Panel, PanelSeat
 
@@ -53,23 +54,49 @@ def _pseudonym(project: Project) -> str:
 
 
 def seat(
-    *, panel: Panel, user: User | None = None, annotator: Annotator | None = None, actor: User | None = None
+    *,
+    panel: Panel,
+    user: User | None = None,
+    annotator: Annotator | None = None,
+    actor: User | None = None,
+    only_blind: bool = False,
 ) -> PanelSeat:
-    """Put a member, or an annotator there is already, on the panel; a seat already taken is returned as it is."""
-    annotator = annotator or _member(panel, user)
+    """Put a member, or an annotator there is already, on the panel; a seat already taken is returned as it is.
+
+    ``only_blind``: refuse whoever can see verdicts and other people's ratings (code ``sees_verdicts``).
+    """
+    role = _role(panel, annotator.user if annotator else user)
+    if only_blind and role in SIGHTED:
+        sentence = _(
+            "%(name)s is a %(role)s and can see verdicts and other people's ratings. What they rate will be marked as"
+            " not blind, and the numbers can leave it out; the mark may show who is behind the pseudonym."
+            " Confirm to add them all the same."
+        )
+        named = {"name": annotator.user if annotator else user, "role": Role(role).label.lower()}
+        raise Refused(sentence % named, code="sees_verdicts", fields={"confirmed": sentence % named})
+    if annotator is None:
+        if user is None or role is None:
+            raise Refused(_("Only members of the project can sit on a panel. Invite them first."), code="not_a_member")
+        annotator = annotator_for(project=panel.project, user=user)
     if annotator.project_id != panel.project_id:
         raise Refused(_("This annotator belongs to another project."), code="other_project")
     with transaction.atomic():
         taken, is_new = PanelSeat.objects.get_or_create(panel=panel, annotator=annotator)
         if is_new:
-            audit.record(actor=actor, project=panel.project, verb="seat annotator", subject=taken)
+            seen = ["sees_verdicts"] if role in SIGHTED else []
+            audit.record(actor=actor, project=panel.project, verb="seat annotator", subject=taken, fields=seen)
     return taken
 
 
-def _member(panel: Panel, user: User | None) -> Annotator:
-    if user is None or not Membership.objects.filter(project=panel.project_id, user=user).exists():
-        raise Refused(_("Only members of the project can sit on a panel. Invite them first."), code="not_a_member")
-    return annotator_for(project=panel.project, user=user)
+def _role(panel: Panel, user: User | None) -> str | None:
+    return Membership.objects.filter(project=panel.project_id, user=user).values_list("role", flat=True).first()
+
+
+def seats(panel: Panel) -> QuerySet[PanelSeat]:
+    """Who sits on the panel, each with ``sees_verdicts``: whether their role lets them see verdicts and ratings now."""
+    sighted = Membership.objects.filter(project=panel.project_id, user=OuterRef("annotator__user"), role__in=SIGHTED)
+    found = PanelSeat.objects.filter(panel=panel).annotate(sees_verdicts=Exists(sighted))
+    return found.select_related("annotator__user").order_by("annotator__pseudonym")
 
 
 def unseat(*, seat: PanelSeat, actor: User | None = None) -> None:

@@ -27,7 +27,13 @@ def _without_bodies(row: Row, outgoing: Outgoing) -> None:
 
 
 MEMBERS = (
-    Member(name="judges", model=Judge, rows=lambda project: Judge.objects.filter(project=project), leaves=_OURS),
+    Member(
+        name="judges",
+        model=Judge,
+        rows=lambda project: Judge.objects.filter(project=project),
+        leaves=_OURS,
+        since={"concurrency": 2, "timeout": 2, "tries": 2},
+    ),
     Member(
         name="runs",
         model=JudgeRun,
@@ -40,6 +46,7 @@ MEMBERS = (
             "intake": "intakes",
         },
         leaves=_OURS,
+        since={"key": 2, "width": 2},
         sent=_halted,
     ),
     Member(
@@ -55,6 +62,7 @@ MEMBERS = (
         model=Attempt,
         rows=lambda project: Attempt.objects.filter(call__run__project=project),
         refers={"call": "calls"},
+        since={"estimated": 2, "reserved": 2},
         sent=_without_bodies,
     ),
     Member(

@@ -31,6 +31,11 @@ RATERS = OpenApiParameter(
     {"type": "array", "items": {"type": "string"}},
     description="Pseudonyms of the annotators that count, all of them by default.",
 )
+BLIND = OpenApiParameter(
+    "blind",
+    {"type": "string", "enum": [choices.BLIND_ONLY]},
+    description="`only`: leave out ratings by people who could see verdicts and other people's ratings.",
+)
 NUMBER = {"allow_null": True, "default": None}
 
 
@@ -86,6 +91,7 @@ class JudgeSerializer(serializers.Serializer[dict[str, Any]]):
 
 class SettingsSerializer(serializers.Serializer[dict[str, Any]]):
     raters = serializers.ListField(child=serializers.CharField())
+    blind_only = serializers.BooleanField()
     bootstrap = serializers.IntegerField()
     confidence = serializers.FloatField()
     seed = serializers.IntegerField()
@@ -103,6 +109,10 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
     settings = SettingsSerializer(source="content.settings")
     languages = serializers.ListField(child=serializers.CharField(), source="content.languages")
     judges = JudgeSerializer(many=True, source="content.judges")
+    not_blind = serializers.IntegerField(
+        source="content.not_blind",
+        help_text="Scores by people who could see verdicts; with `settings.blind_only` they are left out.",
+    )
     counts = CountSerializer(many=True, source="content.counts")
     estimates = EstimateSerializer(many=True, source="content.estimates")
 
@@ -121,14 +131,14 @@ def _campaign(user: User, project: str, campaign: int) -> Campaign:
 
 
 class Numbers(APIView):
-    @extend_schema(parameters=[RATERS], responses=NumbersSerializer)
+    @extend_schema(parameters=[RATERS, BLIND], responses=NumbersSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Agreement and calibration by criterion and language, with provenance."""
         found = _campaign(request.user, project, campaign)
         raters = choices.raters(found, request.query_params)
         snapshot, is_stale = dashboards.current(campaign=found, settings=raters.settings)
         if is_stale:
-            tasks.ask(found.pk, raters.pks, after=snapshot.pk if snapshot else 0)
+            tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=snapshot.pk if snapshot else 0)
         return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
 
 
@@ -148,13 +158,13 @@ class WhateverIsAccepted(BaseContentNegotiation):
 class RatingsTable(APIView):
     content_negotiation_class = WhateverIsAccepted
 
-    @extend_schema(parameters=[RATERS], responses={(200, "text/csv"): OpenApiTypes.STR})
+    @extend_schema(parameters=[RATERS, BLIND], responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, project: str, campaign: int) -> FileResponse:
         """The ratings table: one row per score of an annotator or a judge."""
         found = _campaign(request.user, project, campaign)
         raters = choices.raters(found, request.query_params)
         name = slugify(found.name) or f"campaign-{found.pk}"
         with consistent():
-            table = ratings.rows(campaign=found, raters=raters.settings.raters)
+            table = ratings.rows(campaign=found, raters=raters.settings.raters, blind_only=raters.blind_only)
             lines = (line.encode() for line in delimited.lines(ratings.COLUMNS, table))
             return sending.download(lines, name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8")

@@ -50,7 +50,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     snapshot, is_stale = dashboards.current(campaign=found, settings=raters.settings)
     number = snapshot.pk if snapshot else 0
     if is_stale:
-        tasks.ask(found.pk, raters.pks, after=number)
+        tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
     state = f"{number}-{'stale' if is_stale else 'fresh'}"
     if _seen(request) == state and not is_stale:
         return HttpResponse(status=204)

@@ -29,6 +29,10 @@ class PanelSerializer(serializers.Serializer[Panel]):
 class SeatSerializer(serializers.Serializer[PanelSeat]):
     id = serializers.IntegerField(source="pk", read_only=True)
     pseudonym = serializers.CharField(source="annotator.pseudonym", read_only=True)
+    sees_verdicts = serializers.BooleanField(
+        read_only=True,
+        help_text="Leads and researchers see verdicts and others' ratings: what they rate is marked as not blind.",
+    )
     user = serializers.IntegerField(write_only=True, min_value=1, max_value=2**63 - 1)
 
 
@@ -61,13 +65,14 @@ class Seats(generics.ListCreateAPIView[PanelSeat]):
         self.panel = get_object_or_404(mine, pk=kwargs["panel"])
 
     def get_queryset(self) -> QuerySet[PanelSeat]:
-        return PanelSeat.objects.filter(panel=self.panel).select_related("annotator")
+        return panels.seats(self.panel)
 
     def perform_create(self, serializer: Any) -> None:
         panel = self.panel
         members = Membership.objects.visible_to(self.request.user).filter(project=panel.project_id)
         member = get_object_or_404(members, user=serializer.validated_data["user"])
-        serializer.instance = panels.seat(panel=panel, user=member.user, actor=self.request.user)
+        seat = panels.seat(panel=panel, user=member.user, actor=self.request.user)
+        serializer.instance = panels.seats(panel).get(pk=seat.pk)
 
 
 class Seat(APIView):

@@ -134,6 +134,9 @@ class Assignment(models.Model):
     leased_at = models.DateTimeField(null=True)
     leased_until = models.DateTimeField(null=True)
 
+    holder_role: str | None = None
+    """Not stored: the role that its annotator has in the project, where the query that loaded it read that too."""
+
     objects = AssignmentQuerySet.as_manager()
 
     class Meta:
@@ -203,6 +206,9 @@ class Skip(models.Model):
 class Annotation(models.Model):
     """A submitted assignment, or an imported rater's work on one item. Append-only: a revision is a new row, and the
     row it replaces gets `superseded_at`. `key` is the lease's, so that a repeated submission finds what it stored.
+
+    `blind` is False when the annotator's role let them see verdicts and other people's ratings as they submitted it,
+    and None when nobody knows: imported, or submitted before this was stored.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
@@ -216,6 +222,7 @@ class Annotation(models.Model):
     key = models.UUIDField(null=True)
     revision = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(null=True)
+    blind = models.BooleanField(null=True)
     submitted_at = models.DateTimeField(default=timezone.now)
     superseded_at = models.DateTimeField(null=True)
 

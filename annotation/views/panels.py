@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access
-from accounts.models import Membership, Project, Role, User
+from accounts.models import SIGHTED, Membership, Project, Role, User
 from accounts.refusals import Refused
 from annotation import panels
 from annotation.models import Panel, PanelSeat
@@ -38,14 +38,19 @@ class PanelForm(forms.Form):
 
 class MemberChoice(forms.ModelChoiceField):
     def label_from_instance(self, member: Membership) -> str:
-        spoken = ", ".join(member.user.languages)
-        return f"{member.user} ({spoken})" if spoken else str(member.user)
+        known = [*member.user.languages, *([_("sees verdicts")] if member.role in SIGHTED else [])]
+        return f"{member.user} ({', '.join(known)})" if known else str(member.user)
 
 
 class SeatForm(forms.Form):
     """A member who does not sit on the panel yet."""
 
     member = MemberChoice(label=gettext_lazy("Member"), queryset=Membership.objects.none(), empty_label=None)
+    confirmed = forms.BooleanField(
+        label=gettext_lazy("Add them although they can see verdicts and other people's ratings"),
+        required=False,
+        widget=forms.HiddenInput,
+    )
 
     def __init__(self, *args: Any, panel: Panel, user: User) -> None:
         super().__init__(*args)
@@ -83,27 +88,37 @@ def panel_page(request: HttpRequest, project: str, panel: int) -> HttpResponse:
     room = access.require(user=request.user, slug=project)
     shown = get_object_or_404(Panel.objects.visible_to(request.user), project=room, pk=panel)
     is_lead = access.holds(user=request.user, project=room, roles=LEAD)
+    return _shown(request, room, shown, SeatForm(panel=shown, user=request.user) if is_lead else None)
+
+
+def _shown(request: HttpRequest, room: Project, panel: Panel, form: SeatForm | None, status: int = 200) -> HttpResponse:
     context = {
-        "title": shown.name,
+        "title": panel.name,
         "project": room,
-        "panel": shown,
-        "seats": shown.seats.select_related("annotator__user").order_by("annotator__pseudonym"),
-        "is_lead": is_lead,
-        "form": SeatForm(panel=shown, user=request.user) if is_lead else None,
+        "panel": panel,
+        "seats": panels.seats(panel),
+        "is_lead": form is not None,
+        "form": form,
     }
-    return render(request, "annotation/panel.html", context)
+    return render(request, "annotation/panel.html", context, status=status)
 
 
 @require_POST
 @login_required
 def seat_member(request: HttpRequest, project: str, panel: int) -> HttpResponse:
-    """Put a member on the panel."""
+    """Put a member on the panel; one who can see verdicts only once that is confirmed."""
     room, found = _panel(request, project, panel, LEAD)
     form = SeatForm(request.POST, panel=found, user=request.user)
-    if form.is_valid():
-        panels.seat(panel=found, user=form.cleaned_data["member"].user, actor=request.user)
-    else:
+    if not form.is_valid():
         messages.error(request, _("Choose a member of the project who is not on the panel yet."))
+        return redirect("panel", room.slug, found.pk)
+    chosen = form.cleaned_data
+    try:
+        panels.seat(panel=found, user=chosen["member"].user, only_blind=not chosen["confirmed"], actor=request.user)
+    except Refused as refused:
+        form.fields["confirmed"].widget = forms.CheckboxInput()
+        show_refusal(form, refused)
+        return _shown(request, room, found, form, status=422)
     return redirect("panel", room.slug, found.pk)
 
 

@@ -97,7 +97,13 @@ def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> No
     assert (snapshot["id"], snapshot["inputs_digest"], snapshot["revision"]) == (
         stored.pk, stored.inputs_digest, stored.revision,
     )  # fmt: skip
-    assert snapshot["settings"] == {"raters": [], "bootstrap": 2000, "confidence": 0.95, "seed": 20260101}
+    assert snapshot["settings"] == {
+        "raters": [],
+        "blind_only": False,
+        "bootstrap": 2000,
+        "confidence": 0.95,
+        "seed": 20260101,
+    }
     assert [(judge["name"], judge["simulated"]) for judge in snapshot["judges"]] == [("Kohtunik", True)]
     assert {"criterion", "language", "judge", "reasons"} <= snapshot["counts"][0].keys()
 
@@ -120,7 +126,9 @@ def test_an_unknown_rater_is_refused(cast: Cast, campaign: Campaign, route: str)
 @pytest.mark.parametrize(("who", "status"), [("aino", 200), ("boris", 200), ("maarika", 403), ("zoltan", 404)])
 def test_numbers_are_for_leads_and_researchers(cast: Cast, campaign: Campaign, who: str, status: int) -> None:
     for route in ("numbers/", "ratings.csv"):
-        assert cast.client(who).get(f"{base(campaign)}/{route}").status_code == status
+        answer = cast.client(who).get(f"{base(campaign)}/{route}")
+        answer.close()
+        assert answer.status_code == status
 
 
 def test_the_routes_ask_few_questions(cast: Cast, campaign: Campaign, django_assert_num_queries: Any) -> None:

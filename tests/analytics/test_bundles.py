@@ -146,14 +146,49 @@ def replaced(file: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], 
     return change
 
 
+ADDED = {
+    "annotations": ["blind"],
+    "judges": ["concurrency", "timeout", "tries"],
+    "runs": ["key", "width"],
+    "attempts": ["estimated", "reserved"],
+}
+"""By member, the fields that version 2 brought."""
+
+
+def as_version_1(members: dict[str, bytes]) -> None:
+    for name, added in ADDED.items():
+        rows = [orjson.loads(line) for line in members[f"{name}.jsonl"].splitlines()]
+        kept = [{key: value for key, value in row.items() if key not in added} for row in rows]
+        members[f"{name}.jsonl"] = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in kept)
+    members["manifest.json"] = members["manifest.json"].replace(b'"version": 2', b'"version": 1')
+
+
+def test_a_bundle_of_version_1_is_read_and_what_it_lacks_is_not_known(cast: Cast, study: Campaign) -> None:
+    content = taken_out(cast.kassa, replies=True)
+    loaded(cast.teine, rewritten(content, as_version_1))
+    there = Annotation.objects.filter(campaign__project=cast.teine)
+    assert set(there.values_list("blind", flat=True)) == {None}
+    own = Annotation.objects.filter(campaign=study).values_list("submitted_at", "seconds").order_by("pk")
+    assert list(there.values_list("submitted_at", "seconds").order_by("pk")) == list(own)
+    assert not Attempt.objects.get(call__run__project=cast.teine).estimated
+
+
+def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> None:
+    loaded(cast.teine, taken_out(cast.kassa))
+    for project in (cast.kassa, cast.teine):
+        marks = Annotation.objects.filter(campaign__project=project).order_by("pk").values_list("blind", flat=True)
+        assert list(marks) == [True, True, True, None, None]
+
+
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 1', b'"version": 2'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 2', b'"version": 3'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),
     "a foreign id": (replaced("annotations.jsonl", b'"item":0', b'"item":99'), True, "the number of a row of items"),
     "a field more": (replaced("items.jsonl", b'{"attributes"', b'{"user":1,"attributes"'), True, "the fields"),
+    "a field less": (replaced("annotations.jsonl", b'"blind":true,', b""), True, "the fields"),
     "a score of no number": (replaced("ratings.jsonl", b'"score":2.0', b'"score":"2"'), True, "a number"),
     "no JSON": (replaced("ratings.jsonl", b"{", b""), True, "one JSON object per line"),
     "a row less": (lambda members: members.update({"skips.jsonl": b"{}\n"}), True, "rows"),

@@ -576,6 +576,7 @@ class SavedMapping(TypedDict):
 class Seat(TypedDict):
     id: int
     pseudonym: str
+    sees_verdicts: bool
 
 
 class Secret(TypedDict):
@@ -592,6 +593,7 @@ class Secret(TypedDict):
 
 class Settings(TypedDict):
     raters: list[str]
+    blind_only: bool
     bootstrap: int
     confidence: float
     seed: int
@@ -632,6 +634,7 @@ class Snapshot(TypedDict):
     settings: Settings
     languages: list[str]
     judges: list[Judge]
+    not_blind: int
     counts: list[Count]
     estimates: list[Estimate]
 
