@@ -20,7 +20,7 @@ from judging import runs
 from judging.continuing import whole
 from judging.models import JudgeRun
 
-LAYOUT = 2
+LAYOUT = 3
 """Goes up whenever the shape of `Snapshot.content` or the choice of statistics changes."""
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""

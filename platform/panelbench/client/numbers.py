@@ -12,7 +12,7 @@ from panelbench.client.wire import Wire, operation
 
 
 class Numbers(Wire):
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/numbers/")
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/numbers/", blind="blind_only")
     def numbers(self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False) -> types.Numbers:
         """The newest figures, over the annotators of these pseudonyms or over all. Asking has stale ones computed.
 
@@ -32,7 +32,7 @@ class Numbers(Wire):
 
         return cast(types.Snapshot, self.wait(fresh, timeout=timeout, what=f"The numbers of campaign {campaign}"))
 
-    @operation("GET", "/projects/{project}/campaigns/{campaign}/ratings.csv")
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/ratings.csv", blind="blind_only")
     def save_ratings_table(
         self, campaign: int, to: str | os.PathLike[str], *, raters: Sequence[str] = (), blind_only: bool = False
     ) -> Path:
