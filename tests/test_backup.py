@@ -81,7 +81,8 @@ def last_project(archive: Path) -> int:
 
 def new_project(variables: dict[str, str]) -> int:
     """The primary key that a project gets now."""
-    statement = "INSERT INTO accounts_project (slug, name, description, created_at) VALUES ('new', 'New', '', {now})"
+    columns = "slug, name, description, requires_second_factor, created_at"
+    statement = f"INSERT INTO accounts_project ({columns}) VALUES ('new', 'New', '', false, {{now}})"
     if url := variables.get("DATABASE_URL"):
         with psycopg.connect(url) as connection:
             found = connection.execute(f"{statement.format(now='now()')} RETURNING id").fetchone()

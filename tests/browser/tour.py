@@ -33,8 +33,8 @@ def signed_in(browser: Browser, root: str, email: str, *, size: str = "wide", sc
     page = context.new_page()
     page.set_default_timeout(20_000)
     page.goto("/account/login/")
-    page.locator("input[name=login]").fill(email)
-    page.locator("input[name=password]").fill(PASSWORD)
+    page.locator("#id_login").fill(email)
+    page.locator("#id_password").fill(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url(lambda address: "/account/login/" not in address)
     try:

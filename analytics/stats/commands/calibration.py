@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
     wanted = arguments.statistic
     if arguments.reference is None:
-        _refuse_a_mode_that_leaves_out_much(table, shared)
+        _refuse_a_mode_that_leaves_out_much(table, {**shared, "ties": arguments.ties})
     return [
         *calibration.report(
             table,
@@ -69,13 +69,13 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     ]
 
 
-def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, shared: dict[str, Any]) -> None:
+def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, options: dict[str, Any]) -> None:
     """The default rule drops the items on which the panel is tied: from a tenth on somebody has to choose it."""
     from analytics.stats import calibration
     from analytics.stats.tables import Problem, TableError
 
     problems = []
-    for row in calibration.report(table, **shared, bootstrap=0, statistics=["without_reference"]):
+    for row in calibration.report(table, **options, bootstrap=0, statistics=["without_reference"]):
         left_out = row.estimate.value or 0.0
         n = left_out + row.estimate.n_items
         if row.reference == "mode" and left_out and left_out / n >= calibration.SHARE_WITHOUT_MODE:

@@ -91,7 +91,7 @@ def test_calibration_takes_ties_adjudication_and_exclusions(tmp_path: Path, caps
     # |judge - label|: w 0, x 1, z 0; y counts 1 beside the adjudicator's 2 (or the upper of 1 and 2), 2 beside 1.
     path = write(tmp_path, PANEL)
     for options, mae, without in (
-        ([], 1 / 3, 1), (["--ties", "lower"], 3 / 4, 0), (["--ties", "upper"], 2 / 4, 0),
+        (["--reference", "mode"], 1 / 3, 1), (["--ties", "lower"], 3 / 4, 0), (["--ties", "upper"], 2 / 4, 0),
         (["--reference", "adjudicated_first"], 2 / 4, 0),
     ):  # fmt: skip
         argv = ["calibration", path, "--judge", "j", "--bootstrap", 0, "--statistic", "mae,without_reference"]
