@@ -9,6 +9,7 @@ from dataclasses import asdict
 from itertools import accumulate
 from typing import Any
 
+from accounts.storable import storable_value
 from annotation.formats.answers import as_answer
 from annotation.formats.columns import ColumnFacts
 from annotation.formats.items import ItemRow
@@ -44,14 +45,12 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
 
 def plain(shown: Mapping[str, Any]) -> Outlook:
     """What is shown as JSON that the database can keep."""
-    kept: Outlook = json.loads(_text(shown))
+    kept: Outlook = storable_value(json.loads(_text(shown)))
     return kept
 
 
 def _text(value: Any) -> str:
-    """JSON that PostgreSQL keeps: a file may say NUL or half a surrogate pair, which are shown as a question mark."""
-    written = json.dumps(value, ensure_ascii=False, default=str)
-    return written.encode("utf-8", "replace").decode().replace("\\u0000", "\\ufffd")
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _row(row: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import models
 
+from accounts.storable import holds_nul
 from annotation.formats.jsontext import require_storable
 from annotation.formats.problems import Unfit
 
@@ -28,7 +29,7 @@ def _text(column: models.Field[Any, Any]) -> Reader:
     longest, choices = column.max_length, {value for value, _label in column.flatchoices}
 
     def read(said: Any) -> str:
-        if not isinstance(said, str) or "\0" in said or (longest and len(said) > longest):
+        if not isinstance(said, str) or holds_nul(said) or (longest and len(said) > longest):
             raise ValueError(f"text of at most {longest:,} characters" if longest else "text without NUL characters")
         if choices and said not in choices:
             raise ValueError(f"one of {', '.join(sorted(choices))}")

@@ -14,7 +14,6 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, NamedTuple, cast
 from uuid import UUID
 
-import orjson
 from django.conf import settings
 from django.core.files import File as StoredFile
 from django.core.files.base import ContentFile
@@ -25,6 +24,7 @@ from django.utils.translation import gettext as _
 from accounts import access, audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.storable import is_storable
 from annotation import appending, checks, custody, matching, previews, rubrics, targets, uploads
 from annotation import intake as storing
 from annotation.custody import Held
@@ -182,7 +182,7 @@ def preview(intake: Intake, progress: checks.Progress | None = None) -> Preview:
 def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
     """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
     said = mapping.as_dict()
-    if _is_text(said):
+    if is_storable(said):
         return said
     sentence = _("The mapping holds characters that are no text, such as NUL. Take them out.")
     raise Refused(sentence, code="invalid", fields={"mapping": sentence})
@@ -190,17 +190,10 @@ def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
 
 def _kept_target(target: Mapping[str, Any] | None) -> dict[str, Any]:
     said = dict(target or {})
-    if _is_text(said):
+    if is_storable(said):
         return said
     sentence = _("What is said of the files holds characters that are no text, such as NUL. Take them out.")
     raise Refused(sentence, code="invalid", fields={"target": sentence})
-
-
-def _is_text(said: dict[str, Any]) -> bool:
-    try:
-        return b"\\u0000" not in orjson.dumps(said)
-    except TypeError:
-        return False
 
 
 def mapping_of(intake: Intake) -> ColumnMapping:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.storable import without_nul
 from annotation.formats.mapping import Mapping
 from annotation.models import Intake, SavedMapping
 from annotation.reception import kept_mapping
@@ -39,7 +40,7 @@ def revise(
 def _kept(
     saved: SavedMapping, verb: str, *, name: str, kind: str, mapping: dict[str, Any], actor: User | None
 ) -> SavedMapping:
-    name = name.replace("\x00", "").strip()[:120]
+    name = without_nul(name).strip()[:120]
     if not name:
         raise Refused(_("Give it a name."), code="no_name", fields={"name": _("Give it a name.")})
     if kind not in KINDS:

@@ -23,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.storable import without_nul
 from annotation.models import Upload
 
 MEGABYTE = 2**20
@@ -52,7 +53,7 @@ def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
 
 def short_name(name: str) -> str:
     """The name of a file without its folders, as long as we can keep."""
-    plain = name.replace("\x00", "").replace("\\", "/")
+    plain = without_nul(name).replace("\\", "/")
     return PurePath(plain).name[-LONGEST_NAME:] or "file"
 
 

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import orjson
 
+from accounts.storable import storable, storable_value
 from judging.prompts import Message
-from judging.replies import CUT_OFF, storable
+from judging.replies import CUT_OFF
 
 if TYPE_CHECKING:
     import httpx2
@@ -518,20 +519,9 @@ def _loaded(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
     except ValueError:
-        return _storable(json.loads(body))
+        return storable_value(json.loads(body))
     needs_mending = b"\\u0000" in body or body.count(b"{") + body.count(b"[") > _MANY_BRACKETS
-    return _storable(value) if needs_mending else value
-
-
-def _storable(value: Any) -> Any:
-    """The value with every text in it fit for a JSON column, and no number that JSON lacks."""
-    if isinstance(value, dict):
-        return {storable(key): _storable(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_storable(member) for member in value]
-    if isinstance(value, float) and not -1e300 < value < 1e300:
-        return str(value)
-    return storable(value) if isinstance(value, str) else value
+    return storable_value(value) if needs_mending else value
 
 
 def _scrubbed(connection: Connection, message: str) -> str:

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from judging import digests, replies, spending
+from accounts.storable import holds_nul
+from judging import digests, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
@@ -192,7 +193,7 @@ def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_json(value: Any) -> bool:
     try:
-        written = digests.canonical(value)
+        digests.canonical(value).decode()  # half a surrogate pair is no UTF-8
     except (ValueError, RecursionError):
         return False
-    return replies.storable(written.decode("utf-8", "surrogatepass")).encode() == written and b"\\u0000" not in written
+    return not holds_nul(value)

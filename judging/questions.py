@@ -8,11 +8,11 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from accounts.storable import storable
 from judging import judges, spending
 from judging.briefs import criterion_brief, item_text
 from judging.models import Attempt, Call, JudgeRun
 from judging.prompts import CriterionBrief, Message, PromptVariant, render, response_schema
-from judging.replies import storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from accounts.storable import storable
 from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
@@ -110,11 +111,6 @@ def parse(
     if cut_off:
         readings = [replace(each, status="truncated") if each.status == "unparsed" else each for each in readings]
     return readings
-
-
-def storable(text: str) -> str:
-    """The text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
-    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool) -> list[list[_Found]]:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from accounts.storable import NUL
 from annotation.formats.problems import FormatError, Problem, excerpt
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -126,7 +127,7 @@ def _is_text(sample: bytes, codec: str) -> bool:
     except UnicodeDecodeError:
         return False
     plain = sum(char.isprintable() or char in "\r\n\t" for char in text)
-    return "\0" not in text and plain > 0.95 * len(text) > 0
+    return NUL not in text and plain > 0.95 * len(text) > 0
 
 
 def _is_utf8(head: bytes) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from io import BytesIO, StringIO
 from typing import BinaryIO
 
+from accounts.storable import NUL
 from annotation.formats.bounds import BOUNDS, too_long
 from annotation.formats.codepages import codec_of, suspected
 from annotation.formats.problems import FormatError, Problem, excerpt
@@ -96,8 +97,8 @@ class _Decoder:
             text = self._decoder.decode(piece, final)
         except UnicodeDecodeError as error:
             raise FormatError(self._undecodable(error)) from None
-        if "\0" in text:
-            line, byte = self._place(text[: text.index("\0")])
+        if NUL in text:
+            line, byte = self._place(text[: text.index(NUL)])
             raise FormatError(
                 Problem(
                     self.name, line, f"byte {byte}", "a NUL character (U+0000)", "text without NUL characters", "nul"

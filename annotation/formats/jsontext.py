@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from accounts.storable import holds_nul
 from annotation.formats.bounds import BOUNDS, require_sparse, too_long
 from annotation.formats.problems import FormatError, Problem, Problems, Unfit, excerpt
 from annotation.formats.rows import Row
@@ -335,7 +336,7 @@ def require_storable(value: Any) -> None:
     except TypeError as error:
         expected = "text in whole Unicode characters and numbers within 64 bits"
         raise Unfit(_half(value) or str(error), expected, "unstorable", _key_of_fault(value)) from None
-    if b"\\u0000" in written and _holds_nul(value):
+    if b"\\u0000" in written and holds_nul(value):
         raise Unfit("a NUL character (U+0000)", "text without NUL characters", "nul", _key_of_fault(value))
 
 
@@ -354,14 +355,6 @@ def _key_of_fault(value: Any) -> str | None:
         except Unfit:
             return str(key) if key.isprintable() else None
     return None
-
-
-def _holds_nul(value: Any) -> bool:
-    if isinstance(value, str):
-        return "\0" in value
-    if isinstance(value, dict):
-        return any(_holds_nul(part) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(_holds_nul(part) for part in value)
 
 
 def parse_document(name: str, text: str) -> Any:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Project, User
+from accounts.storable import without_nul
 
 
 class Intake(models.Model):
@@ -176,8 +177,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
 
     def matching(self, said: Mapping[str, str]) -> ItemQuerySet:
         """Items of the language, generator and scenario that are said, and whose words hold the text ``q``."""
-        # PostgreSQL takes no NUL, not even to look for it.
-        plain = {name: text.replace("\x00", "") for name, text in said.items()}
+        plain = {name: without_nul(text) for name, text in said.items()}
         found = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
         if not (text := plain.get("q", "").strip()):
             return found

@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.refusals import Refused
+from accounts.storable import without_nul
 from annotation import desk
 from annotation.models import Assignment, Duty, Skip
 from annotation.views import desk_page
@@ -148,7 +149,7 @@ def skip(request: HttpRequest, *, key: UUID) -> HttpResponse:
     assignment = held(request, key)
     reason = request.POST.get("reason", "")
     known = reason if reason in Skip.Reason.values else Skip.Reason.OTHER
-    note = request.POST.get("note", "").replace("\x00", "").strip()[:500]
+    note = without_nul(request.POST.get("note", "")).strip()[:500]
     desk.skip(assignment=assignment, reason=known, note=note)
     return answer(request, reverse("desk_duty", args=[assignment.duty_id]))
 

@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from accounts import languages
+from accounts.storable import without_nul
 from annotation import desk, sheet
 from annotation.answers import Answer
 from annotation.models import Assignment
@@ -24,8 +25,7 @@ def read_answers(form: QueryDict) -> dict[str, Answer]:
 
 
 def _answer(scores: list[str], rationale: str) -> Answer:
-    # PostgreSQL stores no NUL, and nobody types one.
-    rationale = rationale.replace("\x00", "")
+    rationale = without_nul(rationale)
     if NOT_APPLICABLE in scores:
         return Answer(status="na", rationale=rationale)
     written = next(filter(None, scores), None)

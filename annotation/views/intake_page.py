@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from accounts.models import Project, User
 from accounts.parameters import whole_number
+from accounts.storable import without_nul
 from annotation import batches, checks, reception, sheet, targets
 from annotation.formats import codepages
 from annotation.formats.items import NAMED_FIELDS
@@ -265,8 +266,8 @@ def read_target(form: QueryDict, intake: Intake) -> dict[str, Any]:
 
 
 def text(form: QueryDict, name: str) -> str:
-    """A line of text as posted, without NUL, which PostgreSQL does not store."""
-    return form.get(name, "").replace("\x00", "").strip()
+    """A line of text as posted."""
+    return without_nul(form.get(name, "")).strip()
 
 
 def key(posted: str) -> int:

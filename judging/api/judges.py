@@ -16,11 +16,11 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Project, User
+from accounts.storable import storable
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
 from judging import judges, previews
 from judging.models import Judge
-from judging.replies import storable
 
 
 class StrictSerializer(serializers.Serializer[Any]):

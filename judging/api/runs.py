@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.storable import holds_nul
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, RubricVersion
 from judging import previews, runs, tasks
@@ -184,7 +185,7 @@ def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str
 
 def _idempotency_key(request: Request) -> str | None:
     key: str = request.headers.get("Idempotency-Key", "").strip()
-    if len(key) > 100 or "\x00" in key:
+    if len(key) > 100 or holds_nul(key):
         sentence = _("A key has 100 characters at most.")
         raise Refused(sentence, code="key", fields={"key": sentence})
     return key or None

@@ -18,6 +18,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
+from accounts.storable import without_nul
 from annotation.views.campaigns import show_refusal
 from judging import previews, runs, spending, tasks
 from judging.forms import BudgetForm, RunForm
@@ -68,7 +69,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
 
 
 def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
-    key, again = request.POST.get("key", "")[:100].replace("\x00", ""), request.POST.get("again") == "yes"
+    key, again = without_nul(request.POST.get("key", "")[:100]), request.POST.get("again") == "yes"
     run = runs.start(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
     tasks.enqueue(run.pk)
     return run

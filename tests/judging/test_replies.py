@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from accounts.storable import storable
 from judging.prompts import CriterionBrief, PromptVariant
-from judging.replies import Reading, parse, storable
+from judging.replies import Reading, parse
 from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
 
 TO_FOUR = CriterionBrief(key="fluency", name="Fluency", points=points(0, 1, 2, 3, 4), allows_na=True)
