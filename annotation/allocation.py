@@ -18,7 +18,19 @@ from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation import bulk, generator_names
-from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, Selection
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Campaign,
+    Criterion,
+    Dataset,
+    Draft,
+    Duty,
+    Item,
+    Panel,
+    Selection,
+    Skip,
+)
 
 MOST_OVERLAP = 50
 SEEDS = 2**53  # whole numbers that every JSON reader keeps exact
@@ -98,6 +110,28 @@ def allocate(
         fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
+
+
+def take_back(*, duty: Duty, actor: User | None = None) -> None:
+    """Remove a duty that has no ratings, with its assignments, drafts and skips.
+
+    Refused (code ``has_ratings``) as soon as somebody has submitted something in it: then it stays, and the campaign
+    can be paused or closed.
+    """
+    sentence = _(
+        "“%(duty)s” has ratings already, so it can't be taken back. Pause or close the campaign if nobody shall go on."
+    ) % {"duty": duty}
+    try:
+        with transaction.atomic():
+            assignments = Assignment.objects.select_for_update().filter(duty=duty)
+            if list(assignments) and Annotation.objects.filter(assignment__duty=duty).exists():
+                raise Refused(sentence, code="has_ratings")
+            audit.record(actor=actor, project=duty.campaign.project, verb="take back duty", subject=duty)
+            for model in (Draft, Skip, Assignment, Selection):
+                model.objects.filter(duty=duty).delete()
+            duty.delete()
+    except IntegrityError:  # somebody submitted meanwhile
+        raise Refused(sentence, code="has_ratings") from None
 
 
 def names_shown(dataset: Dataset) -> list[dict[str, Any]]:

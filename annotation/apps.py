@@ -8,12 +8,19 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import erasure
+        from accounts import erasure, invitations
+        from annotation import panels
         from annotation.formats.bounds import set_bounds
         from annotation.redaction import redact
 
         if redact not in erasure.redactions:
             erasure.redactions.append(redact)
+        if not invitations.panel_access:
+            invitations.panel_access.append(
+                invitations.PanelAccess(
+                    offered=panels.offered, reserve=panels.reserve, seat=panels.seat_invited, names=panels.invited_to
+                )
+            )
         if wrong := [name for name, value in settings.IMPORT_BOUNDS.items() if value < 1]:
             raise ImproperlyConfigured(f"The bounds of imports are 1 or more: {', '.join(wrong)}.")
         set_bounds(**settings.IMPORT_BOUNDS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import audit, languages
-from accounts.models import SIGHTED, Membership, Project, Role, User
+from accounts.models import SIGHTED, Invitation, Membership, Project, Role, User
 from accounts.refusals import Refused
-from annotation.models import Annotator, Panel, PanelSeat
+from annotation.models import Annotator, InvitedSeat, Panel, PanelSeat
 
 TRIES = 5
 
@@ -104,3 +106,29 @@ def unseat(*, seat: PanelSeat, actor: User | None = None) -> None:
     with transaction.atomic():
         audit.record(actor=actor, project=seat.panel.project, verb="unseat annotator", subject=seat)
         PanelSeat.objects.filter(pk=seat.pk).delete()
+
+
+def offered(project: Project) -> list[tuple[int, str]]:
+    """Primary key and name of each panel of the project, for the form of an invitation."""
+    return list(Panel.objects.filter(project=project).values_list("pk", "name"))
+
+
+def reserve(invitation: Invitation, panel: int) -> None:
+    """Whoever accepts the invitation will sit on this panel of its project."""
+    found = Panel.objects.filter(project=invitation.project_id, pk=panel).first()
+    if found is None:
+        raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panel": _("Unknown.")})
+    InvitedSeat.objects.create(invitation=invitation, panel=found)
+
+
+def seat_invited(invitation: Invitation, user: User) -> None:
+    """Put whoever accepted the invitation on the panel it names, if it names one."""
+    invited = InvitedSeat.objects.select_related("panel__project").filter(invitation=invitation).first()
+    if invited is not None:
+        seat(panel=invited.panel, user=user, actor=invitation.created_by)
+        invited.delete()
+
+
+def invited_to(found: Sequence[Invitation]) -> dict[int, str]:
+    """By invitation's primary key, the name of the panel it leads to."""
+    return dict(InvitedSeat.objects.filter(invitation__in=found).values_list("invitation", "panel__name"))

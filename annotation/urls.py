@@ -65,6 +65,11 @@ pages = [
     path("p/<slug:project>/campaigns/<int:campaign>/dataset/", campaigns.extend_campaign, name="campaign_extend"),
     path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out, name="campaign_hand_out"),
     path("p/<slug:project>/campaigns/<int:campaign>/duties/new/", campaigns.new_duty, name="duty_new"),
+    path(
+        "p/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/take-back/",
+        campaigns.take_back_duty,
+        name="duty_take_back",
+    ),
     path("p/<slug:project>/panels/", panels.panels_page, name="panels"),
     path("p/<slug:project>/panels/<int:panel>/", panels.panel_page, name="panel"),
     path("p/<slug:project>/panels/<int:panel>/seats/", panels.seat_member, name="panel_seat"),

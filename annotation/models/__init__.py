@@ -2,7 +2,7 @@
 
 from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
 from annotation.models.corpus import Dataset, Intake, IntakeFile, Item
-from annotation.models.panel import Annotator, Panel, PanelSeat
+from annotation.models.panel import Annotator, InvitedSeat, Panel, PanelSeat
 from annotation.models.receiving import DryRun, SavedMapping, Upload
 from annotation.models.rubric import Criterion, Rubric, RubricVersion
 
@@ -18,6 +18,7 @@ __all__ = [
     "Duty",
     "Intake",
     "IntakeFile",
+    "InvitedSeat",
     "Item",
     "Panel",
     "PanelSeat",

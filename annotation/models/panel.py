@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Project, User
+from accounts.models import SIGHTED, Invitation, Project, User
 
 
 class SightedAccess(models.QuerySet):
@@ -70,3 +70,10 @@ class PanelSeat(models.Model):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["panel", "annotator"], name="panel_seat_once")]
+
+
+class InvitedSeat(models.Model):
+    """The panel that an invited annotator joins; gone with the seat that it becomes."""
+
+    invitation = models.OneToOneField(Invitation, on_delete=models.CASCADE, related_name="+")
+    panel = models.ForeignKey(Panel, on_delete=models.CASCADE, related_name="+")

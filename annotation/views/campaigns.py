@@ -18,7 +18,7 @@ from accounts import access, refusals
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns
-from annotation.models import Assignment, Campaign, Criterion, Dataset, Item, Panel, RubricVersion
+from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, RubricVersion
 from annotation.views import intake_page
 
 
@@ -191,6 +191,19 @@ def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResp
         if to in Campaign.State.values:
             campaigns.move(campaign=moved, to=Campaign.State(to), actor=request.user)
     return redirect("campaign", room.slug, moved.pk)
+
+
+@require_POST
+@login_required
+def take_back_duty(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
+    """Remove a duty in which nobody has rated yet."""
+    room, found = _campaigns(request, project)
+    opened = get_object_or_404(found, pk=campaign)
+    taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
+    with refusals.told(request):
+        allocation.take_back(duty=taken, actor=request.user)
+        messages.success(request, _("“%s” was taken back.") % taken)
+    return redirect("campaign", room.slug, opened.pk)
 
 
 @require_http_methods(["GET", "POST"])

@@ -42,8 +42,8 @@ def erase(*, user: User, actor: User | None, successor: User | None = None) -> N
             model.objects.filter(user=found).delete()
         Token.objects.live().filter(user=found).update(revoked_at=timezone.now())
         Token.objects.filter(user=found).update(name="")
-        Invitation.objects.filter(accepted_by=found).update(email="", note="")
-        Invitation.objects.filter(email=found.email).update(email="", note="", revoked_at=timezone.now())
+        Invitation.objects.filter(accepted_by=found).update(email="", name="", note="")
+        Invitation.objects.filter(email=found.email).update(email="", name="", note="", revoked_at=timezone.now())
         for redact in redactions:
             redact(found)
         _blank(found)

@@ -165,17 +165,41 @@ class ProjectForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=120,
+        required=False,
+        help_text=_("What the person is called here until they change it. Annotators never see each other's names."),
+    )
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
+    panel = forms.TypedChoiceField(
+        label=_("Panel"),
+        required=False,
+        coerce=int,
+        empty_value=None,
+        help_text=_("For annotators: the panel they sit on as soon as they join."),
+    )
     email = forms.EmailField(
         label=_("E-mail"),
         required=False,
         help_text=_("Only this address can use the link. Left empty, whoever opens the link first can."),
     )
     note = forms.CharField(
-        label=_("For whom"), max_length=120, required=False, help_text=_("Only leads see this; to tell links apart.")
+        label=_("Note"), max_length=120, required=False, help_text=_("Only leads see this; to tell links apart.")
     )
     languages = LanguagesField(label=_("Languages"), required=False)
     days = forms.IntegerField(label=_("Good for days"), min_value=1, max_value=90, initial=14)
+
+    def __init__(self, *args: Any, project: Project, **options: Any) -> None:
+        super().__init__(*args, **options)
+        offered = [("", _("no panel yet")), *invitations.offered_panels(project)]
+        self.fields["panel"].choices = offered  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if cleaned.get("panel") and cleaned.get("role") != Role.ANNOTATOR:
+            self.add_error("panel", invitations.ANNOTATORS_ONLY)
+        return cleaned
 
 
 class RoleForm(forms.Form):

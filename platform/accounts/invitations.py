@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts import audit
 from accounts.models import Invitation, Membership, Project, Role, User
@@ -18,6 +20,9 @@ from accounts.refusals import Refused
 
 SESSION_KEY = "invitation"
 DEFAULT_DAYS = 14
+ANNOTATORS_ONLY = gettext_lazy(
+    "Only an annotator can be put on a panel by an invitation: leads and researchers see verdicts."
+)
 
 
 class InvitationClosed(Refused):
@@ -26,6 +31,30 @@ class InvitationClosed(Refused):
 
 class InvitedOther(Refused):
     """The link is for another address than that of the account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAccess:
+    """What an invitation asks of the app that has the panels: primary keys here, rows there."""
+
+    offered: Callable[[Project], list[tuple[int, str]]]
+    reserve: Callable[[Invitation, int], None]
+    seat: Callable[[Invitation, User], None]
+    names: Callable[[Sequence[Invitation]], dict[int, str]]
+
+
+# Set by the app above that has the panels, when it is loaded.
+panel_access: list[PanelAccess] = []
+
+
+def offered_panels(project: Project) -> list[tuple[int, str]]:
+    """Primary key and name of each panel that an invited annotator can be put on."""
+    return [panel for access in panel_access for panel in access.offered(project)]
+
+
+def panel_names(found: Sequence[Invitation]) -> dict[int, str]:
+    """By invitation's primary key, the panel that its annotator joins; those without one are left out."""
+    return {pk: name for access in panel_access for pk, name in access.names(found).items()}
 
 
 def digest(secret: str) -> str:
@@ -39,23 +68,34 @@ def invite(
     role: Role,
     created_by: User,
     email: str = "",
+    name: str = "",
     note: str = "",
+    panel: int | None = None,
     languages: Sequence[str] = (),
     days: int = DEFAULT_DAYS,
 ) -> tuple[Invitation, str]:
-    """Make an invitation, for one address if `email` is given; the secret is returned once and not stored."""
+    """Make an invitation, for one address if `email` is given; the secret is returned once and not stored.
+
+    Whoever accepts it takes a seat on `panel` (a primary key), which only annotators may be given here.
+    """
+    if panel is not None and role != Role.ANNOTATOR:
+        raise Refused(str(ANNOTATORS_ONLY), code="sees_verdicts", fields={"panel": str(ANNOTATORS_ONLY)})
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():
         invitation = Invitation.objects.create(
             project=project,
             role=role,
             email=email.strip().lower(),
+            name=name.strip(),
             note=note,
             languages=list(languages),
             secret_digest=digest(secret),
             created_by=created_by,
             expires_at=timezone.now() + timedelta(days=days),
         )
+        if panel is not None:
+            for access in panel_access:
+                access.reserve(invitation, panel)
         audit.record(actor=created_by, project=project, verb="invite", subject=invitation, fields=["role"])
     return invitation, secret
 
@@ -117,7 +157,10 @@ def accept(*, secret: str, user: User) -> Membership:
             project=invitation.project, user=user, defaults={"role": invitation.role}
         )
         user.languages = sorted({*user.languages, *invitation.languages})
-        user.save(update_fields=["languages"])
+        user.name = user.name or invitation.name
+        user.save(update_fields=["languages", "name"])
+        for access in panel_access:
+            access.seat(invitation, user)
         audit.record(actor=user, project=invitation.project, verb="accept invitation", subject=invitation)
     return member
 

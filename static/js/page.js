@@ -74,8 +74,12 @@ function copyTexts(root) {
     const button = event.target.closest("[data-copies]");
     if (!button) return;
     const source = root.getElementById(button.dataset.copies);
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
-    button.textContent = button.dataset.copied;
+    try {
+      await navigator.clipboard.writeText(source.value ?? source.textContent);
+      button.textContent = button.dataset.copied;
+    } catch {
+      getSelection().selectAllChildren(source); // no clipboard without https: the text is marked, ready for Ctrl+C
+    }
   });
 }
 

@@ -66,6 +66,13 @@ class User(AbstractUser):
     def __str__(self) -> str:
         return self.name or self.email
 
+    @property
+    def initials(self) -> str:
+        """The first letters of the first and the last word of the name; empty without a name."""
+        words = self.name.split()
+        ends = words[:1] + words[1:][-1:]
+        return "".join(word[0] for word in ends).upper()
+
 
 class Profile(models.Model):
     """What a person lets a study say about its panel; nothing of it is used without `consented_at`."""
@@ -136,12 +143,13 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 class Invitation(models.Model):
     """A link into a project, good once and until `expires_at`. Only the digest of its secret is stored.
 
-    With an `email` only that address may use it.
+    With an `email` only that address may use it. Whoever accepts it and has no name yet is called `name`.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=12, choices=Role)
     email = models.EmailField(_("e-mail"), blank=True)
+    name = models.CharField(_("name"), max_length=120, blank=True)
     note = models.CharField(_("for whom"), max_length=120, blank=True)
     languages = models.JSONField(default=list, blank=True)
     secret_digest = models.CharField(max_length=64)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, invitations, people, refusals
 from accounts.forms import InvitationForm, RoleForm
 from accounts.invitations import InvitationClosed
-from accounts.models import AuditEntry, Invitation, Membership, Role
+from accounts.models import AuditEntry, Invitation, Membership, Project, Role
 from accounts.parameters import whole_number
 
 LEAD = (Role.LEAD,)
@@ -29,25 +29,28 @@ AUDIT_PAGE = 200
 def people_page(request: HttpRequest, project: str) -> HttpResponse:
     """Members and open invitations; a posted form makes an invitation and shows its link once."""
     room = access.require(user=request.user, slug=project, roles=LEAD)
-    form = InvitationForm(request.POST or None)
+    form = InvitationForm(request.POST or None, project=room)
     link = ""
     if form.is_valid():
         _made, secret = invitations.invite(project=room, created_by=request.user, **form.cleaned_data)
         link = request.build_absolute_uri(reverse("join", args=[secret]))
-        form = InvitationForm()
-    members = Membership.objects.visible_to(request.user).filter(project=room).select_related("user")
-    return render(
-        request,
-        "accounts/people.html",
-        {
-            "project": room,
-            "members": members.order_by("user__email"),
-            "invitations": Invitation.objects.visible_to(request.user).filter(project=room).open(),
-            "form": form,
-            "link": link,
-            "roles": Role.choices,
-        },
-    )
+        form = InvitationForm(project=room)
+    return _people(request, room, form, link)
+
+
+def _people(request: HttpRequest, project: Project, form: InvitationForm, link: str) -> HttpResponse:
+    members = Membership.objects.visible_to(request.user).filter(project=project).select_related("user")
+    waiting = list(Invitation.objects.visible_to(request.user).filter(project=project).open())
+    panels = invitations.panel_names(waiting)
+    context = {
+        "project": project,
+        "members": members.order_by("user__email"),
+        "invitations": [(invitation, panels.get(invitation.pk, "")) for invitation in waiting],
+        "form": form,
+        "link": link,
+        "roles": Role.choices,
+    }
+    return render(request, "accounts/people.html", context)
 
 
 @require_POST
