@@ -16,7 +16,7 @@ from accounts.refusals import Refused
 from annotation import reception, retraction, targets, uploads
 from annotation.formats.containers import is_no_data, is_packed
 from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import guess_kind, kinds_within
+from annotation.formats.proposing import guess_kind, kinds_within, still_there
 from annotation.formats.reading import File
 from annotation.formats.report import MOST_NAMED
 from annotation.formats.studies import recognise
@@ -100,6 +100,7 @@ def open_packed(*, intake: Intake) -> list[Intake]:
     unread, project, actor = intake.unread or reception.unread("", Mapping(), None), intake.project, intake.created_by
     said = Mapping.from_dict(unread["mapping"])
     with reception.reopened(intake.files.order_by("pk")) as kept:
+        said = still_there([each.file for each in kept], said) if unread.get("narrow") else said
         _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
         first, *others = parts
         brings_items = any(part.kind == Kind.DATASET for part in parts)

@@ -30,7 +30,7 @@ from annotation import intake as storing
 from annotation.custody import Held
 from annotation.formats import containers
 from annotation.formats.mapping import Mapping as ColumnMapping
-from annotation.formats.proposing import propose
+from annotation.formats.proposing import propose, still_there
 from annotation.formats.reading import File
 from annotation.formats.report import Report
 from annotation.intake import FileRefused
@@ -219,46 +219,48 @@ def unread(kind: str, mapping: ColumnMapping, target: Mapping[str, Any] | None) 
     return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
 
 
-def _guessed_anew(intake: Intake, mapping: ColumnMapping) -> ColumnMapping:
-    """The mapping, with a guess where it names no columns because the files could not be read until now."""
-    if mapping.columns or _layout(mapping) == _layout(mapping_of(intake)):
-        return mapping
-    with opened(intake) as files:
-        return proposal(intake.project, intake.kind, files, mapping)
-
-
 def revise(
     *,
     intake: Intake,
     kind: str | None = None,
     mapping: ColumnMapping | None = None,
+    is_whole: bool = False,
     target: Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> None:
     """Correct what an unstored intake is, how it is read or where it goes. Another kind is guessed anew.
 
-    A check that runs is given up.
+    ``mapping`` is laid over the guess, as when the files came in. One that ``is_whole`` says something of each column:
+    there is nothing left to guess, unless it lays out the files in another way. A check that runs is given up.
     """
     changes: dict[str, Any] = {}
     about = intake.target if target is None else _kept_target(target)
     if kind is not None and kind != intake.kind:
-        said = _layout(mapping_of(intake))
-        if is_packed(intake):
-            changes = {"kind": kind, "mapping": said.as_dict(), "unread": unread(kind, said, about)}
-        else:
-            with opened(intake) as files:
-                guessed = proposal(intake.project, kind, files, said)
-            changes = {"kind": kind, "mapping": guessed.as_dict()}
-    elif mapping is not None and is_packed(intake):
+        changes = {"kind": kind, **_laid(intake, kind, _layout(mapping_of(intake)), about)}
+    elif mapping is not None and intake.kind in UNMAPPED:
         changes = {"mapping": kept_mapping(mapping)}
-        if not mapping.columns and _layout(mapping) != _layout(mapping_of(intake)):
-            changes["unread"] = unread(intake.kind, mapping, about)
     elif mapping is not None:
-        changes = {"mapping": kept_mapping(_guessed_anew(intake, mapping))}
+        is_laid_out_anew = is_whole and _layout(mapping) != _layout(mapping_of(intake))
+        is_complete = is_whole and not is_laid_out_anew and intake.unread is None and is_packed(intake)
+        complete = {"mapping": kept_mapping(mapping)} if is_complete else None
+        changes = complete or _laid(intake, intake.kind, mapping, about, narrow=is_laid_out_anew)
     if target is not None:
         changes["target"] = about
     if changes:
         _change(intake, changes, actor)
+
+
+def _laid(
+    intake: Intake, kind: str, said: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
+) -> dict[str, Any]:
+    """The mapping ``said``, laid over the guess: here and now, or by the worker who may open the files. ``narrow``
+    leaves out the columns that the files, laid out in another way, have no longer."""
+    if is_packed(intake):
+        later = {**unread(kind, said, about), **({"narrow": True} if narrow else {})}
+        return {"mapping": kept_mapping(said), "unread": later}
+    with opened(intake) as files:
+        said = still_there(files, said) if narrow else said
+        return {"mapping": kept_mapping(proposal(intake.project, kind, files, said))}
 
 
 def _change(intake: Intake, changes: dict[str, Any], actor: User | None) -> None:

@@ -306,7 +306,7 @@ class IntakeDetail(APIView):
 
     @extend_schema(request=RevisionSerializer, responses=IntakeSerializer)
     def patch(self, request: Request, project: str, intake: int) -> Response:
-        """Correct what is not stored yet: what the files hold, their mapping, where the rows go."""
+        """Correct what is not stored yet: what the files hold, their mapping, laid over the guess, where rows go."""
         found = find(request.user, project, intake)
         asked = RevisionSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

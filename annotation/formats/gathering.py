@@ -49,6 +49,7 @@ def gathered(name: str, rows: Iterator[Row], mapping: Mapping, problems: Problem
     if key is None:
         expected = "a column for the id, which the rows of one dialogue have in common"
         problems.add(Problem(name, None, None, "turns without an id of their dialogue", expected, "no_column"))
+        next(rows, None)  # so that whoever counts the columns has seen them
         return iter(()), mapping
     layout = _Layout(key, parts, values, mapping.ignore)
     columns = {column: field for column, field in mapping.columns.items() if column not in parts}

@@ -134,13 +134,13 @@ def _of_items(found: dict[str, str], columns: Sequence[str], rows: list[dict[str
     # S0's files by generator hold a dialogue without messages, which its counts include.
     empty = kept.get(KEY_COLUMN) == "generator" and "turns" in kept.values()
     ignored = (*_unused_key(found, columns), *theirs)
-    return Mapping(columns=kept, ignore=ignored, speakers=_speakers(kept, rows), allow_empty=empty)
+    return Mapping(columns=kept, ignore=ignored, speakers=speakers_in(kept.items(), rows), allow_empty=empty)
 
 
-def _speakers(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """The prefixes of turns that are written as one text."""
-    columns = [column for column, field in found.items() if field == "turns"]
-    texts = [value for row in rows for column in columns if isinstance(value := row.get(column), str) and value]
+def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The prefixes by which columns that give turns, written as one text, seem to say who speaks."""
+    giving = {column for column, field in columns if field == "turns"}
+    texts = [value for row in rows for column in giving if isinstance(value := row.get(column), str) and value]
     return speakers_of(texts)
 
 

@@ -29,7 +29,8 @@ class Mapping:
     seconds language scale_max | repeat reply generator, ``score.CRITERION`` and ``rationale.CRITERION`` for one column
     per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
     ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
-    ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``speakers``: prefix -> speaker, for turns
+    ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
+    whatever a guess says: attributes of items, and nothing elsewhere. ``speakers``: prefix -> speaker, for turns
     written as one text. ``shape``: the steps by which records become rows before columns are looked at (`steps`).
     ``files``: pattern of a file's name -> what is said of such files only; what stands in its holes becomes columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
@@ -41,6 +42,7 @@ class Mapping:
     constants: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
     speakers: dict[str, str] = field(default_factory=dict)
     shape: tuple[Step, ...] = ()
     files: dict[str, Mapping] = field(default_factory=dict)
@@ -197,6 +199,7 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "constants": words_of,
     "values": _value_maps,
     "ignore": names_of,
+    "unmapped": names_of,
     "speakers": words_of,
     "shape": steps_of,
     "files": _sections,

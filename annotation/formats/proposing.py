@@ -10,7 +10,7 @@ from annotation.formats.aligning import aligned
 from annotation.formats.containers import members
 from annotation.formats.encoding import opened
 from annotation.formats.gathering import PREFIX
-from annotation.formats.guessing import guess
+from annotation.formats.guessing import guess, speakers_in
 from annotation.formats.mapping import Mapping
 from annotation.formats.patterns import fits
 from annotation.formats.problems import FormatError, Problems
@@ -65,20 +65,49 @@ def propose(
     said: Mapping,
     criteria: Collection[str] = (),
 ) -> Mapping:
-    """The guess for each file, put together, with what was ``said`` over it; ``criteria`` as for `guess`.
+    """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess`.
 
-    What is said about a field replaces every guess about that field; what is said to be ignored is not guessed at.
+    This is the one rule of every way to import. What is said about a field replaces every guess about that field; what
+    is said to be ignored or unmapped is not guessed at. Proposing what was proposed changes nothing.
     """
     guessed, unread = Mapping(), Problems()
     for name, raw in aligned(members(files, unread), said, unread):
         sample = peek(name, raw, layout=said)
-        guessed = guessed.updated(guess(kind, sample.columns, [row.fields for row in sample.rows], criteria))
-    settled = {*said.columns.values(), *said.constants}
+        rows = [row.fields for row in sample.rows]
+        found = guess(kind, sample.columns, rows, criteria)
+        spoken = speakers_in({*found.columns.items(), *said.of(name).columns.items()}, rows)
+        guessed = guessed.updated(replace(found, speakers=found.speakers or spoken))
+    everywhere = [said, *said.files.values()]
+    settled = {field for each in everywhere for field in (*each.columns.values(), *each.constants)}
+    named = {column for each in everywhere for column in (*each.columns, *each.unmapped)}
+    ignored = [pattern for each in everywhere for pattern in each.ignore]
     kept = {
         column: field
         for column, field in guessed.columns.items()
-        if field not in settled and column not in said.columns and not fits(column, said.ignore)
+        if field not in settled and column not in named and not fits(column, ignored)
     }
-    ignored = tuple(column for column in guessed.ignore if column not in said.columns)
+    ignore = dict.fromkeys([*said.ignore, *(column for column in guessed.ignore if column not in named)])
     speakers = {} if said.speakers else guessed.speakers
-    return replace(guessed, columns=kept, ignore=ignored, speakers=speakers).updated(said)
+    laid = replace(guessed, columns=kept, speakers=speakers).updated(said)
+    return replace(laid, ignore=tuple(ignore))
+
+
+def still_there(files: Iterable[File], said: Mapping) -> Mapping:
+    """The mapping without the columns that the files, read as it says now, no longer have; whole where they can't be
+    read so."""
+    columns: set[str] = set()
+    for name, raw in members(files, Problems()):
+        columns.update(peek(name, raw, layout=said).columns)
+    there = columns | {column.partition(".")[0] for column in columns}
+    if not there:
+        return said
+    return replace(
+        said,
+        columns={column: field for column, field in said.columns.items() if _is_in(column, there)},
+        ignore=tuple(column for column in said.ignore if "*" in column or _is_in(column, there)),
+        unmapped=tuple(column for column in said.unmapped if _is_in(column, there)),
+    )
+
+
+def _is_in(column: str, there: Collection[str]) -> bool:
+    return column in there or column.partition(".")[0] in there

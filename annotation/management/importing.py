@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+import yaml
 from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
@@ -79,8 +80,9 @@ class ImportCommand(BaseCommand):
         reception.carry_out(intake=intake)
 
     def _look(self, room: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool) -> None:
-        seen = self.preview(room, files, reception.proposal(room, self.kind, files, said), target)
-        self._tell(seen.report, seen.problems, {}, as_json, stored=False)
+        laid = reception.proposal(room, self.kind, files, said)
+        seen = self.preview(room, files, laid, target)
+        self._tell(seen.report, seen.problems, {}, as_json, (laid, said))
         if seen.problems:
             sys.exit(REFUSED)
 
@@ -94,24 +96,35 @@ class ImportCommand(BaseCommand):
         options: dict[str, Any],
     ) -> None:
         intake = reception.open_intake(project=room, kind=self.kind, files=files, mapping=said, target=target)
+        laid = reception.mapping_of(intake)
         try:
             self.carry_out(intake)
         except FileRefused as refused:
             report = Report.from_dict(intake.report)
             report.stored, report.refused = 0, max(report.refused, refused.problems.refused)
-            self._tell(report, refused.problems, {}, as_json, stored=False)
+            self._tell(report, refused.problems, {}, as_json, (laid, said))
             retraction.discard(intake=intake)
             sys.exit(REFUSED)
         except Refused as refused:
             retraction.discard(intake=intake)
             raise CommandError(refused.sentence, returncode=REFUSED) from None
         made = {"import": f"#{intake.pk}", **self.outcome(intake, options)}
-        self._tell(Report.from_dict(intake.report), Problems(), made, as_json, stored=True)
+        self._tell(Report.from_dict(intake.report), Problems(), made, as_json, (laid, said), stored=True)
 
-    def _tell(self, report: Report, problems: Problems, made: dict[str, str], as_json: bool, *, stored: bool) -> None:
+    def _tell(
+        self,
+        report: Report,
+        problems: Problems,
+        made: dict[str, str],
+        as_json: bool,
+        mappings: tuple[Mapping, Mapping],
+        *,
+        stored: bool = False,
+    ) -> None:
+        """Print what came of the files; ``mappings`` are the one that they were read by and the one that was said."""
         if as_json:
             faults = {"problems": [problem.as_dict() for problem in problems], "more_problems": problems.more}
-            told = {"is_stored": stored, **made, "report": report.as_dict(), **faults}
+            told = {"is_stored": stored, **made, "mapping": mappings[0].as_dict(), "report": report.as_dict(), **faults}
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
         for sentence in problems.sentences():
@@ -122,6 +135,8 @@ class ImportCommand(BaseCommand):
             self.stderr.write("Say what becomes of them with --generator-names mask, or --generator-names keep.")
         for line in report.lines():
             self.stdout.write(line)
+        if guessed := _beyond(*mappings):
+            self.stdout.write(f"guessed: {guessed}")
         for what, name in made.items():
             self.stdout.write(f"{what}: {name}")
         if not stored:
@@ -146,3 +161,20 @@ class ImportCommand(BaseCommand):
         except OSError as error:
             raise CommandError(f"{mapping}: {error.strerror}", returncode=USAGE) from None
         return said.updated(Mapping.from_pairs(columns or (), constants or ()))
+
+
+def _beyond(laid: Mapping, said: Mapping) -> str:
+    """What was guessed beyond what was said, as a mapping would say it on one line."""
+    given = said.as_dict()
+    guessed = {name: _more(value, given.get(name)) for name, value in laid.as_dict().items()}
+    kept = {name: value for name, value in guessed.items() if value}
+    written = yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, default_flow_style=True, width=10**6)
+    return written.strip() if kept else ""
+
+
+def _more(laid: Any, said: Any) -> Any:
+    if isinstance(laid, dict):
+        return {name: value for name, value in laid.items() if name not in (said or {})}
+    if isinstance(laid, list):
+        return [value for value in laid if value not in (said or [])]
+    return laid if laid != said else None

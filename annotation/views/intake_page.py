@@ -18,6 +18,7 @@ from accounts.parameters import whole_number
 from accounts.storable import without_nul
 from annotation import batches, checks, reception, sheet, targets
 from annotation.formats import codepages
+from annotation.formats.gathering import COLUMN as TURNS
 from annotation.formats.items import NAMED_FIELDS
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.marks import FORMULA_STARTS
@@ -135,7 +136,7 @@ def _written(request: HttpRequest, intake: Intake) -> dict[str, Any] | None:
 
 def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> dict[str, Any]:
     mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
-    columns = _columns(intake.kind, seen["columns"], keys)
+    columns = _columns(intake.kind, [*seen["columns"], *_unseen(seen, mapping)], keys)
     return {
         "seen": seen,
         "report": Report.from_dict(seen["report"]),
@@ -180,6 +181,21 @@ def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list
     ]
 
 
+def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
+    """The columns that the mapping names and the files don't show, such as all of a file that can't be read: what was
+    chosen for them stays in the table."""
+    shown = {each["name"] for each in seen["columns"]}
+    outer = {name.partition(".")[0] for name in shown}
+    named = {**mapping.columns, **dict.fromkeys(mapping.unmapped, ""), **dict.fromkeys(mapping.ignore, IGNORE)}
+    missing = {
+        name: field
+        for name, field in named.items()
+        if name not in outer | shown and name.partition(".")[0] not in outer and "*" not in name and name != TURNS
+    }
+    nothing = {"filled": 0, "blank": 0, "distinct": 0, "is_many": False, "examples": [], "most": [], "off_scale": None}
+    return [{"name": name, "target": field, "is_missing": True, **nothing} for name, field in missing.items()]
+
+
 def _layout(intake: Intake, mapping: ColumnMapping, seen: Outlook) -> dict[str, Any]:
     """What is asked about the files themselves: which sheet of a workbook, which encoding where UTF-8 is not it."""
     amiss = {problem["code"] for problem in seen["problems"]}
@@ -220,10 +236,13 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
     kept = {column: field for column, field in before.columns.items() if column not in listed}
     ignored = [column for column in before.ignore if column not in listed]
     ignored += [column for column, field in listed.items() if field == IGNORE]
+    unmapped = [column for column in before.unmapped if column not in listed]
+    unmapped += [column for column, field in listed.items() if not field]
     return replace(
         before,
         columns={**kept, **chosen},
         ignore=tuple(ignored),
+        unmapped=tuple(unmapped),
         constants=_read_constants(form, before),
         values=_read_values(form, before),
         **_read_layout(form),

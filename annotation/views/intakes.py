@@ -182,7 +182,7 @@ def _revise(request: HttpRequest, intake: Intake) -> None:
     else:
         target = intake_page.read_target(form, intake)
         mapping = intake_page.read_mapping(form, reception.mapping_of(intake))
-        reception.revise(intake=intake, mapping=mapping, target=target, actor=actor)
+        reception.revise(intake=intake, mapping=mapping, is_whole=True, target=target, actor=actor)
 
 
 @require_POST
