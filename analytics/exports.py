@@ -19,6 +19,7 @@ from accounts.refusals import Refused
 from analytics import bundles, hugging_face, label_studio, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
+from annotation.formats import columnar
 from annotation.formats.problems import FormatError
 from annotation.formats.rubric import rubric_from_dict
 from annotation.formats.writing import files
@@ -42,6 +43,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "bundle": ("zip",),
 }
 """What there is, and the formats of each, the usual one first."""
+PARQUET = "parquet"
 SUBJECTS = {
     "items": "dataset",
     "rubric": "rubric",
@@ -134,6 +136,9 @@ def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, o
         sentence = _("%(what)s can't be had as “%(kind)s”. Choose one of: %(all)s.")
         told = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
         raise Refused(told, code="unknown_format", fields={"format": told})
+    if kind not in offered(what):
+        told = _("This server writes no Parquet. The operator installs it: pip install 'panelbench[parquet]'.")
+        raise Refused(told, code="unwritable", fields={"format": told})
     if subject is None:
         name = SUBJECTS[what]
         told = _("Say which %(subject)s.") % {"subject": name}
@@ -142,6 +147,11 @@ def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, o
         told = _("Names stand beside pseudonyms in %(all)s only. Leave them out of this.") % {"all": ", ".join(NAMED)}
         raise Refused(told, code="no_names", fields={"names": told})
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
+
+
+def offered(what: str) -> tuple[str, ...]:
+    """The formats of an export that this server can write; Parquet needs pyarrow."""
+    return tuple(kind for kind in FORMATS[what] if kind != PARQUET or columnar.is_installed())
 
 
 def permit(export: Export, *, user: User, token: Token | None = None) -> None:

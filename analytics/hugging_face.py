@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -18,6 +17,7 @@ from analytics.data_cards import Card, Described, File, Language, limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
+from annotation.formats import columnar
 from annotation.formats.rubric import rubric_from_dict
 from annotation.formats.writing import files
 from annotation.formats.writing.archives import dateless
@@ -55,7 +55,7 @@ def write(study: Study, out: BinaryIO) -> None:
 
 def _kept(archive: ZipFile, name: str, table: Table) -> File:
     """Write a table, if it has rows; returns what the card says of it."""
-    kind = "parquet" if find_spec("pyarrow") else "jsonl"
+    kind = "parquet" if columnar.is_installed() else "jsonl"
     path = f"data/{name}.{files.FORMATS[kind].ending}"
     rows = iter(table.rows)
     first = next(rows, None)

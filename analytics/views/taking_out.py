@@ -7,9 +7,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -19,10 +21,12 @@ from accounts.models import Project, Role
 from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from analytics import asking, exports, extents, tasks, transfers
-from analytics.exports import FORMATS, SUBJECTS, Export, Options
+from analytics.exports import SUBJECTS, Export, Options
 from analytics.views import carrying, sending
+from annotation.formats import columnar
 
 SWITCHES = ("replies", "revisions", "every_run", "names")
+KEPT = ("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES)
 MOST_SEED = 2**31
 
 
@@ -41,7 +45,11 @@ class Card:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        return FORMATS[self.whats[0][0]]
+        return exports.offered(self.whats[0][0])
+
+    def chosen(self, said: QueryDict) -> dict[str, Any]:
+        """What the address says was chosen in this form; nothing where it is about another one."""
+        return said.dict() if said.get("what") in dict(self.whats) else {}
 
 
 CARDS = (
@@ -80,11 +88,24 @@ CARDS = (
 def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     """Choose what, about which, in which format."""
     room = access.require(user=request.user, slug=project)
-    offered = [(card, _subjects(room, card.subject)) for card in CARDS]
-    chosen = [each for card, subjects in offered for each in subjects if str(each.pk) == request.GET.get(card.subject)]
+    offered = [(card, _subjects(room, card.subject), card.chosen(request.GET)) for card in CARDS]
+    chosen = [
+        each
+        for card, subjects, _said in offered
+        for each in subjects
+        if request.GET.get(card.subject) in (str(each.pk), str(each))
+    ]
     is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
     context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
+    context["has_parquet"] = columnar.is_installed()
     return render(request, "analytics/export.html", {**context, **carrying.listed(room, request.user)})
+
+
+def _back(room: Project, said: QueryDict) -> HttpResponseRedirect:
+    """The page again, with the form as it was filled in."""
+    kept = {name: said[name] for name in KEPT if said.get(name)}
+    page = reverse("export", args=[room.slug])
+    return redirect(f"{page}?{urlencode(kept)}" if kept else page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -101,14 +122,14 @@ def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
         response = _answer(request, export, said)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect("export", room.slug)
+        return _back(room, said)
     return response
 
 
 def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpResponseBase:
     if "look" in said:
         messages.info(request, _told(export))
-        return redirect("export", export.project.slug)
+        return _back(export.project, said)
     if request.method == "POST" and ("later" in said or extents.is_large(export)):
         tasks.begin(transfers.prepare(export=export, actor=request.user))
         return redirect("export", export.project.slug)

@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from importlib.util import find_spec
 from io import SEEK_END
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -38,6 +39,11 @@ _WHOLE = "a Parquet file that is whole"
 Plain = Callable[[Any], Any]
 
 
+def is_installed() -> bool:
+    """Whether this server reads and writes Parquet at all."""
+    return find_spec("pyarrow") is not None
+
+
 def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems: Problems) -> Iterator[Row]:
     """Yield the rows with their numbers from 1; lists, structs and maps are JSON values, moments are ISO text.
 
@@ -47,7 +53,10 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        found, expected = "a Parquet file, which needs pyarrow", "pip install panelbench[parquet] on the server, or CSV"
+        found, expected = (
+            "a Parquet file, which needs pyarrow",
+            "pip install 'panelbench[parquet]' on the server, or CSV",
+        )
         raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
     number, size = 0, stream.seek(0, SEEK_END)
     meter = Meter(name, size, UNPACKED)

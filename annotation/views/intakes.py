@@ -21,6 +21,7 @@ from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import batches, reception, retraction, tasks
+from annotation.formats import columnar
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
@@ -100,7 +101,7 @@ def new_intake(request: HttpRequest, project: str) -> HttpResponse:
         except Refused as refused:
             show_refusal(form, refused)
     context = {"title": _("Import"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
-    return render(request, "annotation/intake_new.html", context)
+    return render(request, "annotation/intake_new.html", {**context, "has_parquet": columnar.is_installed()})
 
 
 def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Intake:
