@@ -20,8 +20,8 @@ What counts:
   first request the URLconf is imported and the middleware loaded, as in a web process of `panelbench up`.
 
 The numbers "before" in issue 10 were taken at another commit by another script. At commit 1200a08, the evening before,
-this one finds by page / API: upload 30 / 29 (issue: 28), preview 46 / 35 (35), store 40 / 38 (43), submit 8 / 8 (8),
-snapshot 27 / 27 (26), numbers 19 / 10 (15), and 210,938 calls of a first upload by page, kind chosen (205,000).
+this one finds by page / API: upload 30 / 29 (issue: 28), preview 53 / 36 (35), store 40 / 38 (43), submit 8 / 8 (8),
+snapshot 27 / 27 (26), numbers 19 / 10 (15), and 210,786 calls of a first upload by page, kind chosen (205,000).
 
 Modules may be renamed and moved: only addresses, commands, form fields and JSON fields are named here.
 """
