@@ -17,7 +17,7 @@ from analytics.stats.confusion import counts
 Floats = NDArray[np.float64]
 
 _FLAT = 1e-14
-"""Variance, in units of the squared range, below which a vector counts as constant: far under any real one."""
+"""Variance, in units of the mean square, below which a vector counts as constant: what rounding leaves."""
 BLOCK_CELLS = 2_000_000
 """Most numbers one block of resamples may hold at once (16 MB)."""
 
@@ -31,8 +31,11 @@ def pearson(x: Floats, y: Floats, w: Floats) -> Floats:
     x, y = _unit(x), _unit(y)
     n = w.sum(axis=1)
     mx, my = _over(w @ x, n), _over(w @ y, n)
-    sxx, syy = _over(w @ x**2, n) - mx**2, _over(w @ y**2, n) - my**2
-    return _ratio(_over(w @ (x * y), n) - mx * my, sxx, syy)
+    qx, qy = _over(w @ x**2, n), _over(w @ y**2, n)
+    sxx, syy = qx - mx**2, qy - my**2
+    return _ratio(
+        _over(w @ (x * y), n) - mx * my, np.where(sxx > _FLAT * qx, sxx, 0), np.where(syy > _FLAT * qy, syy, 0)
+    )
 
 
 def spearman(x: Floats, y: Floats, w: Floats) -> Floats:
@@ -71,7 +74,7 @@ def midranks(x: Floats, w: Floats) -> Floats:
 
 def _spearman_block(x: Floats, y: Floats, w: Floats) -> Floats:
     n = w.sum(axis=1, keepdims=True)
-    # The mean midrank is (n + 1)/2 whatever the ties; dividing by n keeps the flatness threshold scale-free.
+    # The mean midrank is (n + 1)/2 whatever the ties: a constant vector leaves exactly 0.
     u, v = (_over(midranks(a, w) - (n + 1) / 2, n) for a in (x, y))
     total = n[:, 0]
     return _ratio(*(_over((w * a * b).sum(axis=1), total) for a, b in ((u, v), (u, u), (v, v))))
@@ -129,9 +132,11 @@ def _blocks(w: Floats, width: int) -> Iterator[Floats]:
 
 
 def _unit(x: Floats) -> Floats:
-    """Values moved to [-1/2, 1/2]: exactly zero everywhere when they are all equal."""
-    low, high = x.min(), x.max()
-    return np.zeros_like(x) if low == high else (x - low) / (high - low) - 0.5
+    """Values around their middle one, divided by their range: exactly zero everywhere when they are all equal.
+
+    Resamples without a far value then keep their digits.
+    """
+    return np.asarray((x - np.median(x)) / (float(np.ptp(x)) or 1.0))
 
 
 def _over(total: Floats, n: Floats) -> Floats:
@@ -141,4 +146,4 @@ def _over(total: Floats, n: Floats) -> Floats:
 
 def _ratio(sxy: Floats, sxx: Floats, syy: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((sxx > _FLAT) & (syy > _FLAT), np.clip(sxy / np.sqrt(sxx * syy), -1, 1), np.nan)
+        return np.where((sxx > 0) & (syy > 0), np.clip(sxy / np.sqrt(sxx * syy), -1, 1), np.nan)

@@ -24,7 +24,7 @@ STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")
 SIDES = ("judge", "human", "difference")
 _FREE: Shape = "free"
 _FLAT = 1e-14
-"""Variance, in units of the squared width of the scale, below which scores count as constant."""
+"""Variance, in units of the mean square, below which scores count as constant: what rounding leaves."""
 _FLAT_SCORES = "the scores of the judge, of the annotator or of the others do not vary"
 _NO_PANEL = "no judged item has two annotators"
 
@@ -91,14 +91,14 @@ def _moments(meeting: Meeting) -> tuple[Codes, Floats]:
     with_human = (meeting.humans[item] == human[:, None]).sum(axis=1) - 1
     with_judge = (meeting.humans[item] == label[:, None]).sum(axis=1) - (human == label)
     errors = (abs(judge - others), abs(human - others))
-    f, h, o = (_centred(x, meeting.scale.values) for x in (judge, human, others))
+    f, h, o = (_centred(x) for x in (judge, human, others))
     products = (f, h, o, f * f, h * h, o * o, f * o, h * o)
     return item, np.stack([np.ones(len(item)), with_judge / rest, with_human / rest, *errors, *products])
 
 
-def _centred(x: Floats, points: Floats) -> Floats:
-    """Scores from the scale's middle in units of its width: sums of squares then lose no digits."""
-    return (x - points.mean()) / (np.ptp(points) or 1.0) if len(x) else x
+def _centred(x: Floats) -> Floats:
+    """Scores from the middle one in units of their range: sums of squares then lose no digits."""
+    return np.asarray((x - np.median(x)) / (float(np.ptp(x)) or 1.0)) if len(x) else x
 
 
 def _accuracy(sums: Floats) -> Floats:
@@ -111,10 +111,10 @@ def _mae(sums: Floats) -> Floats:
 
 def _pearson(sums: Floats) -> Floats:
     f, h, o, ff, hh, oo, fo, ho = _over(sums[:, 5:], sums[:, :1]).T
-    pairs = ((fo - f * o, ff - f**2), (ho - h * o, hh - h**2))
+    pairs = ((fo - f * o, ff - f**2, ff), (ho - h * o, hh - h**2, hh))
     spread = oo - o**2
     with np.errstate(invalid="ignore", divide="ignore"):
-        r = [np.where((s > _FLAT) & (spread > _FLAT), c / np.sqrt(s * spread), np.nan) for c, s in pairs]
+        r = [np.where((s > _FLAT * ss) & (spread > _FLAT * oo), c / np.sqrt(s * spread), np.nan) for c, s, ss in pairs]
     return np.stack(r)
 
 

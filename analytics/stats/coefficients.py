@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 TINY = 1e-12
+"""Of shares and counts, whose smallest difference from 0 is far larger; never of distances between scores."""
+ROUNDING = 1e-14
 
 
 def percent_agreement(counts: Floats, weights: Floats) -> Floats:
@@ -110,7 +112,10 @@ def krippendorff_alpha_interval(moments: Floats, weights: Floats) -> Floats:
     n_i, s, ss = moments[moments[:, 0] >= 2].T
     w = weights[:, moments[:, 0] >= 2]
     n, total, squares = w @ n_i, w @ s, w @ ss
-    return _alpha(w @ (2 * (n_i * ss - s**2) / (n_i - 1)), 2 * (n * squares - total**2), n)
+    expected = n * squares - total**2
+    # What rounding leaves of a difference of squares is in proportion to them, whatever the scores' unit.
+    expected = np.where(expected > ROUNDING * n * squares, expected, 0)
+    return _alpha(w @ (2 * (n_i * ss - s**2) / (n_i - 1)), 2 * expected, n)
 
 
 def distances(x: Floats, level: Level) -> Floats:
@@ -121,7 +126,7 @@ def distances(x: Floats, level: Level) -> Floats:
     if level == "ratio":
         total = np.add.outer(x, x)
         return np.asarray(np.divide(difference, total, out=np.zeros_like(total), where=total != 0) ** 2)
-    return np.asarray((difference / max(float(np.ptp(x)), TINY)) ** 2) if len(x) else difference
+    return np.asarray((difference / (float(np.ptp(x)) or 1.0)) ** 2) if len(x) else difference
 
 
 def gwet_ac(counts: Floats, weights: Floats, w: Floats) -> Floats:
@@ -230,9 +235,9 @@ def _alpha_ordinal(counts: Floats, weights: Floats) -> Floats:
 
 
 def _alpha(observed: Floats, expected: Floats, n: Floats) -> Floats:
-    """1 - (n - 1) sum o d / sum n n d, undefined where nothing differs (up to rounding of distances of at most 1)."""
+    """1 - (n - 1) sum o d / sum n n d, undefined where nothing differs: ``expected`` is 0 exactly there."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(expected > TINY * n**2, 1 - (n - 1) * observed / expected, np.nan)
+        return np.where(expected > 0, 1 - (n - 1) * observed / expected, np.nan)
 
 
 def _observed(counts: Floats, weights: Floats, w: Floats) -> Floats:

@@ -93,17 +93,17 @@ def f1_weighted(c: Floats) -> Floats:
     return _over(np.where(support > 0, support * each, 0.0).sum(axis=1), support.sum(axis=1))
 
 
-def cohen_kappa(c: Floats, weights: Floats) -> Floats:
-    """Cohen's kappa (R, q, q), agreement weights (q, q) -> (R,); undefined (NaN) when only one label is used.
+def cohen_kappa(c: Floats, d: Floats) -> Floats:
+    """Cohen's kappa (R, q, q), disagreement (q, q) -> (R,); undefined (NaN) when only one label is used.
 
-    kappa = (p_o - p_e) / (1 - p_e), p_o = sum w_kl p_kl, p_e = sum w_kl p_k. p_.l.
+    kappa = 1 - sum d_kl p_kl / sum d_kl p_k. p_.l, which is (p_o - p_e) / (1 - p_e) of the weights w = 1 - d. Nothing
+    is subtracted below the line, so that it is 0 exactly where no two labels are used.
     Source: Cohen 1960, doi:10.1177/001316446002000104; weighted: Cohen 1968, doi:10.1037/h0026256.
     """
     p = _over(c, c.sum(axis=(1, 2), keepdims=True))
-    lost = 1 - weights
-    expected = np.einsum("rk,kl,rl->r", p.sum(axis=2), lost, p.sum(axis=1))
+    expected = np.einsum("rk,kl,rl->r", p.sum(axis=2), d, p.sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(expected > 1e-12, 1 - np.einsum("rkl,kl->r", p, lost) / expected, np.nan)
+        return np.where(expected > 0, 1 - np.einsum("rkl,kl->r", p, d) / expected, np.nan)
 
 
 def _over(total: Floats, n: Floats) -> Floats:

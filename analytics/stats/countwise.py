@@ -469,8 +469,9 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
         return base.with_(reason=cell.scale.why_continuous)
     if len(np.unique(cell.cluster)) > MANY_UNITS:
         return _linearised(cell, base, wide.alpha(wide.LongScores(cell)), figure, how)
-    x = cell.scale.values[cell.code] - cell.scale.values.mean()
-    x /= max(float(np.ptp(cell.scale.values)), kernels.TINY)
+    x = cell.scale.values[cell.code]
+    # Around the middle score, so that what is left without a far one keeps its digits.
+    x = (x - np.median(x)) / (float(np.ptp(x)) or 1.0)
     sums = [np.bincount(cell.item, weights=power, minlength=cell.n_items) for power in (x**0, x, x**2)]
     moments = np.stack(sums, axis=1).astype(np.float64)
     patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster))

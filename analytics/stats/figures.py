@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.stats import association, confusion
 from analytics.stats.intervals import Shape
-from analytics.stats.scales import Scale, Weighting, agreement_weights, snapped
+from analytics.stats.scales import Scale, Weighting, disagreement, snapped
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Pairs:
 
     def kappa(self, weighting: Weighting) -> Floats:
         """(b,) Cohen's kappa between judge and reference."""
-        return confusion.cohen_kappa(self.confusion, agreement_weights(self.scale, weighting))
+        return confusion.cohen_kappa(self.confusion, disagreement(self.scale, weighting))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from analytics.stats.intervals import (
 from analytics.stats.pairs import OrderedPatterns, ordered_patterns_of
 from analytics.stats.patterns import patterns_of
 from analytics.stats.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
-from analytics.stats.scales import Scale, Weighting, agreement_weights
+from analytics.stats.scales import Scale, Weighting, disagreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,7 +64,7 @@ def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positi
         elif patterns is None:
             yield _undefined(cell, "cohen_kappa", variant, reason), None
         else:
-            yield from _cohen_rows(cell, patterns, variant, agreement_weights(cell.scale, weighting), rng, how)
+            yield from _cohen_rows(cell, patterns, variant, disagreement(cell.scale, weighting), rng, how)
 
 
 def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
@@ -143,24 +143,24 @@ class _Resamples:
 
 
 def _cohen_rows(
-    cell: Coded, patterns: OrderedPatterns, variant: str, w: Floats, rng: np.random.Generator, how: Resampling
+    cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, rng: np.random.Generator, how: Resampling
 ) -> Iterator[Row]:
     """A row per pair, then their mean over the pairs that have a kappa; one set of resamples serves all."""
     listed = _listed_pairs(cell)
-    several = _several(patterns, listed, w)
+    several = _several(patterns, listed, d)
     values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
     resamples = (
-        _resamples(_doubt(cell, w), several, patterns.units, rng, how)
+        _resamples(_doubt(cell, d), several, patterns.units, rng, how)
         if 0 < len(listed) <= MOST_RESAMPLED_PAIRS
         else None
     )
     shared = []
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
-        found = _pair_estimate(cell, patterns, variant, w, pair, float(value))
+        found = _pair_estimate(cell, patterns, variant, d, pair, float(value))
         if found.is_defined:
             shared.append(found.n_items)
             interval = (
-                resamples.interval(float(value), [index]) if resamples else _closed(patterns, found, pair, w, how)
+                resamples.interval(float(value), [index]) if resamples else _closed(patterns, found, pair, d, how)
             )
             interval = interval if found.se is None else replace(interval, se=None)
             found = _marked(found.with_(**interval.within(-1, 1).as_changes()), found.n_items)
@@ -198,10 +198,10 @@ def _left_out(value: float, without: Floats, units: Units, doubt: str | None, ho
     )
 
 
-def _doubt(cell: Coded, w: Floats) -> str | None:
-    """Why kappas with agreement weights w are skewed here, if so."""
+def _doubt(cell: Coded, d: Floats) -> str | None:
+    """Why kappas with disagreement d are skewed here, if so."""
     patterns = patterns_of(cell)
-    weighted = bool((w != np.eye(len(w))).any())
+    weighted = bool((d != 1 - np.eye(len(d))).any())
     return doubt_of(patterns.counts, patterns.units, cell.scale, weighted=weighted)
 
 
@@ -222,25 +222,25 @@ def _pair_numbers(group: NDArray[np.intp], everyone: int) -> list[int]:
     return [int(number) for number in group[first] * everyone + group[second]]
 
 
-def _several(patterns: OrderedPatterns, listed: Sequence[Pair], w: Floats) -> Statistic:
+def _several(patterns: OrderedPatterns, listed: Sequence[Pair], d: Floats) -> Statistic:
     """Kappas of many pairs as one statistic of weights (B, P) -> (pairs, B)."""
 
     def values(weights: Floats) -> Floats:
         columns = patterns.codes.T
-        return np.stack([kernels.cohen_kappa(columns[a], columns[b], weights, w) for a, b in listed])
+        return np.stack([kernels.cohen_kappa(columns[a], columns[b], weights, d) for a, b in listed])
 
     return values
 
 
 def _pair_estimate(
-    cell: Coded, patterns: OrderedPatterns, variant: str, w: Floats, pair: Pair, value: float
+    cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, pair: Pair, value: float
 ) -> Estimate:
     """Kappa of one pair and its large-sample standard error; the interval comes after."""
     a, b = patterns.codes[:, pair[0]], patterns.codes[:, pair[1]]
     totals = patterns.weights[0]
     n = int(totals @ ((a >= 0) & (b >= 0)))
     undefined = np.isnan(value)
-    se = np.nan if undefined else kernels.cohen_kappa_se(a, b, totals, w)
+    se = np.nan if undefined else kernels.cohen_kappa_se(a, b, totals, d)
     return Estimate(
         statistic="cohen_kappa",
         variant=variant,
@@ -255,14 +255,14 @@ def _pair_estimate(
     )
 
 
-def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, w: Floats, how: Resampling) -> Interval:
+def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, d: Floats, how: Resampling) -> Interval:
     """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
     if patterns.units.composition is None:
         se = np.nan if found.se is None else found.se
         return normal_interval(
             found.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
         )
-    one = _several(patterns, [pair], w)
+    one = _several(patterns, [pair], d)
     return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
 
 
@@ -314,30 +314,30 @@ def _mean_estimate(
 def _conger_estimate(
     cell: Coded, patterns: OrderedPatterns, weighting: Weighting, rng: np.random.Generator, how: Resampling
 ) -> Estimate:
-    w = agreement_weights(cell.scale, weighting)
+    d = disagreement(cell.scale, weighting)
     codes, totals = patterns.codes, patterns.weights
     base = _undefined(cell, "conger_kappa", weighting, "no item has two ratings")
     if not ((codes >= 0).sum(axis=1) >= 2).any():
         return base
-    value = float(kernels.conger_kappa(codes, totals, w)[0])
+    value = float(kernels.conger_kappa(codes, totals, d)[0])
     if np.isnan(value):
         return base.with_(reason="only one category is used: chance alone would agree always")
-    se = linearised.standard_error(kernels.conger_influence(codes, totals[0], w), patterns.units)
+    se = linearised.standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
     found = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
     if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
-        interval = replace(_conger_resampled(cell, patterns, w, value, rng, how), se=None)
+        interval = replace(_conger_resampled(cell, patterns, d, value, rng, how), se=None)
     else:
         interval = t_interval(value, se, patterns.units.df, method="linearised t", confidence=how.confidence)
     return found.with_(**interval.within(-np.inf, 1).as_changes())
 
 
 def _conger_resampled(
-    cell: Coded, patterns: OrderedPatterns, w: Floats, value: float, rng: np.random.Generator, how: Resampling
+    cell: Coded, patterns: OrderedPatterns, d: Floats, value: float, rng: np.random.Generator, how: Resampling
 ) -> Interval:
-    units, doubt = patterns.units, _doubt(cell, w)
+    units, doubt = patterns.units, _doubt(cell, d)
 
     def statistic(weights: Floats) -> Floats:
-        return kernels.conger_kappa(patterns.codes, weights, w)
+        return kernels.conger_kappa(patterns.codes, weights, d)
 
     without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
     if without is not None and how.leaves_out(units):

@@ -195,17 +195,22 @@ def snapped(x: Floats, scale: Scale) -> NDArray[np.intp]:
 
 
 def agreement_weights(scale: Scale, weighting: Weighting) -> Floats:
-    """(q, q) weights w_kl in [0, 1], 1 on the diagonal.
+    """(q, q) weights w_kl in [0, 1], 1 on the diagonal: 1 - ``disagreement``."""
+    return np.asarray(1 - disagreement(scale, weighting))
 
-    identity: [k = l]; linear: 1 - |x_k - x_l| / (x_max - x_min); quadratic: 1 - (x_k - x_l)^2 / (x_max - x_min)^2;
-    ordinal: 1 - C(|k - l| + 1, 2) / C(q, 2) on ranks. Source: Gwet, Handbook of Inter-Rater Reliability, 4th ed.,
+
+def disagreement(scale: Scale, weighting: Weighting) -> Floats:
+    """(q, q) disagreement d_kl = 1 - w_kl in [0, 1], 0 on the diagonal, exact where w_kl would round to 1.
+
+    identity: [k != l]; linear: |x_k - x_l| / (x_max - x_min); quadratic: (x_k - x_l)^2 / (x_max - x_min)^2;
+    ordinal: C(|k - l| + 1, 2) / C(q, 2) on ranks. Source: Gwet, Handbook of Inter-Rater Reliability, 4th ed.,
     chapter 3 (ISBN 978-0-9708062-8-4).
     """
     q = scale.q
     if weighting == "identity" or q < 2:
-        return np.eye(q)
+        return 1 - np.eye(q)
     if weighting == "ordinal":
         step = np.abs(np.subtract.outer(np.arange(q), np.arange(q))).astype(np.float64)
-        return np.asarray(1 - step * (step + 1) / (q * (q - 1)))
+        return np.asarray(step * (step + 1) / (q * (q - 1)))
     distance = np.abs(np.subtract.outer(scale.values, scale.values)) / np.ptp(scale.values)
-    return np.asarray(1 - distance ** {"linear": 1, "quadratic": 2}[weighting])
+    return np.asarray(distance ** {"linear": 1, "quadratic": 2}[weighting])

@@ -98,7 +98,7 @@ class Distance:
         if kind == "ordinal":
             step = 1 / (q * (q - 1))
             return cls(q, np.arange(q, dtype=np.float64) - (q - 1) / 2, step, step)
-        u = np.asarray((scale.values - scale.values.mean()) / np.ptp(scale.values), dtype=np.float64)
+        u = np.asarray((scale.values - np.median(scale.values)) / (np.ptp(scale.values) or 1.0), dtype=np.float64)
         return cls(q, u, by_step=float(kind == "linear"), by_square=float(kind == "quadratic"))
 
     def between(self, a: Codes, b: Codes) -> Floats:
@@ -117,10 +117,17 @@ class Distance:
                 near[1:] += margin[:-1]
                 near[:-1] += margin[1:]
             return np.asarray(total - near)
-        u, first, second = self.u, margin * self.u, margin * self.u**2
+        u = _around(self.u, margin)
+        first, second = margin * u, margin * u**2
         squares = u**2 * total - 2 * u * first.sum() + second.sum()
         steps = u * (2 * np.cumsum(margin) - total) + first.sum() - 2 * np.cumsum(first)
         return np.asarray(self.by_step * steps + self.by_square * squares)
+
+
+def _around(u: Floats, margin: Floats) -> Floats:
+    """Positions (q,) counted from the mean of a margin (q,): differences of squares keep their digits there."""
+    total = float(margin.sum())
+    return np.asarray(u - (float(margin @ u) / total if total > 0 else 0.0))
 
 
 class LongScores:
@@ -166,7 +173,7 @@ class LongScores:
         """(N,) sum of d over all ordered pairs of an item's scores."""
         if distance.u is None:
             return np.asarray(self.n**2 - self.squares - (self._neighbours() if distance.reach else 0))
-        u = distance.u[self.code]
+        u = _around(distance.u, np.bincount(self.code, minlength=distance.q).astype(np.float64))[self.code]
         ends = np.cumsum(self.n)
         rank = np.arange(1, len(u) + 1) - (ends - self.n)[self.item]
         steps = 2 * self.per_item(u * (2 * rank - self.n[self.item] - 1))
@@ -178,6 +185,10 @@ class LongScores:
         next_to = (self.run_item[1:] == self.run_item[:-1]) & (self.run_code[1:] == self.run_code[:-1] + 1)
         pairs = np.where(next_to, 2 * self.count[1:] * self.count[:-1], 0.0)
         return np.asarray(np.bincount(self.run_item[1:], weights=pairs, minlength=self.n_items), dtype=np.float64)
+
+    def mean_disagreement(self, distance: Distance) -> Value:
+        """Mean over the items with two scores of the mean distance between their scores."""
+        return ratio(self.disagreement(distance) / np.maximum(self.n * (self.n - 1), 1) * self.paired, self.paired)
 
     def agreement(self, distance: Distance) -> Value:
         """p_a: mean over the items with two scores of 1 - their mean disagreement."""
@@ -304,7 +315,7 @@ def alpha(scores: LongScores) -> Value:
         observed, expected, slope = (
             scores.disagreement(distance), float(toward @ pairable.margin), 2 * pairable.per_item(toward),
         )  # fmt: skip
-    if not expected > TINY * n**2:
+    if np.count_nonzero(pairable.margin) < 2 or not expected > 0:
         return np.nan, nothing
     own = observed * scaled
     total = float(own.sum())
@@ -362,7 +373,7 @@ def cohen_kappa(a: Codes, b: Codes, distance: Distance) -> Value:
     of_x, of_y = (np.bincount(codes, minlength=distance.q) / n for codes in (x, y))
     from_y = distance.toward(of_y)
     observed, expected = distance.between(x, y), float(of_x @ from_y)
-    if not expected > TINY:
+    if np.count_nonzero(of_x + of_y) < 2 or not expected > 0:
         return np.nan, gradient
     d_o = float(observed.mean())
     chance = from_y[x] + distance.toward(of_x)[y] - 2 * expected
@@ -377,8 +388,8 @@ def conger_kappa(scores: LongScores, distance: Distance) -> Value:
     """
     cell, r = scores.cell, len(scores.cell.raters)
     scored = np.bincount(cell.rater, minlength=r)
-    agreement, gradient = scores.agreement(distance)
-    if not scored.all() or np.isnan(agreement):
+    observed, gradient = scores.mean_disagreement(distance)
+    if not scored.all() or np.isnan(observed) or np.count_nonzero(np.bincount(cell.code)) < 2:
         return np.nan, np.zeros(scores.n_items)
     margins = [np.bincount(cell.code[cell.rater == g], minlength=distance.q) / scored[g] for g in range(r)]
     together = distance.toward(np.sum(margins, axis=0))
@@ -389,4 +400,4 @@ def conger_kappa(scores: LongScores, distance: Distance) -> Value:
         own = cell.rater == g
         change = (away[cell.code[own]] - float(margins[g] @ away)) / scored[g]
         moved += np.bincount(cell.item[own], weights=change, minlength=scores.n_items)
-    return corrected((agreement, gradient), (1 - apart, -2 * moved / (r * (r - 1))))
+    return 1 - observed / apart, np.asarray((2 * moved / (r * (r - 1)) * observed / apart - gradient) / apart)

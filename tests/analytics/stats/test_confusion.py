@@ -7,7 +7,7 @@ import pytest
 from sklearn import metrics
 
 from analytics.stats import confusion as cm
-from analytics.stats.scales import agreement_weights, scale_of
+from analytics.stats.scales import disagreement, scale_of
 
 RNG = np.random.default_rng(2)
 REFERENCE, JUDGE = RNG.integers(0, 4, 200), RNG.integers(0, 3, 200)
@@ -36,13 +36,13 @@ def test_figures_match_scikit_learn() -> None:
 @pytest.mark.parametrize("weighting", ["identity", "linear", "quadratic"])
 def test_kappa_matches_scikit_learn(weighting: str) -> None:
     oracle = metrics.cohen_kappa_score(REFERENCE, JUDGE, weights=None if weighting == "identity" else weighting)
-    weights = agreement_weights(scale_of(range(4)), weighting)
+    weights = disagreement(scale_of(range(4)), weighting)
     assert cm.cohen_kappa(matrix(), weights)[0] == pytest.approx(oracle)
 
 
 def test_one_label_only_leaves_kappa_undefined_and_its_f1_perfect() -> None:
     c = cm.confusion(np.zeros(5, int), np.zeros(5, int), np.ones((1, 5)), 3)
-    assert np.isnan(cm.cohen_kappa(c, np.eye(3))[0])
+    assert np.isnan(cm.cohen_kappa(c, 1 - np.eye(3))[0])
     assert cm.f1(c, 0)[0] == 1
     assert np.isnan(cm.f1(c, 1)[0])
     assert cm.f1_weighted(c)[0] == 1
@@ -50,7 +50,7 @@ def test_one_label_only_leaves_kappa_undefined_and_its_f1_perfect() -> None:
 
 def test_nothing_compared_is_undefined_everywhere() -> None:
     c = cm.confusion(np.empty(0, int), np.empty(0, int), np.ones((1, 0)), 3)
-    figures = [cm.accuracy(c), cm.adjacent(c), cm.f1_weighted(c), cm.cohen_kappa(c, np.eye(3))]
+    figures = [cm.accuracy(c), cm.adjacent(c), cm.f1_weighted(c), cm.cohen_kappa(c, 1 - np.eye(3))]
     assert np.isnan(figures).all()
 
 

@@ -15,7 +15,7 @@ from statsmodels.stats import inter_rater
 
 from analytics.stats.agreement import measure
 from analytics.stats.pairs import cohen_kappa, cohen_kappa_se, conger_kappa
-from analytics.stats.scales import Weighting, agreement_weights, scale_of
+from analytics.stats.scales import Weighting, disagreement, scale_of
 from tests.analytics.stats.published import COHEN, KRIPPENDORFF
 
 Array = NDArray[Any]
@@ -30,13 +30,13 @@ def from_table(table: Any) -> tuple[Array, Array, Array]:
 
 def test_cohens_published_table() -> None:
     a, b, totals = from_table(COHEN)
-    assert cohen_kappa(a, b, totals[None, :], np.eye(3))[0] == pytest.approx(0.492, abs=5e-4)
+    assert cohen_kappa(a, b, totals[None, :], 1 - np.eye(3))[0] == pytest.approx(0.492, abs=5e-4)
 
 
 def test_weighted_kappa_of_the_same_table() -> None:
     # Cohen 1968 weighs the disagreements 0 1 3 / 1 0 6 / 3 6 0 and prints kappa_w = .348.
     a, b, totals = from_table(COHEN)
-    w = 1 - np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]]) / 6
+    w = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]]) / 6
     assert cohen_kappa(a, b, totals[None, :], w)[0] == pytest.approx(0.348, abs=5e-4)
 
 
@@ -47,7 +47,7 @@ def test_weighted_kappa_of_the_same_table() -> None:
 @given(codes=pairs)
 def test_cohen_equals_scikit_learn(weighting: Weighting, theirs: str | None, codes: Array) -> None:
     assume(np.unique(codes).size > 1)
-    w = agreement_weights(scale_of(range(4)), weighting)
+    w = disagreement(scale_of(range(4)), weighting)
     found = cohen_kappa(codes[:, 0], codes[:, 1], np.ones((1, len(codes))), w)[0]
     assert found == pytest.approx(
         cohen_kappa_score(codes[:, 0], codes[:, 1], labels=range(4), weights=theirs), abs=1e-9
@@ -59,7 +59,7 @@ def test_cohen_equals_scikit_learn(weighting: Weighting, theirs: str | None, cod
 )
 def test_standard_error_equals_statsmodels(weighting: Weighting, theirs: str | None) -> None:
     a, b, totals = from_table(COHEN)
-    w = agreement_weights(scale_of(range(3)), weighting)
+    w = disagreement(scale_of(range(3)), weighting)
     expected = inter_rater.cohens_kappa(COHEN, wt=theirs).std_kappa
     assert cohen_kappa_se(a, b, totals, w) == pytest.approx(expected, abs=1e-12)
 
@@ -67,12 +67,12 @@ def test_standard_error_equals_statsmodels(weighting: Weighting, theirs: str | N
 def test_items_scored_by_one_only_are_left_out() -> None:
     a, b = np.array([0, 1, 1, 0, -1, 2]), np.array([0, 1, 0, 0, 1, -1])
     expected = cohen_kappa_score([0, 1, 1, 0], [0, 1, 0, 0])
-    assert cohen_kappa(a, b, np.ones((1, 6)), np.eye(3))[0] == pytest.approx(expected)
+    assert cohen_kappa(a, b, np.ones((1, 6)), 1 - np.eye(3))[0] == pytest.approx(expected)
 
 
 def test_one_point_only_is_undefined() -> None:
-    assert np.isnan(cohen_kappa(np.zeros(4, int), np.zeros(4, int), np.ones((1, 4)), np.eye(2))[0])
-    assert np.isnan(cohen_kappa(np.array([-1, 0]), np.array([0, -1]), np.ones((1, 2)), np.eye(2))[0])
+    assert np.isnan(cohen_kappa(np.zeros(4, int), np.zeros(4, int), np.ones((1, 4)), 1 - np.eye(2))[0])
+    assert np.isnan(cohen_kappa(np.array([-1, 0]), np.array([0, -1]), np.ones((1, 2)), 1 - np.eye(2))[0])
 
 
 @settings(max_examples=40, deadline=None)
@@ -80,7 +80,7 @@ def test_one_point_only_is_undefined() -> None:
 def test_conger_of_two_raters_is_cohen(codes: Array) -> None:
     weights = np.ones((1, len(codes)))
     for weighting in ("identity", "linear"):
-        w = agreement_weights(scale_of(range(4)), weighting)
+        w = disagreement(scale_of(range(4)), weighting)
         cohen = cohen_kappa(codes[:, 0], codes[:, 1], weights, w)[0]
         assert conger_kappa(codes, weights, w)[0] == pytest.approx(cohen, abs=1e-9, nan_ok=True)
 
@@ -97,6 +97,6 @@ def test_conger_of_gwets_raw_example() -> None:
 def test_the_standard_error_on_near_points_of_a_wide_scale_is_that_of_two_points() -> None:
     a = np.array([0, 0, 1, 1, 0, 1, 0, 0, 1, 0])
     b = np.array([0, 1, 1, 0, 0, 1, 1, 0, 1, 0])
-    plain = cohen_kappa_se(a, b, np.ones(10), agreement_weights(scale_of([0, 1], "interval"), "quadratic"))
-    w = agreement_weights(scale_of([0, 0.002, 10], "interval"), "quadratic")
+    plain = cohen_kappa_se(a, b, np.ones(10), disagreement(scale_of([0, 1], "interval"), "quadratic"))
+    w = disagreement(scale_of([0, 0.002, 10], "interval"), "quadratic")
     assert cohen_kappa_se(a, b, np.ones(10), w) == pytest.approx(plain, rel=1e-6)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics.stats import countwise, pairs, wide
 from analytics.stats.patterns import patterns_of
-from analytics.stats.scales import Level, Scale, agreement_weights
+from analytics.stats.scales import Level, Scale, disagreement
 from analytics.stats.tables import Coded, coded_from_matrix
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
@@ -74,7 +74,7 @@ def test_kappas_of_named_raters_equal_their_kernels(cell: Coded) -> None:
     codes, scores = cell.matrix().astype(np.intp), wide.LongScores(cell)
     ones = np.ones((1, len(codes)))
     for weighting in ("identity", "linear", "quadratic", "ordinal"):
-        w, distance = agreement_weights(cell.scale, weighting), wide.Distance.of(cell.scale, weighting)
+        w, distance = disagreement(cell.scale, weighting), wide.Distance.of(cell.scale, weighting)
         for a, b in combinations(range(len(cell.raters)), 2):
             value, gradient = wide.cohen_kappa(codes[:, a], codes[:, b], distance)
             direct = pairs.cohen_kappa(codes[:, a], codes[:, b], ones, w)[0]
