@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from analytics.stats import countwise, pairwise, rater_sample, reliability
+from analytics.stats.clusters import number_of
 from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Shape
@@ -17,7 +18,7 @@ from analytics.stats.scales import Scale
 from analytics.stats.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 STATISTICS = (
     "percent_agreement",
@@ -141,10 +142,9 @@ def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
         request = replace(request, positional=True)
     streams = [request.rng(cell.key, stream) for stream in range(3)]
     figures = sorted(_figures(scores, request, streams), key=lambda row: STATISTICS.index(row[0].statistic))
-    clusters = _clusters(scores)
+    counted = _clusters(scores)
     for estimate, raters in _for_whom(scores, figures, request):
-        counted = None if raters else clusters.get(estimate.n_items)
-        yield _row(cell, _seeded(estimate, request).with_(n_clusters=counted), raters=raters)
+        yield _row(cell, _seeded(estimate, request).with_(n_clusters=counted(estimate, raters)), raters=raters)
     for estimate in _inapplicable(scores, request, {estimate.statistic for estimate, _ in figures}):
         yield _row(cell, estimate)
     for estimate in _applicability(cell, request):
@@ -153,14 +153,25 @@ def _of_cell(cell: Cell, request: _Request) -> Iterator[CellEstimate]:
         yield from _left_out(cell, scores, request)
 
 
-def _clusters(scores: Coded) -> dict[int, int]:
-    """How many clusters the items come in, by how many items: those with one score, with two, with every rater's.
+def _clusters(scores: Coded) -> Callable[[Estimate, tuple[str, ...] | None], int | None]:
+    """How many clusters the items of an estimate come in, or of one about a pair of raters.
 
-    Each of these sets holds the next one, so two of one size are the same items.
+    By how many items: those with one score, with two, with every rater's. Each of these sets holds the next one, so
+    two of one size are the same items.
     """
     n = np.bincount(scores.item, minlength=scores.n_items)
     sets = [scores.cluster[n >= least] for least in (1, 2, max(2, len(scores.raters)))]
-    return {len(clusters): len(np.unique(clusters)) for clusters in sets}
+    known = {len(clusters): number_of(clusters) for clusters in sets}
+    alone = number_of(scores.cluster) == scores.n_items
+    names = {name: place for place, name in enumerate(scores.raters)}
+
+    def counted(estimate: Estimate, raters: tuple[str, ...] | None) -> int | None:
+        if raters is None or alone:
+            return estimate.n_items if alone else known.get(estimate.n_items)
+        first, second = (scores.item[scores.rater == names[name]] for name in raters)
+        return number_of(scores.cluster[np.intersect1d(first, second)])
+
+    return counted
 
 
 def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:
@@ -210,15 +221,21 @@ def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -
             made = rater_sample.without_interval(estimate, rater_sample.ANONYMOUS)
         else:
             values = [one.get((estimate.statistic, estimate.variant)) for one in left]
-            made = rater_sample.for_raters_like_these(estimate, values, sizes, _shape(estimate))
+            bare = estimate.with_(method="F") if _is_random(estimate) else estimate
+            made = rater_sample.for_raters_like_these(bare, values, sizes, _shape(estimate))
         found.append((made, raters))
     return found
 
 
 def _as_defined(estimate: Estimate) -> Estimate:
     """For these raters, but where F takes those of ICC(2,.) as a sample."""
-    random = estimate.statistic == "icc" and (estimate.variant or "").startswith("2") and estimate.method == "F"
-    return estimate.with_(speaks_for=rater_sample.LIKE_THESE) if random else rater_sample.for_these(estimate)
+    return rater_sample.for_these(estimate, rater_sample.LIKE_THESE if _is_random(estimate) else rater_sample.THESE)
+
+
+def _is_random(estimate: Estimate) -> bool:
+    """Whether F takes its raters for a sample."""
+    of_two_ways = estimate.statistic == "icc" and (estimate.variant or "").startswith("2")
+    return of_two_ways and (estimate.method or "").startswith("F")
 
 
 def _shape(estimate: Estimate) -> Shape:
@@ -259,22 +276,30 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     codes = np.where(decided["applicable"], 0, 1).astype(np.int32)
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
     figures = countwise.figures_for(scores, wanted)
-    made = countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how)
+    made, counted = (
+        countwise.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
+        _clusters(scores),
+    )
     for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in made], request):
-        yield _seeded(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
+        named = _seeded(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
+        yield named.with_(n_clusters=counted(estimate, None))
 
 
 def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEstimate]:
     """Every figure of the panel without each annotator in turn, from closed forms: does one person move it?"""
     quiet, streams = _quiet(request), [request.rng(cell.key, 4)] * 3
     for index, name in enumerate(scores.raters):
-        figures = sorted(
-            _figures(scores.without_rater(index), quiet, streams), key=lambda row: STATISTICS.index(row[0].statistic)
-        )
+        left = scores.without_rater(index)
+        figures = sorted(_figures(left, quiet, streams), key=lambda row: STATISTICS.index(row[0].statistic))
+        counted = _clusters(left)
         for estimate, pair in figures:
             if pair is None and estimate.variant != "paper_compat":
                 note = "; ".join(part for part in (LEFT_OUT, estimate.note) if part)
-                yield _row(cell, rater_sample.for_these(estimate.with_(note=note)), annotator=name)
+                yield _row(
+                    cell,
+                    rater_sample.for_these(estimate.with_(note=note, n_clusters=counted(estimate, None))),
+                    annotator=name,
+                )
 
 
 def _row(

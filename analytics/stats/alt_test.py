@@ -7,17 +7,18 @@ how well each agrees with the item's *other* raters; the judge is credited a cos
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.clusters import error_of_mean
+from analytics.stats.clusters import error_of_mean, number_of
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import NO_WIDTH, Interval, jackknife_interval
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.multiple import benjamini_yekutieli
+from analytics.stats.rater_sample import RatersAs, of_report
 from analytics.stats.resampling import Units, left_out_error
 from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
@@ -43,6 +44,7 @@ class Comparison:
     annotator_wins: float | None
     p: float | None
     is_beaten: bool | None
+    n_clusters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class AltTest:
     comparisons: tuple[Comparison, ...]
     n_items: int
     reason: str | None = None
+    n_clusters: int = 0
 
     @property
     def passes(self) -> bool:
@@ -85,14 +88,15 @@ def run(
         for j, name in enumerate(annotators)
     ]
     tested = [c for c in comparisons if c.p is not None]
-    n_items = int((~np.isnan(judge_wins)).any(axis=1).sum())
+    is_shared = (~np.isnan(judge_wins)).any(axis=1)
+    n_items, n_clusters = int(is_shared.sum()), number_of(where[is_shared])
     if not tested:
         reason = f"no annotator has {min_items} items shared with the judge and another rater"
-        return AltTest(None, None, tuple(comparisons), n_items, reason)
+        return AltTest(None, None, tuple(comparisons), n_items, reason, n_clusters)
     beaten = dict(zip((c.annotator for c in tested), benjamini_yekutieli([c.p for c in tested], alpha), strict=True))  # type: ignore[misc]
     judged = tuple(_with_verdict(c, beaten.get(c.annotator)) for c in comparisons)
     rho = float(np.mean([c.judge_wins for c in tested if c.judge_wins is not None]))
-    return AltTest(sum(beaten.values()) / len(tested), rho, judged, n_items)
+    return AltTest(sum(beaten.values()) / len(tested), rho, judged, n_items, None, n_clusters)
 
 
 def advantage(judge: Floats, humans: Floats, score: Score) -> tuple[Floats, Floats]:
@@ -189,11 +193,11 @@ def _compare(
         return Comparison(name, 0, None, None, None, None)
     w_f, w_h = w_f[is_compared], w_h[is_compared]
     p = p_value(w_h - w_f, epsilon, cluster[is_compared]) if n >= min_items else None
-    return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None)
+    return Comparison(name, n, float(w_f.mean()), float(w_h.mean()), p, None, number_of(cluster[is_compared]))
 
 
 def _with_verdict(c: Comparison, is_beaten: bool | None) -> Comparison:
-    return Comparison(c.annotator, c.n_items, c.judge_wins, c.annotator_wins, c.p, is_beaten)
+    return replace(c, is_beaten=is_beaten)
 
 
 def report(
@@ -209,13 +213,22 @@ def report(
     bootstrap: int = 2000,
     confidence: float = 0.95,
     seed: int = 0,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """``alt_test_omega`` and ``alt_test_rho`` of every cell, then rho and p for each annotator.
 
     ``score`` is accuracy on nominal scales and -RMSE on others unless given; for accuracy a judge's fractions are
     rounded half up to the scale. The interval of rho resamples clusters; omega is a decision and has none. Undefined
-    where the table says that raters are anonymous slots.
+    where the table says that raters are anonymous slots. ``raters_as`` "sample": the interval of rho leaves out the
+    annotators, too; each annotator's own row stays with them.
     """
+    if raters_as == "sample":
+        asked: dict[str, Any] = {"judge": judge, "by": by, "epsilon": epsilon, "score": score, "min_items": min_items}
+        asked |= {"raters": raters, "pool": pool, "seed": seed}
+        plain = report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        return of_report(
+            plain, lambda kept: report(kept, bootstrap=0, **asked), table, {"alt_test_rho": "share"}, raters=raters
+        )
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
@@ -283,6 +296,7 @@ def _estimates(
     base: dict[str, Any] = {
         "level": meeting.scale.level,
         "n_items": result.n_items,
+        "n_clusters": result.n_clusters,
         "n_raters": len(tested),
         "n_ratings": int(meeting.n_human.sum()),
         "reason": result.reason,
@@ -303,5 +317,6 @@ def _of_annotator(c: Comparison, level: str) -> Estimate:
     note = "too few items: listed, not tested" if c.p is None else f"{'beaten' if c.is_beaten else 'not beaten'}"
     return Estimate(
         statistic="alt_test_rho", value=c.judge_wins, p=c.p, level=level, n_items=c.n_items, n_raters=1, note=note,
+        n_clusters=c.n_clusters, n_ratings=c.n_items,
         reason=None if c.judge_wins is not None else "no item shared with the judge and another rater",
     )  # fmt: skip

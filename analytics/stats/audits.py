@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import number_of
 from analytics.stats.correction import classical_mean
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import approximate, wilson_interval
@@ -94,7 +95,9 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> E
     scale = len(sums) / max(len(sums) - 1, 1)
     se = float(np.sqrt(scale * (sums**2).sum()) / sxx)
     method = "difference in differences, cluster-robust"
-    return _normal("self_preference", slope, se, int(known.any(axis=1).sum()), method)
+    judged = known.any(axis=1)
+    found = _normal("self_preference", slope, se, int(judged.sum()), method)
+    return found.with_(n_clusters=number_of(cluster[judged]), n_ratings=int(known.sum()))
 
 
 def scale_use(scores: Floats, points: Floats, panel: Floats | None = None) -> list[Estimate]:
@@ -130,7 +133,8 @@ def share(
     p = hits / n
     method = approximate("Wilson", "answers taken for independent") if (clusters or n) < n else "Wilson"
     interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, method=method, confidence=confidence)
-    return Estimate(statistic=statistic, variant=variant, value=p, n_items=n).with_(**interval.as_changes())
+    found = Estimate(statistic=statistic, variant=variant, value=p, n_items=n, n_clusters=clusters)
+    return found.with_(**interval.as_changes())
 
 
 def conditions(scores: Floats, names: Sequence[str], reference: Floats, cluster: Codes) -> list[Estimate]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import ceiling, classes, curve, figures, many_pairs, rater_sample, resampling, substitution, wide
+from analytics.stats.clusters import number_of
 from analytics.stats.confusion import confusion, row_shares
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
@@ -303,14 +304,16 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
     if scale.q > MOST_LABELS:
         reason = f"a matrix of {scale.q} labels: declare a shorter scale"
         return [Estimate(statistic="confusion", value=None, level=scale.level, reason=reason)]
-    counts = confusion_matrix(meeting, rule=rule)
+    counts, faced = confusion_matrix(meeting, rule=rule), face(meeting, rule)
+    places = [snapped(x, scale) for x in (faced.reference, faced.judge)]
     shares = row_shares(counts[None].astype(np.float64))[0]
     found = []
     for (k, j), share in np.ndenumerate(shares):
         base = Estimate(
             statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
             reason="the reference never gives this label", n_items=int(counts[k, j]),
-            interval_reason="a share of what was seen; no interval",
+            interval_reason="a share of what was seen; no interval", n_raters=len(meeting.annotators),
+            n_clusters=number_of(faced.cluster[(places[0] == k) & (places[1] == j)]),
         )  # fmt: skip
         found.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
     return found
@@ -519,6 +522,12 @@ def _nothing(meeting: Meeting) -> str:
 def _counts(meeting: Meeting, faced: Faced) -> list[Estimate]:
     counted = (meeting.n_out_of_range, faced.n_without_reference)
     return [
-        Estimate(statistic=name, value=float(n), n_items=faced.n_items, n_raters=len(meeting.annotators))
+        Estimate(
+            statistic=name,
+            value=float(n),
+            n_items=faced.n_items,
+            n_raters=len(meeting.annotators),
+            n_clusters=number_of(faced.cluster),
+        )
         for name, n in zip(COUNTS, counted, strict=True)
     ]

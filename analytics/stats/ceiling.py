@@ -47,7 +47,7 @@ def estimates(meeting: Meeting, *, bootstrap: int = 2000, confidence: float = 0.
         totals = sums.sum(axis=0, keepdims=True)
         both, without = figure(totals)[:, 0], figure(totals - sums)
         intervals = _intervals(statistic, both, without, units, meeting, confidence) if bootstrap else [Interval()] * 3
-        found += _three(statistic, both, intervals, meeting, len(np.unique(item)))
+        found += _three(statistic, both, intervals, meeting, len(np.unique(item)), len(clusters))
     return found
 
 
@@ -124,14 +124,16 @@ def _over(sums: Floats, n: Floats) -> Floats:
 
 
 def _three(
-    statistic: str, both: Floats, intervals: Sequence[Interval], meeting: Meeting, n_items: int
+    statistic: str, both: Floats, intervals: Sequence[Interval], meeting: Meeting, n_items: int, n_clusters: int
 ) -> list[Estimate]:
     """The judge, the human and their difference."""
     values = (both[0], both[1], both[0] - both[1])
+    kept = ~np.isnan(meeting.judge) & (meeting.n_human > 1)
     found = []
     for side, value, interval in zip(SIDES, values, intervals, strict=True):
         base = Estimate(
             statistic=statistic, variant=side, level=meeting.scale.level, n_items=n_items, value=None,
+            n_clusters=n_clusters, n_ratings=int(meeting.n_human[kept].sum()),
             n_raters=len(meeting.annotators), reason=_FLAT_SCORES if n_items else _NO_PANEL,
         )  # fmt: skip
         if not np.isnan(value):

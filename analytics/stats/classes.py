@@ -52,10 +52,12 @@ def of_cell(
     if raters is not None:
         human &= rows["rater"].isin(list(raters)).to_numpy()
     of_row, sizes = _classes(rows, human, cell.scale.q)
+    shared = int(rows["cluster"][of_row != ""].nunique())
     found: list[CellEstimate] = []
     for name in CLASSES:
         key = {**key_of(cell), "agreement_class": name}
         share = _share("class_share", None, sizes[name], sum(sizes.values()), sum(sizes.values()))
+        share = share.with_(level=cell.scale.level, n_clusters=shared, n_raters=int(rows["rater"][human].nunique()))
         found.append(CellEstimate(estimate=share, cell=key))
         inside = of_row == name
         found += _score_shares(cell, key, rows[inside & human], None, sizes[name])
@@ -79,7 +81,8 @@ def _score_shares(
     given = np.bincount(rows["code"].to_numpy(), minlength=cell.scale.q)
     for code, count in enumerate(given):
         share = _share("score_share", cell.scale.label(code), int(count), int(given.sum()), n_items)
-        counted = share.with_(level=cell.scale.level, n_raters=int(rows["rater"].nunique()), n_ratings=int(given.sum()))
+        counted = share.with_(level=cell.scale.level, n_raters=int(rows["rater"].nunique()), n_ratings=int(given.sum()),
+                              n_clusters=int(rows["cluster"].nunique()))  # fmt: skip
         yield CellEstimate(estimate=counted, cell=key, judge=judge)
 
 

@@ -11,6 +11,11 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.integer]
 
 
+def number_of(cluster: NDArray[Any]) -> int:
+    """How many clusters the items of (n,) come in. Source: METHODS 0."""
+    return len(np.unique(cluster))
+
+
 def effective_number(sizes: Floats | Codes, multiplicity: Codes | None = None) -> float:
     """How many equal clusters tell as much as these: (sum n_c)^2 / sum n_c^2 = C / (1 + CV^2), C when all are alike.
 

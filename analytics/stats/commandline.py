@@ -109,6 +109,8 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
                         " 9 or 99 far from the others and labels that differ only in case or spaces")  # fmt: skip
     scores.add_argument("--raters", type=options.names, metavar="A,B,C", help="only these raters")
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
+    scores.add_argument("--raters-as", choices=("these", "sample"), default="these", help="these: intervals speak for"
+                        " these raters; sample: for raters like these, of whom these are a sample")  # fmt: skip
     scores.add_argument("--broken-rationale", metavar="COLUMN", help="leave out ratings with true in this column")
     scores.add_argument(
         "--critical", metavar="COLUMN", help="leave out items and criteria that anybody marks true in this column, and"
@@ -137,6 +139,7 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
+    from analytics.stats.rater_sample import saying_whom
     from analytics.stats.reading import Source
     from analytics.stats.rendering import rendered
     from analytics.stats.tables import TableError
@@ -144,6 +147,7 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
     source, module, lines = Source(arguments.file), _module(arguments.subcommand), None
     try:
         _refuse_unknown_statistics(arguments, module)
+        _refuse_a_sample(arguments, module)
         frame, lines = source.frame()
         table = module.read(arguments, frame) if hasattr(module, "read") else _table(frame, arguments)
         del frame
@@ -153,6 +157,7 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
         return 2
     wanted, few = arguments.statistic, arguments.min_items
     kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
+    kept = [saying_whom(found, module.SPEAKS_FOR) for found in kept]
     kept = [found.on_scale(_scale_of(table, found)) for found in kept]
     kept += _absent(kept, wanted or (), module.ABSENT)
     notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {module.ABSENT['*']}"])]
@@ -256,6 +261,17 @@ def _refuse_unknown_statistics(arguments: argparse.Namespace, module: Any) -> No
     unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
         raise TableError([Problem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown])
+
+
+def _refuse_a_sample(arguments: argparse.Namespace, module: Any) -> None:
+    """Raters as a sample only where leaving raters out tells how far other raters would move the figures."""
+    from analytics.stats.tables import Problem, TableError
+
+    if arguments.raters_as != "sample":
+        return
+    why = "it needs persons, anonymous slots are none" if arguments.positional else module.NO_SAMPLE
+    if why:
+        raise TableError([Problem(None, f"--raters-as sample: {why}")])
 
 
 def _provenance(arguments: argparse.Namespace, argv: Sequence[str], sha256: str) -> dict[str, Any]:

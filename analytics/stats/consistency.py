@@ -153,6 +153,7 @@ def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, conf
 def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: float) -> Estimate:
     known = ~np.isnan(x)
     estimate = classical_mean(x[known], cluster[known], confidence=confidence).with_(statistic=statistic)
+    estimate = estimate.with_(n_raters=1, n_ratings=int(known.sum()))
     return estimate if estimate.is_defined else estimate.with_(reason="no scenario was judged in both languages")
 
 

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.association import spearman
+from analytics.stats.clusters import number_of
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import Shape
+from analytics.stats.rater_sample import RatersAs, of_report
 from analytics.stats.resampling import MOST_LEFT_OUT, Units, bootstrap, left_out_interval
 from analytics.stats.tables import RatingsTable, cells, grouped
 
@@ -28,13 +30,23 @@ _COEFFICIENT: Shape = "coefficient"
 
 
 def between_criteria(
-    table: RatingsTable, *, by: Sequence[str] = ("language",), resamples: int = 2000, seed: int = 0
+    table: RatingsTable,
+    *,
+    by: Sequence[str] = ("language",),
+    resamples: int = 2000,
+    seed: int = 0,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """``criteria_spearman`` of every pair of criteria over the items both were scored on, from the annotators' means.
 
     ``variant`` names the pair. Undefined where a criterion's means don't vary. Independent criteria stay near 0; the
-    largest one reported for S2's criteria is .13.
+    largest one reported for S2's criteria is .13. ``raters_as`` "sample": intervals for raters like these.
     """
+    if raters_as == "sample":
+        rows_of = between_criteria(table, by=by, resamples=resamples, seed=seed)
+        return of_report(
+            rows_of, lambda kept: between_criteria(kept, by=by, resamples=0), table, {"criteria_spearman": _COEFFICIENT}
+        )
     found = []
     for key, rows in grouped(table.annotators().frame, list(by)):
         means = rows.groupby(["item_key", "criterion"])["score"].mean().unstack()
@@ -62,12 +74,20 @@ def between_panels(
     by: Sequence[str] = ("language", "criterion"),
     resamples: int = 2000,
     seed: int = 0,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """Two panels (column ``panel``) on the items both scored, from their item means.
 
     ``panel_difference``: mean of second minus first; ``panel_spearman``: do they order the items alike? ``variant``
-    names the two. Say crowd first, experts second.
+    names the two. Say crowd first, experts second. ``raters_as`` "sample": both panels are samples of such raters.
     """
+    if raters_as == "sample":
+        shapes: dict[str, Shape] = {"panel_difference": _FREE, "panel_spearman": _COEFFICIENT}
+        return of_report(
+            between_panels(table, first, second, by=by, resamples=resamples, seed=seed),
+            lambda kept: between_panels(kept, first, second, by=by, resamples=0),
+            table, shapes, sides=("panel", (first, second)),
+        )  # fmt: skip
     found = []
     for cell in cells(table.annotators(), by=by):
         means = cell.frame.groupby(["item_key", "panel"])["score"].mean().unstack().reindex(columns=[first, second])
@@ -104,6 +124,7 @@ def _compared(
         reason="no item has both",
         n_items=len(pairs),
         n_ratings=2 * len(pairs),
+        n_clusters=number_of(clusters.to_numpy(dtype=str)),
     )
     if not len(pairs):
         return base

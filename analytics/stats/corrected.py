@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from analytics.stats import correction
 from analytics.stats.calibration import panel_labels
 from analytics.stats.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
+from analytics.stats.clusters import number_of
 from analytics.stats.correction import FEWEST_LABELS, Labelled
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import approximate
+from analytics.stats.intervals import Shape, approximate
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats.rater_sample import THIS_JUDGE, RatersAs, of_report
 from analytics.stats.scales import snapped
 from analytics.stats.tables import RatingsTable, cells
 
@@ -25,6 +27,10 @@ Floats = NDArray[np.float64]
 STATISTICS = (
     "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen",
 )  # fmt: skip
+OF_PANELS: dict[str, Shape] = {
+    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "rogan_gladen": "share",
+}  # fmt: skip
+"""What raters as a sample move, and the values it takes."""
 MOST_CATEGORIES = 50
 """An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
 ENOUGH_FOR_GAINS = 100
@@ -44,13 +50,20 @@ def report(
     pool: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """The mean panel score of every cell from its labelled items and the judge's scores of all.
 
     Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
     ``active`` where the file has inclusion_prob), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
-    scales ``rogan_gladen``.
+    scales ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` for raters like
+    these; ``judge_mean`` is about the judge, and gains stay with these raters.
     """
+    if raters_as == "sample":
+        how: dict[str, Any] = {"judge": judge, "by": by, "raters": raters, "pool": pool, "seed": seed}
+        chosen = [name for name in statistics or STATISTICS if name in OF_PANELS]
+        rows = report(table, statistics=statistics, confidence=confidence, **how)
+        return of_report(rows, lambda kept: report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters)
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
@@ -110,7 +123,11 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
     labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
     yield correction.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence)
     raw = correction.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence)
-    yield raw.with_(statistic="judge_mean", reason=None if raw.is_defined else "the judge scored no item here")
+    yield raw.with_(
+        statistic="judge_mean",
+        reason=None if raw.is_defined else "the judge scored no item here",
+        speaks_for=THIS_JUDGE if raw.is_defined else None,
+    )
     yield correction.ppi_mean(s.sample, confidence=confidence)
     yield correction.ppi_plus_mean(s.sample, confidence=confidence)
     crossfit = correction.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
@@ -124,6 +141,7 @@ def _gain(crossfit: correction.CrossFit) -> Estimate:
     reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
     n = crossfit.estimate.n_items
     found = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
+    found = found.with_(n_clusters=crossfit.estimate.n_clusters)
     return found.with_(**_gained(crossfit.gain_low, crossfit.gain_high, _how_gained(n), crossfit.gain_reason))
 
 
@@ -142,8 +160,8 @@ def _how_gained(n: int, calibrator: str = "") -> str:
 
 def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
     """Out-of-sample gain of each calibrator over the labels' mean, and a warning about scores the labels never saw."""
-    n = len(s.sample.y)
-    too_few = n < FEWEST_LABELS or len(np.unique(s.sample.cluster)) < 2 or not s.has_distances
+    n, n_clusters = len(s.sample.y), number_of(s.sample.cluster)
+    too_few = n < FEWEST_LABELS or n_clusters < 2 or not s.has_distances
     outside = share_outside(s.sample.f, s.sample.f_rest) if n else 0.0
     for name in CALIBRATORS:
         if name == "constant":
@@ -153,14 +171,15 @@ def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
             reason = f"cross-validation needs {FEWEST_LABELS} labels in two clusters, on an ordered scale"
             if not too_few:
                 reason = f"the labels take {q} values: an ordinal model is for {MOST_CATEGORIES} at most"
-            yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason)
+            yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason,
+                           n_clusters=n_clusters)  # fmt: skip
             continue
         checked = cross_validate(name, s.sample.f, s.sample.y, s.sample.cluster, rng=np.random.default_rng(seed))
         notes = [] if checked.is_useful else ["useless: no better than the labels' mean"]
         if outside >= MOST_OUTSIDE:
             notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
         gain = Estimate(
-            statistic="calibration_gain", variant=name, value=checked.gain, n_items=n, seed=seed,
+            statistic="calibration_gain", variant=name, value=checked.gain, n_items=n, n_clusters=n_clusters, seed=seed,
             reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
         )  # fmt: skip
         yield gain.with_(**_gained(checked.gain_low, checked.gain_high, _how_gained(n, name), checked.gain_reason))
@@ -184,7 +203,8 @@ def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
     by_cluster: Floats = np.stack(counts, axis=1).astype(np.float64)
     flags = Flags(**dict(zip(_COUNTED, marks.sum(axis=1).tolist(), strict=True)))
     clustered = len(names) < int(used.sum())
-    yield rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
+    found = rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
+    yield found.with_(n_clusters=len(names))
 
 
 _COUNTED = tuple(one.name for one in fields(Flags))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
-from analytics.stats.clusters import effective_number, error_of_mean, jackknife_error
+from analytics.stats.clusters import effective_number, error_of_mean, jackknife_error, number_of
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import Interval, normal_interval, percentile, t_interval
 from analytics.stats.resampling import resampled_sums
@@ -65,7 +65,7 @@ class Labelled:
 
 def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
     """Mean of the human labels alone (n,), cluster-robust standard error and t (``clusters.error_of_mean``)."""
-    base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y)}
+    base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
     if not len(y):
         return Estimate(value=None, reason="no item has a human label", **base)
     mean = float(y.mean())
@@ -131,7 +131,12 @@ def crossfit_mean(
     below 20 labels; below 50 the interval is marked approximate.
     """
     n = len(s.y)
-    base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "crossfit", "n_items": n}
+    base: dict[str, Any] = {
+        "statistic": "ppi_plus_mean",
+        "variant": "crossfit",
+        "n_items": n,
+        "n_clusters": number_of(s.cluster),
+    }
     if n < FEWEST_LABELS or len(np.unique(s.cluster)) < 2:
         reason = f"{n} labels; cross-fitting needs {FEWEST_LABELS}, in two clusters or more"
         return CrossFit(Estimate(value=None, reason=reason, **base))
@@ -176,6 +181,7 @@ def active_mean(
     """
     drawn = ~np.isnan(y)
     base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "active", "n_items": int(drawn.sum())}
+    base["n_clusters"] = number_of(cluster[drawn])
     if not drawn.any() or np.isnan(probability[drawn]).any():
         reason = "every labelled item needs one probability that it was drawn with (inclusion_prob)"
         return Estimate(value=None, reason=reason, **base)
@@ -205,6 +211,7 @@ def paired_difference(
 def _plain(statistic: str, s: Labelled, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
     n, rest = len(s.y), len(s.f_rest)
     base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
+    base["n_clusters"] = number_of(s.cluster)
     if not n or (lam > 0 and not rest):
         reason = _NO_REST if n else "no item has both a human label and a judge score"
         return Estimate(value=None, reason=reason, **base)

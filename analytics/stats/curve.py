@@ -34,7 +34,12 @@ def reliability_table(meeting: Meeting, *, confidence: float = 0.95) -> list[Est
     judge, cluster = meeting.judge[both], meeting.cluster[both]
     panel = np.nanmean(meeting.humans[both], axis=1) if both.any() else np.empty(0)
     return [
-        _row(panel[at], cluster[at], meeting.scale, confidence).with_(variant=name, level=meeting.scale.level)
+        _row(panel[at], cluster[at], meeting.scale, confidence).with_(
+            variant=name,
+            level=meeting.scale.level,
+            n_raters=len(meeting.annotators),
+            n_ratings=int(meeting.n_human[both][at].sum()),
+        )
         for name, at in _bins(judge)
     ]
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from analytics.stats import agreement, calibration, corrected, figures
 from analytics.stats.clusters import effective_number
 from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.intervals import FEW_UNITS, Interval, approximate, t_interval
+from analytics.stats.intervals import FEW_UNITS, Interval, Shape, approximate, t_interval
 from analytics.stats.multiple import holm
+from analytics.stats.rater_sample import RatersAs, of_report
 from analytics.stats.tables import RatingsTable
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,7 @@ MOST_GROUPS = 60
 OF_JUDGES = (*figures.STATISTICS, *corrected.STATISTICS)
 OF_PANELS = tuple(name for name in agreement.STATISTICS if name not in OF_JUDGES)
 STATISTICS = tuple(dict.fromkeys((*agreement.STATISTICS, *OF_JUDGES)))
+_HOLM = "; Holm p "
 _UNDEFINED = "it is undefined on one side, or without some of the clusters"
 
 
@@ -46,6 +48,7 @@ class Question:
     pool: bool = False
     seed: int = 0
     confidence: float = 0.95
+    raters_as: RatersAs = "these"
 
 
 def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
@@ -54,8 +57,12 @@ def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
     Interval: t from the delete-a-group jackknife. Clusters that both sides have, and those of one side only, are left
     out within their kind; degrees of freedom by Satterthwaite: of means these are the paired and Welch's t-test.
     Undefined where a side is. Source: Kott 2001, The delete-a-group jackknife (Journal of Official Statistics 17, 521);
-    stratified: ``clusters.jackknife_error``.
+    stratified: ``clusters.jackknife_error``. Raters as a sample are left out on the side or sides where they
+    rate; p, which takes the raters as they are, is then none.
     """
+    if question.raters_as == "sample":
+        rows = report(table, replace(question, raters_as="these"))
+        return _for_raters_like_these(rows, table, question)
     sides = [_side(table, question, value) for value in question.values]
     parts, groups = _groups(sides, question.seed)
     found = [_values(side, question, value) for side, value in zip(sides, question.values, strict=True)]
@@ -68,6 +75,25 @@ def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
     ]
     rows = [_difference(key, question, found, without, parts) for key in found[0] if key in found[1]]
     return _with_holm(rows)
+
+
+def _for_raters_like_these(rows: Sequence[CellEstimate], table: RatingsTable, q: Question) -> list[CellEstimate]:
+    """The differences with the raters of both sides taken for samples; judges are none."""
+    shapes: dict[str, Shape] = dict.fromkeys(q.statistics, "free")
+    plain = [_plain(row) for row in rows]
+    compared = None if q.column == "judge" else (q.column, q.values)
+    return of_report(plain, lambda kept: _bare(kept, q), table, shapes, raters=q.raters, sides=compared)
+
+
+def _plain(row: CellEstimate) -> CellEstimate:
+    note = (row.estimate.note or "").split(_HOLM)[0] or None
+    return replace(row, estimate=row.estimate.with_(p=None, note=note))
+
+
+def _bare(table: RatingsTable, q: Question) -> list[CellEstimate]:
+    """The differences alone."""
+    found = [_values(_side(table, q, value), q, value) for value in q.values]
+    return [_difference(key, q, found, [], []) for key in found[0] if key in found[1]]
 
 
 def _side(table: RatingsTable, q: Question, value: str) -> RatingsTable:
@@ -130,6 +156,7 @@ def _difference(
         statistic=statistic, variant=f"{variant}, {said}" if variant else said, level=first.level, value=None,
         reason=_UNDEFINED, n_items=first.n_items + second.n_items, n_raters=max(first.n_raters, second.n_raters),
         n_ratings=first.n_ratings + second.n_ratings, n_missing=first.n_missing + second.n_missing,
+        n_clusters=_clusters(first, second, parts),
     )  # fmt: skip
     if first.value is not None and second.value is not None:
         left = np.array([_gap(*(side.get(key) for side in sides)) for sides in without], dtype=np.float64)
@@ -137,6 +164,14 @@ def _difference(
         sizes = [f"{v} {e.value:.4g} ({e.n_items} items)" for v, e in zip(q.values, (first, second), strict=True)]
         base = base.with_(note=f"{', '.join(sizes)}; {_how_paired(parts)}")
     return CellEstimate(estimate=base, cell=dict(cell), raters=raters)
+
+
+def _clusters(first: Estimate, second: Estimate, parts: Sequence[int]) -> int | None:
+    """Clusters of both sides together; those on both sides count once."""
+    if first.n_clusters is None or second.n_clusters is None:
+        return None
+    both = first.n_clusters + second.n_clusters
+    return both if 0 not in parts else max(first.n_clusters, second.n_clusters, both - parts.count(0))
 
 
 def _gap(first: Estimate | None, second: Estimate | None) -> float:
@@ -184,5 +219,5 @@ def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
     for i, p in zip(tested, corrected_p, strict=True):
         if len(tested) > 1:
             e = rows[i].estimate
-            rows[i] = replace(rows[i], estimate=e.with_(note=f"{e.note}; Holm p {p:.4g} in a family of {len(tested)}"))
+            rows[i] = replace(rows[i], estimate=e.with_(note=f"{e.note}{_HOLM}{p:.4g} in a family of {len(tested)}"))
     return rows

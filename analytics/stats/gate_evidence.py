@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import agreement, alt_test, calibration, corrected, soundness
+from analytics.stats.clusters import number_of
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.gate import Evidence, Thresholds, Verdict, decide
 from analytics.stats.intervals import percentile
@@ -63,7 +64,13 @@ def report(
         paired = meeting.n_human >= 2
         evidence = _evidence(by_cell.get(_key(key), []), tau, stale_because, int(paired.sum()), _width(meeting))
         verdict = decide(evidence, thresholds)
-        rows = [*_rows(verdict, evidence.n_items, len(meeting.annotators), int(meeting.n_human.sum())), tau]
+        counts = {
+            "n_items": evidence.n_items,
+            "n_clusters": number_of(meeting.cluster[paired]),
+            "n_raters": len(meeting.annotators),
+            "n_ratings": int(meeting.n_human.sum()),
+        }
+        rows = [*_rows(verdict, counts), tau]
         found += [CellEstimate(estimate=row, cell=key, judge=judge) for row in rows]
     return found
 
@@ -81,7 +88,8 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
     clusters, where = np.unique(meeting.cluster[both], return_inverse=True)
     base = Estimate(
         statistic="ranking_tau_b", value=None, level=meeting.scale.level, n_items=int(both.sum()),
-        n_raters=len(meeting.annotators), reason="fewer than two generators have scores by the judge and by the panel",
+        n_raters=len(meeting.annotators), n_clusters=len(clusters), n_ratings=int(meeting.n_human[both].sum()),
+        reason="fewer than two generators have scores by the judge and by the panel",
     )  # fmt: skip
     if len(names) < 2 or not meeting.scale.has_order:
         return base if meeting.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
@@ -150,8 +158,7 @@ def _evidence(
     )
 
 
-def _rows(verdict: Verdict, n_items: int, n_raters: int, n_ratings: int) -> list[Estimate]:
-    counts = {"n_items": n_items, "n_raters": n_raters, "n_ratings": n_ratings}
+def _rows(verdict: Verdict, counts: Mapping[str, int]) -> list[Estimate]:
     why = "a decision from thresholds, not a figure"
     decision = Estimate(
         statistic="gate_decision", variant=str(verdict.decision), value=1.0, method=f"thresholds {verdict.thresholds}",

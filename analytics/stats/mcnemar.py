@@ -125,7 +125,7 @@ def estimates(
         discordant = int((difference != 0).sum())
         found, default = clustered(difference), default_variant(discordant, 0)
         method = f"{len(names)} clusters, {discordant} of them discordant"
-    return [_estimate(name, p, n, method, name == default) for name, p in found.items()]
+    return [_estimate(name, p, n, method, name == default).with_(n_clusters=len(names)) for name, p in found.items()]
 
 
 _METHODS = {"exact": "sign flips", "midp": "sign flips, mid-p", "chi2": "clustered chi-square",

@@ -48,7 +48,8 @@ def ordered_patterns_of(cell: Coded) -> OrderedPatterns:
 def cohen_kappa(a: Codes, b: Codes, weights: Floats, d: Floats) -> Floats:
     """Cohen's kappa of codes (P,), (P,) with disagreement d (q, q) under weights (B, P) -> (B,).
 
-    kappa = 1 - sum d_kl p_kl / sum d_kl p_k. p_.l over items scored by both. Level: nominal (d = [k != l]) or ordinal. Undefined without a common item or when both use one and the same point only.
+    kappa = 1 - sum d_kl p_kl / sum d_kl p_k. p_.l over items scored by both. Level:
+    nominal (d = [k != l]) or ordinal. Undefined without a common item or when both use one and the same point only.
     Source: Cohen 1960 (doi 10.1177/001316446002000104), 1968 (doi 10.1037/h0026256).
     """
     both = (a >= 0) & (b >= 0)
@@ -86,10 +87,10 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
 def conger_kappa(codes: Codes, weights: Floats, d: Floats) -> Floats:
     """Conger's kappa of ordered codes (P, R) with disagreement d (q, q) under weights (B, P) -> (B,).
 
-    (p_a - p_e) / (1 - p_e), p_a as in Gwet's AC; 1 - p_e = mean over raters g != h of sum d_kl p_gk p_hl, p_g the shares of the
-    points among rater g's own scores. Equals Cohen's kappa for two raters. Undefined when a rater has no score in the
-    (re)sample or when one point only is used. Source: Conger 1980 (doi 10.1037/0033-2909.88.2.322); missing scores:
-    Gwet 2014, chapter 2.
+    (p_a - p_e) / (1 - p_e), p_a as in Gwet's AC; 1 - p_e = mean over raters g != h of sum d_kl p_gk p_hl, p_g the
+    shares of the points among rater g's own scores. Equals Cohen's kappa for two raters. Undefined when a rater has no
+    score in the (re)sample or when one point only is used. Source: Conger 1980 (doi 10.1037/0033-2909.88.2.322);
+    missing scores: Gwet 2014, chapter 2.
     """
     apart, paired = _pair_disagreement(codes, d)
     margins = _margins(codes, weights, len(d))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analytics.stats import agreement, alt_test, association, planning
+from analytics.stats.clusters import number_of
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.meeting import Meeting, key_of, meet
 from analytics.stats.reliability import variance_components
@@ -57,10 +58,22 @@ def report(
             _raters(meeting, goals),
         ]
         made += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
+        made = [_counted(estimate, meeting) for estimate in made]
         found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in made]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
     return found + list(_budget(spread, goals))
+
+
+def _counted(estimate: Estimate, meeting: Meeting) -> Estimate:
+    """With the raters of the pilot, and the clusters of its rated items or of those that the judge scored, too."""
+    rated = meeting.n_human > 0
+    if estimate.n_items < int(rated.sum()):
+        rated &= ~np.isnan(meeting.judge)
+    if estimate.n_items < int(rated.sum()):
+        rated &= meeting.n_human > 1
+    n = estimate.n_clusters if estimate.n_clusters is not None else number_of(meeting.cluster[rated])
+    return estimate.with_(n_clusters=n, n_raters=estimate.n_raters or len(meeting.annotators))
 
 
 def _sd(meeting: Meeting) -> float | None:
@@ -106,6 +119,7 @@ def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: in
     needed = planning.items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
     return Estimate(
         statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
+        n_clusters=alpha.n_clusters, n_raters=alpha.n_raters, n_ratings=alpha.n_ratings,
         note=f"the pilot's alpha is {alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]",
     )  # fmt: skip
 

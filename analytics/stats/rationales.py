@@ -54,6 +54,7 @@ def _of_rows(
     kept = rows[written]
     counts = {
         "n_items": int(kept["item_key"].nunique()),
+        "n_clusters": int(kept["cluster"].nunique()),
         "n_raters": int(kept["rater"].nunique()),
         "n_ratings": int(written.sum()),
         "n_missing": int((~written).sum()),

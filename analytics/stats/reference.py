@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.clusters import number_of
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -141,7 +142,8 @@ def _reported(cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str]) -> Iter
 
     labels, reasons = _of_cell(cell, rule, ties)
     people = cell.frame[(cell.frame["rater_kind"] == "annotator").to_numpy()]
-    n, clusters = len(labels), cell.frame["cluster"].nunique()
+    n, clusters = len(labels), int(cell.frame["cluster"].nunique())
+    of_labels = int(labels["cluster"].nunique())
     counts: dict[str, Any] = {"n_raters": int(people["rater"].nunique()), "n_ratings": int((people["code"] >= 0).sum())}
     tie_rule = f"{rule}, ties: {ties}" if rule in ("mode", "adjudicated_first") else rule
     yield share("reference_share", n, n + len(reasons), tie_rule, clusters=clusters).with_(**counts), None
@@ -149,20 +151,21 @@ def _reported(cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str]) -> Iter
     for reason in sorted(set(reasons)):
         left = reasons.count(reason)
         yield Estimate(statistic="reference_excluded", variant=reason, value=float(left), interval_reason=why,
-                       n_items=n + len(reasons), **counts), None  # fmt: skip
+                       n_items=n + len(reasons), n_clusters=clusters, **counts), None  # fmt: skip
     for name in [*map(cell.scale.label, range(cell.scale.q)), ""] if cell.scale.q <= MOST_LABELS else ():
         given = int((labels["label"] == name).sum())
         if given or name:
-            yield share("label_share", given, n, name or "between points", clusters=clusters).with_(**counts), None
+            yield share("label_share", given, n, name or "between points", clusters=of_labels).with_(**counts), None
     if rule == "dawid_skene":
         yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in wanted)
     if "reference_label" in wanted:
-        for item, score, label, n_ratings in zip(
-            *(labels[c] for c in ("item", "score", "label", "n_ratings")), strict=True
+        raters = people[(people["code"] >= 0).to_numpy()].groupby("item_key")["rater"].nunique()
+        for item, key, score, label, n_ratings in zip(
+            *(labels[c] for c in ("item", "item_key", "score", "label", "n_ratings")), strict=True
         ):
-            yield Estimate(statistic="reference_label", variant=item, value=float(score), n_items=1,
-                           n_ratings=int(n_ratings), note=f"label {label}" if label else None,
-                           interval_reason="a label"), None  # fmt: skip
+            yield Estimate(statistic="reference_label", variant=item, value=float(score), n_items=1, n_clusters=1,
+                           n_ratings=int(n_ratings), n_raters=int(raters.get(key, 1)),
+                           note=f"label {label}" if label else None, interval_reason="a label"), None  # fmt: skip
 
 
 def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, str | None]]:
@@ -178,7 +181,8 @@ def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, st
     for r, name in enumerate(scores.raters):
         base = Estimate(statistic="annotator_accuracy", value=float(fitted.prior @ np.diag(fitted.confusion[r])),
                         method="Dawid-Skene EM", n_items=int(per_rater[r]), n_raters=1, n_ratings=int(per_rater[r]),
-                        note=note, interval_reason="no interval: the model's own fit")  # fmt: skip
+                        n_clusters=number_of(scores.cluster[scores.item[scores.rater == r]]), note=note,
+                        interval_reason="no interval: the model's own fit")  # fmt: skip
         yield base, name
         for (j, k), p in np.ndenumerate(fitted.confusion[r]) if with_confusion else ():
             variant = f"{cell.scale.label(j)} ~ {cell.scale.label(k)}"

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats import audits, calibration, conformal, figures, juries, severity
+from analytics.stats.clusters import number_of
 from analytics.stats.equivalence import MARGIN, tost
 from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.intervals import approximate
 from analytics.stats.meeting import key_of, meet, numbers
+from analytics.stats.rater_sample import THIS_JUDGE, RatersAs
 from analytics.stats.scales import snapped
 from analytics.stats.tables import HUMAN_KINDS, Cell, Problem, RatingsTable, TableError, cells
 
@@ -66,7 +68,7 @@ def audit_report(
             rows.append(_self_preference(cell, families))
         if against:
             rows += _conditions(cell, [judge, *against], raters)
-        clusters = cell.frame["cluster"].nunique()
+        clusters = int(cell.frame["cluster"][(cell.frame["rater"] == judge).to_numpy()].nunique())
         found += [
             CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=key_of(cell), judge=judge)
             for row in rows
@@ -154,6 +156,7 @@ def jury_report(
     pool: bool = False,
     bootstrap: int = 2000,
     seed: int = 0,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """Several judges as one rater, set against the panel as each of them is (METHODS 4).
 
@@ -165,7 +168,7 @@ def jury_report(
     rows = [
         row for name in (JURY_NAME, *judges)
         for row in calibration.report(seated, judge=name, by=by, raters=raters, reference=reference, statistics=shown,
-                                      pool=pool, bootstrap=bootstrap, seed=seed)
+                                      pool=pool, bootstrap=bootstrap, seed=seed, raters_as=raters_as)
     ]  # fmt: skip
     return [*unsettled, *rows]
 
@@ -201,10 +204,16 @@ def _levelled(estimate: Estimate, cell: Cell) -> Estimate:
 
 def _counted(row: Estimate, clusters: int) -> Estimate:
     """One judge, where nothing else is said; shares of more answers than clusters are approximate."""
-    row = row.with_(n_raters=row.n_raters or 1)
-    if row.method == "Wilson" and clusters < row.n_items:
+    if row.is_defined and row.statistic in OF_JUDGE and not (row.variant or "").startswith("panel_"):
+        row = row.with_(speaks_for=THIS_JUDGE)
+    row = row.with_(n_raters=row.n_raters or 1, n_clusters=clusters if row.n_clusters is None else row.n_clusters)
+    if row.method == "Wilson" and (row.n_clusters or clusters) < row.n_items:
         return row.with_(method=approximate("Wilson", "answers taken for independent"))
     return row
+
+
+OF_JUDGE = ("repeat_sd", "flip_rate", "scale_use", "unreadable", "perturbation", "condition_shift")
+"""Audits that no annotator enters."""
 
 
 def _only_numbers(cell: Cell, statistic: str, variant: str | None = None) -> Estimate | None:
@@ -230,9 +239,10 @@ def _steadiness(cell: Cell, judge: str, raters: Sequence[str] | None) -> Iterato
         human = cell.frame["rater_kind"].isin(HUMAN_KINDS).to_numpy() & (cell.frame["rater"] != judge).to_numpy()
         if raters is not None:
             human &= cell.frame["rater"].isin(list(raters)).to_numpy()
-        yield from audits.scale_use(
-            own["score"].to_numpy(), cell.scale.values, cell.frame["score"].to_numpy()[human] if human.any() else None
-        )
+        panel = cell.frame["score"].to_numpy()[human] if human.any() else None
+        of_panel = int(cell.frame["cluster"][human].nunique())
+        for row in audits.scale_use(own["score"].to_numpy(), cell.scale.values, panel):
+            yield row.with_(n_clusters=of_panel) if (row.variant or "").startswith("panel_") else row
     else:
         yield Estimate(statistic="scale_use", value=None, reason="it needs an ordered scale of numbers")
     yield audits.unreadable(int(own["missing"].sum()), len(own))
@@ -301,6 +311,7 @@ def _conformal(
     base = Estimate(
         statistic="conformal_radius", value=None, n_items=int(both.sum()), n_raters=len(meeting.annotators),
         n_ratings=int(meeting.n_human[both].sum()), reason="no item has both a judge score and human scores",
+        n_clusters=number_of(meeting.cluster[both]),
         confidence=coverage,
     )  # fmt: skip
     half = conformal.radius(meeting.judge[both], panel[both], meeting.cluster[both], confidence=coverage)
@@ -317,7 +328,9 @@ def _conformal(
     limit = float(np.ptp(points)) / 2 if widest is None else widest
     widths, wide = bounds[:, 1] - bounds[:, 0], conformal.for_people(bounds, limit)
     counted = base.with_(
-        n_items=int(chosen.sum()), note=None if new.any() else "of the labelled items: there are no others"
+        n_items=int(chosen.sum()),
+        n_clusters=number_of(meeting.cluster[chosen]),
+        note=None if new.any() else "of the labelled items: there are no others",
     )
     why = "a description of these items"
     yield counted.with_(statistic="conformal_width", value=float(widths.mean()), reason=None, interval_reason=why)
@@ -327,7 +340,8 @@ def _conformal(
         names = meeting.rows["item"].to_numpy()[chosen]
         for name, value, (low, high) in zip(names, meeting.judge[chosen].tolist(), bounds.tolist(), strict=True):
             yield base.with_(statistic="conformal_interval", variant=str(name), value=value, reason=None, low=low,
-                             high=high, method=method, n_items=1, n_ratings=0, n_raters=1)  # fmt: skip
+                             high=high, method=method, n_items=1, n_clusters=1, n_ratings=0,
+                             n_raters=1)  # fmt: skip
 
 
 def _severity(
@@ -344,6 +358,7 @@ def _severity(
     base = Estimate(
         statistic="severity_shift", value=None, reason=_NO_NUMBERS, n_items=int(known.sum()),
         n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[known].sum()),
+        n_clusters=number_of(meeting.cluster[known]),
     )  # fmt: skip
     if not cell.scale.has_order:
         yield base, None

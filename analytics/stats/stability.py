@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from analytics.stats.intervals import Interval, percentile
 from analytics.stats.meeting import key_of, numbers
 from analytics.stats.multiple import holm
 from analytics.stats.ranking import Scores
+from analytics.stats.rater_sample import THESE, THIS_JUDGE, RatersAs, of_report
 from analytics.stats.tables import Cell, RatingsTable, cells
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def report(
     confidence: float = 0.95,
     seed: int = 0,
     paper_compat: bool = True,
+    raters_as: RatersAs = "these",
 ) -> list[CellEstimate]:
     """Generator means per language, then tau-b, Spearman and inversions of every pair of languages.
 
@@ -49,6 +51,8 @@ def report(
     paper_compat : also give the figures by S0's procedure (variant ``paper_compat``): the mean of tau and rho over
         resamples drawn independently per generator and language, and inversions with the doubled p of plain label
         shuffling.
+    raters_as : "sample" makes the intervals of ``mean`` for raters like these; ranks jump when a rater is left out, and
+        what is made of them stays with these raters.
 
     Returns
     -------
@@ -56,6 +60,10 @@ def report(
     ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` (Holm over all pairs of
     generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals.
     """
+    if raters_as == "sample":
+        asked: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
+        plain = report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        return of_report(plain, lambda kept: report(kept, bootstrap=0, **asked), table, {"mean": "free"})
     found: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
         rows = ranking_rows(cell, judge)
@@ -302,5 +310,7 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
         n_raters=int(scored["rater"].nunique()),
         n_ratings=len(scored),
         n_missing=len(kept) - len(scored),
+        n_clusters=int(scored["cluster"].nunique()),
+        speaks_for=(one.estimate.value is not None and (THIS_JUDGE if judge else THESE)) or None,
     )
     return replace(one, cell=key_of(cell), judge=judge, estimate=estimate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.clusters import error_of_mean
+from analytics.stats.clusters import error_of_mean, number_of
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import Interval, jackknife_interval
 from analytics.stats.meeting import Meeting
@@ -29,6 +29,7 @@ def estimates(meeting: Meeting, *, confidence: float = 0.95, seed: int = 0) -> l
     base = Estimate(
         statistic="verdict_confidence", level=meeting.scale.level, value=None, n_items=int(kept.sum()),
         n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[kept].sum()),
+        n_clusters=number_of(meeting.cluster[kept]),
         reason="no judged item has two annotators",
     )  # fmt: skip
     if meeting.scale.is_continuous:

@@ -19,6 +19,12 @@ A module holds three functions and a table, and perhaps one more function:
 ``ABSENT: dict[str, str]``
     What a statistic needs that was asked for by name and has no row in any cell; "*" stands for all others.
 
+``SPEAKS_FOR: str | None``
+    For whom a figure speaks that does not say so itself (``Estimate.speaks_for``); None where it is about no rater.
+
+``NO_SAMPLE: str``
+    Why ``--raters-as sample`` is refused; empty where ``run`` heeds ``arguments.raters_as``.
+
 ``read(arguments: argparse.Namespace, frame: pandas.DataFrame) -> Any`` (optional)
     Makes something else of FILE's records; ``run`` then gets that instead of a ratings table.
 

@@ -17,6 +17,8 @@ ABSENT = {
     "applicability_alpha": "nobody said that a criterion does not apply",
     "applicability_ac": "nobody said that a criterion does not apply",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,17 +27,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--interval", choices=("default", "percentile", "bca"), default="default", help="kind of bootstrap interval"
     )
     parser.add_argument("--leave-one-out", action="store_true", help="also every coefficient without each annotator")
-    add_raters_as(parser)
-
-
-def add_raters_as(parser: argparse.ArgumentParser) -> None:
-    """--raters-as: for whom intervals speak."""
-    parser.add_argument(
-        "--raters-as",
-        choices=("these", "sample"),
-        default="these",
-        help="these: intervals speak for these raters; sample: for raters like these, of whom these are a sample",
-    )
 
 
 def names() -> tuple[str, ...]:
@@ -52,8 +43,6 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
 
     if arguments.positional and arguments.leave_one_out:
         raise TableError([Problem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
-    if arguments.positional and arguments.raters_as == "sample":
-        raise TableError([Problem(None, "--raters-as sample needs persons: anonymous slots are none")])
     return report(
         table,
         by=arguments.by,

@@ -22,6 +22,10 @@ class _MeasureOrColumn(argparse.Action):
         setattr(namespace, "measure" if values in ("accuracy", "rmse") else "column_score", values)
 
 
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against each annotator")
@@ -58,6 +62,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         raise TableError([Problem(None, ANONYMOUS)])
     return report(
         table,
+        raters_as=arguments.raters_as,
         judge=arguments.judge,
         by=arguments.by,
         epsilon=arguments.epsilon,

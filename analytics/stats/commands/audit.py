@@ -22,6 +22,8 @@ ABSENT = {
     "condition_shift": "it needs --against RATER,...",
     "repeat_sd": "a nominal scale has no distances",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "an audit is about one judge, not about a panel"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

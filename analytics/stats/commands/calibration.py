@@ -17,14 +17,13 @@ ABSENT = {
     "ceiling_pearson": "a nominal scale has no order and no distances",
     "panel_given_judge": "no item has both a judge score and human scores",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
-    from analytics.stats.commands.agreement import add_raters_as
-
-    add_raters_as(parser)
     parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
     parser.add_argument(
         "--reference",

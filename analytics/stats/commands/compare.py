@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "no cell has both sides, or neither rater scored an item"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +55,9 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
 
     if arguments.between is not None:
         return _differences(arguments, table)
+    if arguments.raters_as == "sample":
+        raise TableError([Problem(None, "--raters-as sample: McNemar's test is about the two raters that are named;"
+                                        " with --between the panels of both sides can be a sample")])  # fmt: skip
     if strangers := [name for name in arguments.statistic or () if name != "mcnemar"]:
         raise TableError([Problem(None, f"{strangers[0]} is compared between two sides: add --between COLUMN=A,B")])
     if arguments.positional:
@@ -86,5 +91,6 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
     question = differences.Question(
         column=column, values=values, statistics=wanted, judge=judges[0] if judges else None, by=tuple(arguments.by),
         reference=arguments.reference, raters=arguments.raters, pool=arguments.pool, seed=arguments.seed,
+        raters_as=arguments.raters_as,
     )  # fmt: skip
     return differences.report(table, question)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "no item has both a judge score and human scores"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "the promise holds for panels made as this one is; calibrate with other annotators to promise it of theirs"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,8 @@ ABSENT = {
     "mean": "it needs numbers that the judge gave to items with a language",
     "language_shift": "it needs numbers that the judge gave in the pivot language and in another",
 }
+SPEAKS_FOR = "this judge"
+NO_SAMPLE = "languages stand as the raters of one judge here, and they are no sample"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

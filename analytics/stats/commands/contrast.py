@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "no item is scored by annotators of either panel"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,5 +51,10 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     if arguments.raters is not None:
         chosen = chosen.only(rater=arguments.raters)
     return between_panels(
-        chosen, *arguments.panels, by=arguments.by, resamples=arguments.bootstrap, seed=arguments.seed
+        chosen,
+        *arguments.panels,
+        by=arguments.by,
+        resamples=arguments.bootstrap,
+        seed=arguments.seed,
+        raters_as=arguments.raters_as,
     )

@@ -15,6 +15,8 @@ ABSENT = {
     "*": "no item is scored by the judge or by an annotator",
     "rogan_gladen": "it needs a scale of two points",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +37,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
 
     return report(
         table,
+        raters_as=arguments.raters_as,
         judge=arguments.judge,
         by=arguments.by,
         raters=arguments.raters,

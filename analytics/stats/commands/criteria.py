@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "it needs two criteria, scored with numbers by annotators on the same items"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,4 +38,5 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         raise TableError([Problem(None, "the file has one criterion: there is nothing to correlate it with")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
     by = tuple(column for column in arguments.by if column != "criterion")
-    return between_criteria(chosen, by=by, resamples=arguments.bootstrap, seed=arguments.seed)
+    return between_criteria(chosen, by=by, resamples=arguments.bootstrap, seed=arguments.seed,
+                            raters_as=arguments.raters_as)  # fmt: skip

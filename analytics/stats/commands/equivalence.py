@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "neither rater scored an item"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "it is about the two raters that are named"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "no item is scored by the judge or by an annotator"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "its thresholds are set for intervals that speak for these raters; see agreement, calibration and alt-test"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

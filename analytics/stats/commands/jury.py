@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "none of the judges scored an item"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +53,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         raise TableError([Problem(None, "a jury has two judges or more: --judge A,B")])
     return jury_report(
         table,
+        raters_as=arguments.raters_as,
         judges=tuple(dict.fromkeys(arguments.judge)),
         rule=arguments.rule,
         by=arguments.by,

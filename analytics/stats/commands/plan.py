@@ -18,6 +18,8 @@ ABSENT = {
     "alt_test_power": "it needs --judge",
     "labels_affordable": "it needs --budget, and a language whose labels vary",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "a plan reads the spread of these raters in the pilot; how many raters it takes is `raters_needed`"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "nobody rated anything"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "what these raters wrote is described"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

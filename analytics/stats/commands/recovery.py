@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from analytics.stats.estimate import CellEstimate
 
 ABSENT = {"*": "the file has no dialogue with a parameter"}
+SPEAKS_FOR = "this judge"
+NO_SAMPLE = "it is about one judge, nobody else rates"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

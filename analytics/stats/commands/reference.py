@@ -19,6 +19,8 @@ ABSENT = {
     "confusion": "it needs --rule dawid_skene",
     "reference_label": "no item gets a label",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "labels are what these annotators settled; other annotators would settle others"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "no item with a language has both a judge score and human scores"}
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = "regressed panel means allow for few annotators already; leaving one out is not simulated"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

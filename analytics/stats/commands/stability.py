@@ -16,6 +16,8 @@ ABSENT = {
     "mean": "nobody scored an item that has a language and a generator",
     "confirmed_inversions": "it needs two languages that rank the generators, and resampling",
 }
+SPEAKS_FOR = "these raters"
+NO_SAMPLE = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +43,11 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
             [Problem(None, f"the column {name!r} is missing or empty: rankings need it") for name in absent]
         )
     chosen = table if arguments.raters is None else table.only(rater=[*arguments.raters, arguments.judge])
+    if arguments.judge and arguments.raters_as == "sample":
+        raise TableError([Problem(None, "--raters-as sample: with --judge one judge ranks, and no panel")])
     return report(
         chosen,
+        raters_as=arguments.raters_as,
         judge=arguments.judge,
         by=arguments.by,
         pool=arguments.pool,

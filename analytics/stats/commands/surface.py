@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = {"*": "the file has no dialogue", "pairwise_cosine": "it needs --embeddings"}
+SPEAKS_FOR: str | None = None
+NO_SAMPLE = "texts are described here, nobody rates"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -66,6 +66,18 @@ def test_two_raters_are_no_sample_and_f_takes_raters_for_one() -> None:
     assert measure(scores, "icc", variant="3,1", scale=GRADES, bootstrap=0, raters_as="sample").speaks_for == THESE
 
 
+@pytest.mark.parametrize(("n_raters", "mark"), [(5, " (approximate: 5 raters)"), (30, "")])
+def test_f_of_few_raters_taken_as_a_sample_is_approximate(n_raters: int, mark: str) -> None:
+    """It covers .85 with five raters who differ in their errors."""
+    scores = fresh_raters(50, n_raters, np.random.default_rng(5)).humans
+    for form in ("2,1", "2,k"):
+        assert measure(scores, "icc", variant=form, scale=GRADES, bootstrap=0).method == f"F{mark}"
+    for form in ("1,1", "1,k", "3,1", "3,k"):
+        assert measure(scores, "icc", variant=form, scale=GRADES, bootstrap=0).method == "F"
+    sample = measure(scores, "icc", variant="2,1", scale=GRADES, bootstrap=0, raters_as="sample")
+    assert sample.method == f"F and raters left out{mark}"
+
+
 @pytest.fixture
 def ratings(tmp_path: Path) -> Path:
     """Five annotators and a judge on 40 items."""
@@ -102,6 +114,34 @@ def test_the_commands_say_for_whom_their_figures_speak(
     assert "; for these raters" in asked()
     assert "; for raters like these" in asked("--raters-as", "sample")
     assert next(csv.DictReader(io.StringIO(asked("--format", "csv"))))["speaks_for"] == THESE
+
+
+def test_agreement_on_applicability_speaks_for_raters_like_these_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five annotators, who differ in how often they find that a criterion does not apply."""
+    rng = np.random.default_rng(6)
+    applies = rng.random(60)
+    lines = ["item,cluster,rater,score"]
+    for i, share in enumerate(applies):
+        lines += [f"i{i},c{i // 2},{name},{'N/A' if share + rng.normal(0, 0.2) < 0.2 + 0.1 * r else 1 + i % 3}"
+                  for r, name in enumerate("abcde")]  # fmt: skip
+    path = tmp_path / "applicable.csv"
+    path.write_text("\n".join(lines) + "\n")
+    asked = ["agreement", str(path), "--statistic", "applicability_agreement,applicability_alpha,applicability_ac",
+             "--format", "json"]  # fmt: skip
+    found = {}
+    for whom in ("these", "sample"):
+        assert main([*asked, "--raters-as", whom]) == 0
+        found[whom] = json.loads(capsys.readouterr().out)["estimates"]
+    assert [row["statistic"] for row in found["these"]] == [
+        "applicability_agreement", "applicability_alpha", "applicability_ac"
+    ]  # fmt: skip
+    for these, sample in zip(*found.values(), strict=True):
+        assert (these["value"], these["n_items"], these["n_clusters"]) == (sample["value"], 60, 30)
+        assert (these["speaks_for"], sample["speaks_for"]) == (THESE, LIKE_THESE)
+        assert sample["low"] < these["low"] < these["high"] < sample["high"]
+        assert "(approximate: 5 raters)" in sample["method"]
 
 
 def test_anonymous_slots_are_no_sample(ratings: Path, capsys: pytest.CaptureFixture[str]) -> None:
