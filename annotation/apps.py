@@ -8,13 +8,15 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import erasure, invitations
-        from annotation import panels
+        from accounts import erasure, invitations, removal
+        from annotation import campaigns, panels
         from annotation.formats.bounds import set_bounds
         from annotation.redaction import redact
 
         if redact not in erasure.redactions:
             erasure.redactions.append(redact)
+        if campaigns.contents not in removal.contents:
+            removal.contents.append(campaigns.contents)
         if not invitations.panel_access:
             invitations.panel_access.append(
                 invitations.PanelAccess(

@@ -11,11 +11,24 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Max, Q
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
 
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Annotation, Assignment, Campaign, Dataset, Duty, PanelSeat, RubricVersion
+from accounts.removal import Content
+from annotation.models import (
+    Annotation,
+    Assignment,
+    Campaign,
+    Dataset,
+    Duty,
+    Intake,
+    Panel,
+    PanelSeat,
+    Rubric,
+    RubricVersion,
+)
 
 # Where a campaign may go from each state; closing is for good.
 MOVES = {
@@ -182,3 +195,19 @@ def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:
     for panel, pseudonym in seats.values_list("panel", "annotator__pseudonym"):
         by_panel[panel].append(pseudonym)
     return [(duty.pk, pseudonym) for duty in duties for pseudonym in by_panel[duty.panel_id]]
+
+
+def contents(project: Project) -> list[Content]:
+    """What this app keeps in a project; ratings, and an import that is being stored, forbid its removal."""
+    storing = Intake.objects.filter(project=project, state=Intake.State.STORING)
+    ratings = Annotation.objects.filter(campaign__project=project)
+    own = {"project": project}
+    counted = (
+        (ratings.count(), ngettext_lazy("%d annotation", "%d annotations"), True),
+        (storing.count(), ngettext_lazy("%d import being stored", "%d imports being stored"), True),
+        (Dataset.objects.filter(**own).count(), ngettext_lazy("%d dataset", "%d datasets"), False),
+        (Rubric.objects.filter(**own).count(), ngettext_lazy("%d rubric", "%d rubrics"), False),
+        (Campaign.objects.filter(**own).count(), ngettext_lazy("%d campaign", "%d campaigns"), False),
+        (Panel.objects.filter(**own).count(), ngettext_lazy("%d panel", "%d panels"), False),
+    )
+    return [Content(words % count, forbids) for count, words, forbids in counted if count]

@@ -6,8 +6,10 @@ class JudgingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import people
-        from judging.runs import pause_all
+        from accounts import people, removal
+        from judging.runs import contents, pause_all
 
         if pause_all not in people.stops:
             people.stops.append(pause_all)
+        if contents not in removal.contents:
+            removal.contents.append(contents)

@@ -14,11 +14,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from accounts import access, audit, webhooks
 from accounts.models import Event, Project, User
 from accounts.refusals import Refused
+from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, RubricVersion
 from judging import judges, spending
@@ -145,6 +146,16 @@ def pause_all(project: Project) -> None:
     """Pause what runs in a project, because it is archived."""
     for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
         pause(run=run, reason=_("The project was archived."))
+
+
+def contents(project: Project) -> list[Content]:
+    """What this app keeps in a project; verdicts, and requests that may have cost money, forbid its removal."""
+    counted = (
+        (Attempt.objects.filter(call__run__project=project).count(), ngettext_lazy("%d request", "%d requests"), True),
+        (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts"), True),
+        (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges"), False),
+    )
+    return [Content(words % count, forbids) for count, words, forbids in counted if count]
 
 
 def resume(*, run: JudgeRun, actor: User | None = None) -> bool:

@@ -71,6 +71,9 @@ class PanelSeat(models.Model):
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["panel", "annotator"], name="panel_seat_once")]
 
+    def __str__(self) -> str:
+        return f"{self.annotator} · {self.panel}"
+
 
 class InvitedSeat(models.Model):
     """The panel that an invited annotator joins; gone with the seat that it becomes."""

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import invitations, languages, tasks
+from accounts import invitations, languages, tasks, trail
 from accounts.models import Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -164,6 +164,19 @@ class ProjectForm(forms.Form):
     )
 
 
+class ProjectNameForm(forms.Form):
+    name = forms.CharField(label=_("Name"), max_length=120)
+    description = forms.CharField(
+        label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class RemovalForm(forms.Form):
+    """The project's name, typed to confirm."""
+
+    name = forms.CharField(label=_("The project's name, to confirm"), max_length=120)
+
+
 class InvitationForm(forms.Form):
     name = forms.CharField(
         label=_("Name"),
@@ -200,6 +213,21 @@ class InvitationForm(forms.Form):
         if cleaned.get("panel") and cleaned.get("role") != Role.ANNOTATOR:
             self.add_error("panel", invitations.ANNOTATORS_ONLY)
         return cleaned
+
+
+class TrailForm(forms.Form):
+    """Which entries of the audit trail are shown; an empty choice means all."""
+
+    person = forms.ChoiceField(label=_("Person"), required=False)
+    action = forms.ChoiceField(label=_("Action"), required=False)
+    thing = forms.ChoiceField(label=_("Thing"), required=False)
+    first = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    last = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
+
+    def __init__(self, *args: Any, choices: trail.Choices, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name, offered in choices._asdict().items():
+            self.fields[name].choices = [("", _("all")), *offered]  # type: ignore[attr-defined]
 
 
 class RoleForm(forms.Form):

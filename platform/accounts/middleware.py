@@ -66,7 +66,7 @@ def _own_language(request: HttpRequest) -> str:
 
 # What can be done to an archived project all the same: bring it back, let go of people and links, take data out.
 WORK_ARCHIVED = {
-    *("project_rules", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
+    *("project_rules", "project_remove", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
     *("webhook_turn", "webhook_remove", "transfers", "transfer_remove"),
 }
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")

@@ -48,6 +48,24 @@ def allow_founding(*, user: User, allowed: bool) -> bool:
     return bool(changed)
 
 
+def describe_project(*, project: Project, name: str, description: str, actor: User) -> bool:
+    """Give a project another name or description; its address stays. False when nothing changed."""
+    name, changes = name.strip(), {}
+    if not name:
+        raise Refused(_("Give the project a name."), fields={"name": _("Missing.")})
+    if name != project.name:
+        changes["name"] = name
+    if description != project.description:
+        changes["description"] = description
+    if not changes:
+        return False
+    with transaction.atomic():
+        Project.objects.filter(pk=project.pk).update(**changes)
+        audit.record(actor=actor, project=project, verb="rename project", subject=project, fields=changes)
+    project.name, project.description = name, description
+    return True
+
+
 # What the apps above stop when a project is archived; each adds its function when it is loaded.
 stops: list[Callable[[Project], None]] = []
 

@@ -131,6 +131,9 @@ class Membership(models.Model):
             models.CheckConstraint(condition=models.Q(role__in=Role.values), name="membership_role_known"),
         ]
 
+    def __str__(self) -> str:
+        return str(self.user)
+
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def visible_to(self, user: User) -> InvitationQuerySet:
@@ -169,6 +172,9 @@ class Invitation(models.Model):
             models.CheckConstraint(condition=models.Q(role__in=Role.values), name="invitation_role_known"),
         ]
 
+    def __str__(self) -> str:
+        return self.name or self.note or self.email or f"#{self.pk}"
+
 
 class Scope(models.TextChoices):
     READ = "read", _("Read everything I may read")
@@ -204,6 +210,9 @@ class Token(models.Model):
             models.UniqueConstraint(fields=["digest"], name="token_digest_unique"),
             models.CheckConstraint(condition=models.Q(scope__in=Scope.values), name="token_scope_known"),
         ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):

@@ -6,21 +6,23 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, invitations, people, refusals
-from accounts.forms import InvitationForm, RoleForm
+from accounts import access, invitations, people, refusals, removal, trail
+from accounts.forms import InvitationForm, ProjectNameForm, RemovalForm, RoleForm, TrailForm
 from accounts.invitations import InvitationClosed
 from accounts.models import AuditEntry, Invitation, Membership, Project, Role
 from accounts.parameters import whole_number
+from accounts.refusals import Refused
 
 LEAD = (Role.LEAD,)
-AUDIT_PAGE = 200
 
 
 @require_http_methods(["GET", "POST"])
@@ -85,20 +87,21 @@ def revoke_invitation(request: HttpRequest, project: str, invitation: int) -> Ht
 @require_safe
 @login_required
 def audit_page(request: HttpRequest, project: str) -> HttpResponse:
-    """The newest entries of the project's trail; `before` pages back."""
+    """The newest entries of the project's trail that fit the form's choices; `before` pages back."""
     room = access.require(user=request.user, slug=project, roles=LEAD)
-    entries = AuditEntry.objects.visible_to(request.user).filter(project=room).select_related("actor")
-    if before := whole_number(request.GET.get("before")):
-        entries = entries.filter(pk__lt=before)
-    page = list(entries[: AUDIT_PAGE + 1])
-    older = page[AUDIT_PAGE - 1].pk if len(page) > AUDIT_PAGE else None
-    return render(request, "accounts/audit.html", {"project": room, "entries": page[:AUDIT_PAGE], "older": older})
+    entries = AuditEntry.objects.visible_to(request.user).filter(project=room)
+    form = TrailForm(request.GET, choices=trail.choices(entries))
+    chosen = form.cleaned_data if form.is_valid() else {}
+    page = trail.page(entries, before=whole_number(request.GET.get("before")), **chosen)
+    kept = urlencode({name: value for name, value in request.GET.items() if name in form.fields and value})
+    context = {"project": room, "form": form, "entries": page.lines, "older": page.older, "kept": kept}
+    return render(request, "accounts/audit.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def project_rules(request: HttpRequest, project: str) -> HttpResponse:
-    """What holds for the whole project: archived or not, and whether members need a second factor."""
+    """What holds for the whole project: its name, archived or not, and whether members need a second factor."""
     found = access.require(user=request.user, slug=project, roles=LEAD)
     verbs: dict[str, Callable[[], object]] = {
         "archive": lambda: people.archive(project=found, actor=request.user),
@@ -110,7 +113,49 @@ def project_rules(request: HttpRequest, project: str) -> HttpResponse:
         if verb := verbs.get(request.POST.get("do", "")):
             _say(request, verb)
         return redirect("project_rules", found.slug)
-    return render(request, "accounts/project_rules.html", {"project": found, "here": "rules"})
+    return _rules(request, found)
+
+
+def _rules(request: HttpRequest, project: Project, status: int = 200, **forms: Form) -> HttpResponse:
+    about = {"name": project.name, "description": project.description}
+    context = {
+        "project": project,
+        "here": "rules",
+        "about": ProjectNameForm(initial=about, auto_id="about_%s"),
+        "removal": RemovalForm(),
+        "contents": removal.contained(project) if project.archived_at else [],
+        **forms,
+    }
+    return render(request, "accounts/project_rules.html", context, status=status)
+
+
+@require_POST
+@login_required
+def rename_project(request: HttpRequest, project: str) -> HttpResponse:
+    """Another name or description; the address stays."""
+    found = access.require(user=request.user, slug=project, roles=LEAD)
+    form = ProjectNameForm(request.POST, auto_id="about_%s")
+    if not form.is_valid():
+        return _rules(request, found, 422, about=form)
+    _say(request, lambda: people.describe_project(project=found, actor=request.user, **form.cleaned_data))
+    return redirect("project_rules", found.slug)
+
+
+@require_POST
+@login_required
+def remove_project(request: HttpRequest, project: str) -> HttpResponse:
+    """Delete an archived project for good, once its name is typed."""
+    found = access.require(user=request.user, slug=project, roles=LEAD)
+    form = RemovalForm(request.POST)
+    if form.is_valid():
+        try:
+            removal.remove_project(project=found, name=form.cleaned_data["name"], actor=request.user)
+        except Refused as refused:
+            form.add_error("name" if refused.fields else None, refused.sentence)
+        else:
+            messages.success(request, _("“%s” was removed.") % found)
+            return redirect("home")
+    return _rules(request, found, 422, removal=form)
 
 
 @require_http_methods(["GET", "POST"])

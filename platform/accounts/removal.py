@@ -1,0 +1,107 @@
+"""Removing a project for good, with all that belongs to it, while nothing in it has to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from graphlib import TopologicalSorter
+from typing import Any
+
+from django.apps import apps
+from django.db import models, transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts import audit
+from accounts.models import AuditEntry, Invitation, Membership, Project, Token, User
+from accounts.refusals import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One kind of thing that a project holds, counted in words; `forbids` removal when it has to be kept."""
+
+    words: str
+    forbids: bool = False
+
+
+# What the apps above keep in a project; each adds its function when it is loaded.
+contents: list[Callable[[Project], Iterable[Content]]] = []
+
+
+def contained(project: Project) -> list[Content]:
+    """What a removal would lose, and what forbids it."""
+    people = Membership.objects.filter(project=project).count()
+    links = Invitation.objects.open().filter(project=project).count()
+    own = [Content(ngettext("%d membership", "%d memberships", people) % people)]
+    if links:
+        own.append(Content(ngettext("%d open invitation", "%d open invitations", links) % links))
+    return own + [content for function in contents for content in function(project)]
+
+
+def remove_project(*, project: Project, name: str, actor: User) -> None:
+    """Delete an archived project and all its rows and files; its audit trail stays, for the operator alone.
+
+    `name` is the project's name, typed to confirm. Refused (codes ``wrong_name``, ``not_archived``, ``has_ratings``)
+    when it differs, when the project is not archived, or when something in it has to be kept.
+    """
+    if name.strip() != project.name:
+        sentence = _("This is not the project's name. Type “%(name)s” to remove it.") % {"name": project.name}
+        raise Refused(sentence, code="wrong_name", fields={"name": sentence})
+    with transaction.atomic():
+        held = Project.objects.select_for_update().get(pk=project.pk)
+        if held.archived_at is None:
+            raise Refused(_("Archive the project first: that stops what runs in it."), code="not_archived")
+        if kept := [content.words for content in contained(held) if content.forbids]:
+            sentence = _("The project can't be removed, because it has %(contents)s. It stays archived.")
+            raise Refused(sentence % {"contents": ", ".join(kept)}, code="has_ratings")
+        files = _delete_rows(held)
+        audit.record(actor=actor, project=None, verb="remove project", subject=held)
+        AuditEntry.objects.filter(project=held).update(project=None)
+        Token.objects.filter(project=held).delete()
+        Project.objects.filter(pk=held.pk).delete()
+        transaction.on_commit(lambda: _delete_files(files))
+
+
+def _delete_rows(project: Project) -> list[tuple[models.FileField, str]]:
+    """Delete every row that belongs to the project, dependent rows first; returns the files they named."""
+    files = []
+    for model, path in _belonging():
+        rows = model._base_manager.filter(**{path: project})
+        for field in model._meta.fields:
+            if isinstance(field, models.FileField):
+                files += [(field, str(name)) for name in rows.values_list(field.name, flat=True) if name]
+        rows._raw_delete(rows.db)
+    return files
+
+
+def _delete_files(files: list[tuple[models.FileField, str]]) -> None:
+    for field, name in files:
+        if not field.model._base_manager.filter(**{field.name: name}).exists():
+            field.storage.delete(name)
+
+
+@cache
+def _belonging() -> tuple[tuple[type[models.Model], str], ...]:
+    """Every model whose rows belong to one project, dependent models first, with its path of required foreign keys."""
+    every = apps.get_models(include_auto_created=True)
+    paths: dict[type[models.Model], str] = {}
+    waiting: list[tuple[type[models.Model], str]] = [(Project, "")]
+    while waiting:
+        owner, path = waiting.pop(0)
+        for model in every:
+            for field in _foreign_keys(model):
+                if field.related_model is owner and not field.null and model not in paths:
+                    paths[model] = f"{field.name}__{path}".removesuffix("__")
+                    waiting.append((model, paths[model]))
+    order = TopologicalSorter[type[models.Model]](dict.fromkeys(paths, ()))
+    for model in paths:
+        for field in _foreign_keys(model):
+            if field.related_model in paths and field.related_model is not model:
+                order.add(field.related_model, model)
+    return tuple((model, paths[model]) for model in order.static_order())
+
+
+def _foreign_keys(model: type[models.Model]) -> list[models.ForeignKey[Any, Any]]:
+    return [field for field in model._meta.fields if isinstance(field, models.ForeignKey)]
