@@ -20,8 +20,8 @@ from judging import runs
 from judging.continuing import whole
 from judging.models import JudgeRun
 
-LAYOUT = 3
-"""Goes up whenever the shape of `Snapshot.content` or the choice of statistics changes."""
+LAYOUT = 4
+"""Goes up whenever the shape of `Snapshot.content`, the choice of statistics or the ratings table's columns change."""
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
 

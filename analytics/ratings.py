@@ -8,13 +8,14 @@ web process can stream them.
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from django.db.models import Exists, FloatField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from annotation.exports import OnScale, on_scales
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
 from judging.continuing import whole
 from judging.models import Call, JudgeRun, Verdict
@@ -22,9 +23,8 @@ from judging.models import Call, JudgeRun, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.scales import Scale
+    from analytics.stats.scales import Level, Scale
 
-LONGEST_SCALE = 1001
 CHUNK = 20_000
 
 
@@ -32,7 +32,8 @@ class Row(NamedTuple):
     """One score of one rater on one criterion of one item, or the reason there is none.
 
     `blind`: whether the annotator's role kept verdicts and other people's ratings from them when they submitted it;
-    None where nobody knows (imported, or before this was stored) and for judges.
+    None where nobody knows (imported, or before this was stored) and for judges. `level` and `scale` are the
+    criterion's, the scale as JSON (`Criterion.scale`); `score_label` is what the rubric calls the point.
     """
 
     item: str
@@ -51,11 +52,14 @@ class Row(NamedTuple):
     inclusion_prob: float
     weight: float
     blind: bool | None
+    level: str
+    scale: str
+    score_label: str
 
 
 COLUMNS = Row._fields
-Placed = tuple[tuple[int, int], Row]
-"""A row behind its place: the item's, then the criterion's."""
+Placed = tuple[Sequence[Any], Mapping[str, Any]]
+"""What says which item and criterion a score is on (`_ITEM`, `_CRITERION`), and what was given."""
 
 
 def rows(
@@ -73,8 +77,9 @@ def rows(
     """
     chosen = whole(newest_runs(campaign) if runs is None else runs)
     people = _of_annotators(campaign, raters, blind_only)
-    placed = heapq.merge(people, _of_judges(campaign, chosen), key=itemgetter(0))
-    return (row for _place, row in placed)
+    placed = heapq.merge(people, _of_judges(campaign, chosen), key=_order)
+    asked = {each.key: (each, json.dumps(each.scale)) for each in on_scales([campaign.rubric_version_id]).values()}
+    return (_row(place, given, *asked[place[-1]]) for place, given in placed)
 
 
 def load(
@@ -102,16 +107,13 @@ def scales(campaign: Campaign) -> dict[str, Scale]:
 
 
 def scale(criterion: Criterion) -> Scale:
-    """A criterion's scale; a long one is spelled out step by step."""
-    from analytics.stats.scales import Scale
+    """A criterion's scale: its points, the steps between its ends, or any number between them."""
+    from analytics.stats.scales import Scale, range_scale
 
-    return Scale(points=criterion.values or _steps(criterion), level=criterion.level)  # type: ignore[arg-type]
-
-
-def _steps(criterion: Criterion) -> tuple[float, ...]:
-    span = criterion.maximum - criterion.minimum
-    step = criterion.step or max(1.0, span / (LONGEST_SCALE - 1))
-    return tuple(criterion.minimum + number * step for number in range(round(span / step) + 1))
+    level = cast("Level", criterion.level)
+    if criterion.points:
+        return Scale(points=tuple(sorted(criterion.values)), level=level)
+    return range_scale(criterion.minimum, criterion.maximum, criterion.step, level)
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
@@ -184,7 +186,7 @@ def _of_annotators(campaign: Campaign, raters: Collection[str], blind_only: bool
             "weight": 1 / drawn_with,
             "blind": blind,
         }
-        yield _placed(place, given)
+        yield place, given
 
 
 def _of_judges(campaign: Campaign, runs: Collection[JudgeRun]) -> Iterator[Placed]:
@@ -205,17 +207,25 @@ def _of_judges(campaign: Campaign, runs: Collection[JudgeRun]) -> Iterator[Place
             "weight": 1.0,
             "blind": None,
         }
-        yield _placed(place, given)
+        yield place, given
 
 
-def _placed(place: Sequence[Any], given: Mapping[str, Any]) -> Placed:
-    ordinal, item, scenario, language, generator, position, criterion = place
-    row = Row(
+def _order(placed: Placed) -> tuple[int, int]:
+    """By the item's place, then the criterion's."""
+    ordinal, _item, _scenario, _language, _generator, position, _criterion = placed[0]
+    return ordinal, position
+
+
+def _row(place: Sequence[Any], given: Mapping[str, Any], asked: OnScale, scale: str) -> Row:
+    _ordinal, item, scenario, language, generator, _position, criterion = place
+    return Row(
         item=item,
         cluster=scenario or item,
         criterion=criterion,
         language=language,
         generator=generator or None,
+        level=asked.level,
+        scale=scale,
+        score_label=asked.labels.get(given["score"], ""),
         **given,
     )
-    return (ordinal, position), row

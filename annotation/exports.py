@@ -38,6 +38,10 @@ SHARED = (
     Column("rationale"),
     Column("inclusion_probability", "number"),
     Column("intake", "integer"),
+    Column("cluster"),
+    Column("level", "word"),
+    Column("scale", "object"),
+    Column("score_label"),
 )
 """What a rating and a verdict have in common."""
 OWN = (
@@ -206,7 +210,7 @@ def _ratings(
     version = campaign.rubric_version
     study = (campaign.dataset.name, campaign.dataset.version)
     rubric = (version.rubric.key, version.number)
-    criteria = dict(Criterion.objects.filter(rubric_version=version).values_list("pk", "key"))
+    criteria = on_scales([version.pk])
     duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
     unseated = (campaign.name, "", "")
     identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
@@ -215,13 +219,29 @@ def _ratings(
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, intake, status, score) = row[:11]
         seconds, revision, submitted, superseded, blind = row[11:16]
-        drawn = draws.of(duty, item)
+        drawn, asked = draws.of(duty, item), criteria[criterion]
         yield (
-            *study, external, language, generator, scenario, *rubric, criteria[criterion],
+            *study, external, language, generator, scenario, *rubric, asked.key,
             names[person], "annotator", 0, status, score, status == "na", row[16] if rationales else "",
-            drawn.probability, intake, identified[person], seconds, *duties.get(duty, unseated),
+            drawn.probability, intake, scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
+            identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
         )  # fmt: skip
+
+
+class OnScale(NamedTuple):
+    """What the rows of one criterion say of it: ``scale`` as `Criterion.scale`, ``labels`` by point."""
+
+    key: str
+    level: str
+    scale: list[float] | dict[str, float]
+    labels: dict[float | None, str]
+
+
+def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
+    """By primary key, the criteria of these rubric versions."""
+    found = Criterion.objects.filter(rubric_version__in=list(versions))
+    return {each.pk: OnScale(each.key, each.level, each.scale, {**each.labels}) for each in found}
 
 
 def _duties(campaign: Campaign) -> Iterable[Duty]:

@@ -7,9 +7,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.exports import SHARED
+from annotation.exports import SHARED, on_scales
 from annotation.formats.writing.tables import BATCH, Column, Table
-from annotation.models import Criterion
 from judging.models import Judge, JudgeRun, Verdict
 from judging.outcomes import said
 
@@ -57,18 +56,21 @@ def _verdicts(
     studies = {run.pk: _study(run) for run in _described(runs)}
     judges = {run.pk: _judge(run) for run in _described(runs)}
     versions = {run.rubric_version_id for run in runs}
-    criteria = dict(Criterion.objects.filter(rubric_version__in=versions).values_list("pk", "key"))
+    criteria = on_scales(versions)
     extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
     for row in found.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
         fractional, coerced, call, served, into, out, cost, latency = row[10:18]
         study, rubric, intake = studies[run]
+        asked = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
-            *study, external, language, generator, scenario, *rubric, criteria[criterion],
+            *study, external, language, generator, scenario, *rubric, asked.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
-            row[18] if rationales else "", 1.0, intake, run, *judges[run], fractional, coerced,
-            call, served or "", into, out, None if cost is None else float(cost), latency,
+            row[18] if rationales else "", 1.0, intake,
+            scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
+            run, *judges[run], fractional, coerced, call, served or "", into, out,
+            None if cost is None else float(cost), latency,
             *((_reply(row[-1]),) if replies else ()),
         )  # fmt: skip
 

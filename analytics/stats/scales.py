@@ -35,12 +35,14 @@ class Scale:
     """The whole ordered list of points of one criterion (METHODS 0: the scale, not the values that happen to occur).
 
     ``declared`` is False when nobody named the scale and its points are the sorted values of the criterion in the
-    whole file; some edge rulings depend on that. Points are all numbers or all texts.
+    whole file; some edge rulings depend on that. Points are all numbers or all texts. ``any_number``: every number
+    between the ends may be given, and the points are the ends and the values that occur.
     """
 
     points: tuple[Point, ...]
     level: Level
     declared: bool = True
+    any_number: bool = False
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
@@ -71,8 +73,10 @@ class Scale:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether scores are too many to be points: those that occur, or the whole numbers between their ends."""
-        return self.q > MOST_POINTS or self.is_sparse
+        """Whether scores are too many to be points: those that occur, the whole numbers between their ends, or any
+        number; ordinal scores are ranks, however many they may be.
+        """
+        return self.q > MOST_POINTS or self.is_sparse or (self.any_number and self.level != "ordinal")
 
     @property
     def is_sparse(self) -> bool:
@@ -85,6 +89,10 @@ class Scale:
         if self.is_sparse:
             ends = f"{self.label(0)} to {self.label(-1)}"
             return f"whole numbers from {ends}, and no scale is declared: figures on categories need one"
+        if self.any_number:
+            return (
+                f"any number from {self.label(0)} to {self.label(-1)} may be given: figures on categories need points"
+            )
         return f"the scores take {self.q} values: figures on categories need a scale"
 
     @property
@@ -108,6 +116,8 @@ class Scale:
         if not self.points:
             return f"no score ({origin})"
         ends = f"{self.label(0)} to {self.label(-1)}"
+        if self.any_number:
+            return f"any number from {ends} ({origin})"
         if self.is_continuous:
             return f"{self.q} values from {ends} ({origin})"
         if self.q <= FEW_POINTS:
@@ -157,6 +167,14 @@ def scale_of(points: Iterable[Any], level: Level | None = None, *, declared: boo
         return Scale(tuple(spelt), level or "nominal", declared)
     numbers = tuple(sorted(cast("list[float]", parsed)))
     return Scale(numbers, level or default_level(numbers), declared)
+
+
+def range_scale(low: float, high: float, step: float | None, level: Level) -> Scale:
+    """The scale from ``low`` to ``high``: its points where a step leads from one to the next, else its ends."""
+    count = round((high - low) / step) + 1 if step else 0
+    if step and count <= MOST_POINTS:
+        return Scale(tuple(low + number * step for number in range(count)), level)
+    return Scale((low, high), level, any_number=True)
 
 
 def inferred_scale(numbers: Iterable[float], level: Level | None = None) -> Scale:

@@ -274,6 +274,8 @@ def _merged(scales: Sequence[Scale]) -> Scale:
     if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
         raise TableError([Problem(None, "criteria with different scales can't be pooled: name one with --scale")])
     points = {point for scale in scales for point in scale.points}
+    if all(scale.any_number for scale in scales):
+        return Scale(tuple(sorted(cast("set[float]", points))), levels.pop(), any_number=True)
     if all(scale.declared for scale in scales) or not all(scale.is_whole for scale in scales):
         return scale_of(points, levels.pop(), declared=all(scale.declared for scale in scales))
     return inferred_scale(cast("set[float]", points), levels.pop())

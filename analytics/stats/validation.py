@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from analytics.stats.export_columns import declared_scales, with_table_names
 from analytics.stats.scales import Level, Scale, default_level, inferred_scale, scale_of, snapped, spelled, western
 from analytics.stats.tables import (
     FALSE_WORDS,
@@ -47,18 +49,30 @@ def validated(
     allow_values: bool,
 ) -> RatingsTable:
     """The ratings table of a frame; see ``tables.ratings_table`` for the contract."""
+    frame, read = with_table_names(frame)
     if absent := [column for column in REQUIRED if column not in frame.columns]:
         raise TableError([Problem(None, _missing(column, frame)) for column in absent])
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
+    levels: Mapping[str, Level] = {}
+    if not scales:
+        scales, levels = declared_scales(frame)
+        read += _about_scales(scales, levels)
+        scales = {name: replace(scale, level=level or scale.level) for name, scale in scales.items()}
     given, notes = _given(rows, scales, missing)
-    found = _scored(rows, given, scales, level, problems, allow_values=allow_values)
+    found = _scored(rows, given, scales, level or levels, problems, allow_values=allow_values)
     problems += [*_contradictions(rows), *_contradicting_probabilities(rows)]
     rows, repeated = _without_repeated_rows(rows, problems)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
-    return RatingsTable(_in_order(rows), found, (*notes, *repeated, *_about_judges(rows, found)))
+    return RatingsTable(_in_order(rows), found, (*read, *notes, *repeated, *_about_judges(rows, found)))
+
+
+def _about_scales(scales: Mapping[str, Scale], levels: Mapping[str, Level]) -> list[str]:
+    if scales:
+        return ["the scale and the level of each criterion are read from the columns 'scale' and 'level'"]
+    return ["the level of each criterion is read from the column 'level'"] if levels else []
 
 
 def _missing(column: str, frame: pd.DataFrame) -> str:
@@ -223,7 +237,7 @@ def _scored(
     rows: pd.DataFrame,
     parsed: tuple[NDArray[np.float64], NDArray[Any]],
     declared: Mapping[str, Scale],
-    level: Level | None,
+    level: Level | Mapping[str, Level] | None,
     problems: list[Problem],
     *,
     allow_values: bool,
@@ -240,7 +254,8 @@ def _scored(
         scale = declared.get(str(criterion), declared.get("*"))
         part = _Scores(index, numbers[index], texts[index], human[index], str(criterion))
         try:
-            scale = part.scale(scale, level, allow_values=allow_values)
+            own = level if isinstance(level, str) else (level or {}).get(str(criterion))
+            scale = part.scale(scale, own, allow_values=allow_values)
         except TableError as error:
             problems += error.problems
             continue
@@ -270,6 +285,10 @@ class _Scores:
         """The declared scale (interval ones widened by the values that occur), or the one the values make."""
         if declared is None:
             return self._occurring(level, allow_values=allow_values)
+        if declared.any_number:
+            low, high = declared.values.min(), declared.values.max()
+            inside = self.numbers[(self.numbers >= low) & (self.numbers <= high)]
+            return replace(declared, points=tuple(map(float, np.union1d(declared.values, inside))))
         if declared.is_numeric and declared.level in ("interval", "ratio"):
             low, high = declared.values.min(), declared.values.max()
             inside = self._points()[(self._points() >= low) & (self._points() <= high)]
@@ -385,6 +404,8 @@ class _Scores:
             yield Problem(row, f"{self.name}score {text!r} is too large to compute with")
         stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
         points = ", ".join(spelled(point) for point in scale.points[:12])
+        if scale.any_number:
+            points = f"from {scale.label(0)} to {scale.label(-1)}"
         for row, text, number in zip(self.rows[stray], self.texts[stray], self.numbers[stray], strict=True):
             missing_number = scale.is_numeric and bool(np.isnan(number))
             fault = "is not a number" if missing_number else f"is not on the scale {points}"

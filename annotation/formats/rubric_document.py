@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +23,18 @@ class PointDocument:
     label: Words = field(default_factory=dict)
 
 
+def is_on_scale(score: float, *, points: Collection[float], minimum: float, maximum: float, step: float | None) -> bool:
+    """The one rule of what is on a scale: one of its points; else a whole step from ``minimum``, or without a step any
+    number, up to ``maximum``.
+    """
+    if points:
+        return score in points
+    if not minimum <= score <= maximum:
+        return False
+    steps = (score - minimum) / step if step else 0.0
+    return abs(steps - round(steps)) < 1e-9
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleDocument:
     """Either its points, or a range from ``minimum`` to ``maximum`` by ``step`` (``None``: any number between)."""
@@ -34,12 +47,8 @@ class ScaleDocument:
 
     def holds(self, value: float) -> bool:
         """Whether a score is on the scale."""
-        if self.points:
-            return any(point.value == value for point in self.points)
-        if not self.minimum <= value <= self.maximum:
-            return False
-        steps = (value - self.minimum) / self.step if self.step else 0.0
-        return abs(steps - round(steps)) < 1e-9
+        points = [point.value for point in self.points]
+        return is_on_scale(value, points=points, minimum=self.minimum, maximum=self.maximum, step=self.step)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values."""

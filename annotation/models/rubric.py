@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Project, Role, User
+from annotation.formats.rubric_document import is_on_scale, plain
 
 
 class Rubric(models.Model):
@@ -137,6 +138,20 @@ class Criterion(models.Model):
         return tuple(float(point["value"]) for point in self.points)
 
     @property
+    def scale(self) -> list[float] | dict[str, float]:
+        """As exports write it: the points in order, or the ends and the step where there is one."""
+        if self.points:
+            return [plain(value) for value in self.values]
+        step = {} if self.step is None else {"step": plain(self.step)}
+        return {"min": plain(self.minimum), "max": plain(self.maximum), **step}
+
+    @property
+    def labels(self) -> dict[float | None, str]:
+        """By point, its name in the rubric's source language, where points have names."""
+        source = self.text.get("source_language", "en")
+        return {value: label for value in self.values if (label := self.label(value, source))}
+
+    @property
     def best(self) -> float | None:
         """The point that needs no reason, or None where no direction is better."""
         return {"higher_is_better": self.maximum, "lower_is_better": self.minimum}.get(self.direction)
@@ -163,12 +178,7 @@ class Criterion(models.Model):
 
     def is_on_scale(self, score: float) -> bool:
         """Whether a person may give ``score``: one of the points, or a whole step between the ends."""
-        if self.points:
-            return score in self.values
-        if not self.minimum <= score <= self.maximum:
-            return False
-        steps = (score - self.minimum) / self.step if self.step else 0.0
-        return abs(steps - round(steps)) < 1e-9
+        return is_on_scale(score, points=self.values, minimum=self.minimum, maximum=self.maximum, step=self.step)
 
 
 def spoken(texts: Any, language: str, source: str) -> Any:

@@ -1,0 +1,202 @@
+"""One study, read in four ways: the page's snapshot and `panelbench stats` on each file that leaves the page agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from analytics import dashboards
+from analytics.stats.commandline import main
+from analytics.stats.reading import Source
+from analytics.stats.tables import ratings_table
+from annotation import campaigns, intake
+from annotation.formats.ratings import RatingRow
+from annotation.models import Campaign, Intake
+from judging.models import Judge, JudgeRun, Verdict
+from tests import make
+from tests.cast import Cast
+
+ITEMS = 12
+PEOPLE = {"mari": 0, "=jaan": 1, "noor": 2}
+LABELS = {2: "Refund", 1: "Delivery", 0: "Other", 3: "Nothing"}
+CRITERIA = (
+    {
+        "key": "topic",
+        "name": {"en": "Topic"},
+        "scale": {
+            "level": "nominal",
+            "points": [{"value": value, "label": {"en": label}} for value, label in LABELS.items()],
+        },
+        "not_applicable": True,
+    },
+    make.criterion("fluency", not_applicable=True),
+    {"key": "share", "name": {"en": "Share"}, "scale": {"level": "interval", "min": 0, "max": 100}},
+    {"key": "effort", "name": {"en": "Effort"}, "scale": {"level": "ordinal", "min": 0, "max": 10}},
+)
+STATISTICS = {
+    "agreement": ("krippendorff_alpha", "percent_agreement", "gwet_ac"),
+    "calibration": ("mae", "cohen_kappa"),
+}
+Found = Mapping[tuple[Any, ...], tuple[Any, ...]]
+
+
+def score(rater: int, criterion: str, number: int) -> tuple[float | None, bool]:
+    """A score and whether the criterion applies: people differ now and then, and say N/A now and then."""
+    if criterion in ("share", "effort"):
+        return (50.5 + number + rater if criterion == "share" else 4.4 + 0.3 * (number % 5 + rater // 2)), True
+    if (number + rater) % 7 == 0:
+        return None, False
+    away = 2 * (number % 3 == 0) if rater == 3 else rater == 2 and number % 4 == 1
+    return float((number + away) % 4), True
+
+
+@pytest.fixture
+def rated(cast: Cast) -> Campaign:
+    """Four parallel scenarios in three languages; three people and a judge rate them on four kinds of scale."""
+    rows = [
+        make.item(number, ("et", "ar", "en")[number // 4], scenario=f"s{number % 4}", external_id=f"d{number}")
+        for number in range(ITEMS)
+    ]
+    dataset = make.dataset(cast.kassa, rows, name="Study")
+    version = make.rubric(cast.kassa, *CRITERIA)
+    made = campaigns.open_campaign(project=cast.kassa, name="Study", dataset=dataset, rubric_version=version)
+    keys = [criterion["key"] for criterion in CRITERIA]
+    given = [
+        RatingRow(f"d{n}", rater, key, *score(shift, key, n), False, "", None, None, None, "r.csv", n + 2)
+        for key in keys
+        for rater, shift in PEOPLE.items()
+        for n in range(ITEMS)
+    ]
+    opened = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.RATINGS)
+    intake.store_ratings(campaign=made, rows=given, intake=opened)
+    judge = Judge.objects.create(project=cast.kassa, name="Kohtunik", digest="k", model="m")
+    run = JudgeRun.objects.create(project=cast.kassa, judge=judge, dataset=dataset, rubric_version=version)
+    for criterion in version.criteria.all():
+        for number, item in enumerate(dataset.items.order_by("ordinal")):
+            value, applies = score(3, criterion.key, number)
+            Verdict.objects.create(
+                status="ok", run=run, item=item, criterion=criterion, score=value, applicable=applies
+            )
+    return made
+
+
+def of_page(campaign: Campaign) -> Found:
+    return found(dashboards.snapshot(campaign=campaign).content["estimates"])
+
+
+def found(estimates: list[dict[str, Any]]) -> Found:
+    """What the figures are, by what they are about."""
+    wanted = {name for names in STATISTICS.values() for name in names}
+    numbers = ("value", "low", "high", "n_items", "n_raters", "n_ratings", "n_missing", "n_clusters")
+    return {
+        (row["statistic"], row.get("variant"), row.get("judge"), row.get("language"), row["criterion"]): tuple(
+            round(row[name], 12) if isinstance(row.get(name), float) else row.get(name) for name in numbers
+        )
+        for row in estimates
+        if row["statistic"] in wanted
+    }
+
+
+def of_stats(file: Path, capsys: pytest.CaptureFixture[str]) -> Found:
+    """The same figures from a file, by language and over all languages."""
+    seed = ["--seed", str(dashboards.Settings().seed), "--format", "json"]
+    estimates = []
+    for command, names in STATISTICS.items():
+        judge = ["--judge", "Kohtunik"] if command == "calibration" else []
+        for by in ("language,criterion", "criterion"):
+            capsys.readouterr()
+            asked = [command, str(file), *judge, "--by", by, "--statistic", ",".join(names), *seed]
+            assert main(asked) == 0, capsys.readouterr().err
+            estimates += json.loads(capsys.readouterr().out)["estimates"]
+    return found(estimates)
+
+
+def written(client: Client, campaign: Campaign, way: str, folder: Path) -> Path:
+    """A file of all scores as somebody gets it who goes this way."""
+    addresses = {
+        "numbers page": (f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv", "csv"),
+        "export page": ("/p/kassa/export/file/?what=scores&format=csv", "csv"),
+        "api, jsonl": ("/api/v1/projects/kassa/exports/scores/?format=jsonl", "jsonl"),
+        "api, parquet": ("/api/v1/projects/kassa/exports/scores/?format=parquet", "parquet"),
+    }
+    if way.startswith("command"):
+        kind = way.partition(", ")[2]
+        call_command(
+            "export", "kassa", "scores", "--format", kind, "--out", str(folder / f"scores.{kind}"), verbosity=0
+        )
+        return folder / f"scores.{kind}"
+    address, kind = addresses[way]
+    answer = client.get(address)
+    assert answer.status_code == 200
+    file = folder / f"scores.{kind}"
+    file.write_bytes(b"".join(answer.streaming_content))  # type: ignore[attr-defined]
+    return file
+
+
+@pytest.mark.parametrize(
+    "way", ["numbers page", "export page", "api, jsonl", "api, parquet", "command, csv", "command, jsonl"]
+)
+def test_stats_on_a_file_are_the_figures_of_the_page(
+    cast: Cast, rated: Campaign, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "parquet" in way:
+        pytest.importorskip("pyarrow")
+    page = of_page(rated)
+    file = of_stats(written(cast.client("aino"), rated, way, tmp_path), capsys)
+    for criterion in ("topic", "fluency", "share", "effort"):
+        there = {key: value for key, value in page.items() if key[-1] == criterion}
+        assert there, criterion
+        assert {key: file.get(key) for key in there} == there, criterion
+    nominal, ordinal = (
+        page["krippendorff_alpha", None, None, None, "topic"],
+        page["mae", None, "Kohtunik", None, "fluency"],
+    )
+    assert nominal[0] is not None and ordinal[0] is not None
+    assert page["krippendorff_alpha", None, None, None, "share"][0] is not None
+
+
+def test_a_judge_of_categories_is_tested_by_accuracy(
+    cast: Cast, rated: Campaign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Codes of a nominal criterion have no distances: by RMSE this judge would lose where it wins by accuracy."""
+    file = written(cast.client("aino"), rated, "command, csv", tmp_path)
+    asked = ["alt-test", str(file), "--judge", "Kohtunik", "--by", "criterion", "--min-items", "1", "--format", "json"]
+    found = {}
+    for measure in ([], ["--score", "accuracy"], ["--score", "rmse"]):
+        capsys.readouterr()
+        assert main([*asked, *measure]) == 0
+        output = capsys.readouterr()
+        rows = [row for row in json.loads(output.out)["estimates"] if row["criterion"] == "topic"]
+        found[" ".join(measure)] = [(row["statistic"], row["value"]) for row in rows]
+    assert found[""] == found["--score accuracy"] != found["--score rmse"]
+    assert "'scale' and 'level'" in output.err
+
+
+def test_a_file_of_verdicts_is_read_by_name(rated: Campaign, tmp_path: Path) -> None:
+    """The judge is the rater, an N/A is none of the missing scores, and a scenario is the cluster."""
+    call_command("export", "kassa", "verdicts", "--out", str(tmp_path / "verdicts.jsonl"), verbosity=0)
+    table = ratings_table(Source(str(tmp_path / "verdicts.jsonl")).frame()[0])
+    assert set(table.frame["rater"]) == {"Kohtunik"}
+    assert set(table.frame["cluster"]) == {"s0", "s1", "s2", "s3"}
+    assert (int((~table.frame["applicable"]).sum()), int(table.frame["missing"].sum())) == (4, 0)
+    assert table.scale_in_words("topic") == "0, 1, 2, 3 (nominal)"
+
+
+def test_what_a_file_says_of_a_criterion_twice_must_agree(
+    rated: Campaign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scores.csv"
+    call_command("export", "kassa", "scores", "--format", "csv", "--out", str(file), verbosity=0)
+    first, *lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([first, lines[0].replace("nominal", "ordinal"), *lines[1:]]))
+    capsys.readouterr()
+    assert main(["agreement", str(file)]) == 2
+    assert (
+        "scores.csv:3: level 'nominal' contradicts 'ordinal' given earlier for the criterion" in capsys.readouterr().err
+    )
