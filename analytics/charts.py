@@ -43,10 +43,19 @@ class Labelled:
     figure: Figure
 
 
-def forest(rows: Sequence[Labelled], *, axis: str, description: str, theme: str = "light", width: str = "wide") -> Spec:
+def forest(
+    rows: Sequence[Labelled],
+    *,
+    axis: str,
+    description: str,
+    theme: str = "light",
+    width: str = "wide",
+    approximate: str = "approximate",
+) -> Spec:
     """Signed differences with their intervals around zero, the smallest on top.
 
-    Intervals beyond zero are diamonds in brass; figures on few items are hollow; what is undefined has no row.
+    Intervals beyond zero are diamonds in brass; figures on few items are hollow; what is undefined has no row. An
+    interval that is approximate bears that word.
     """
     colours = THEMES[theme]
     values = [_mark(row) for row in rows if row.figure.is_defined]
@@ -63,7 +72,12 @@ def forest(rows: Sequence[Labelled], *, axis: str, description: str, theme: str 
         "padding": {"left": label_width // 6, "right": 16, "top": 4, "bottom": 2},
         "background": "transparent",
         "data": {"values": values},
-        "layer": [_zero(colours), _whiskers(x, y, colour), _points(x, y, colour, colours)],
+        "layer": [
+            _zero(colours),
+            _whiskers(x, y, colour),
+            _points(x, y, colour, colours),
+            _words(x, y, colours, approximate),
+        ],
         "config": _config(colours),
     }
 
@@ -84,6 +98,7 @@ def _mark(row: Labelled) -> dict[str, Any]:
         "high": figure.high,
         "is_clear": figure.excludes_zero,
         "is_small": figure.is_small,
+        "is_approximate": figure.is_approximate,
     }
 
 
@@ -140,6 +155,20 @@ def _points(x: Spec, y: Spec, colour: Spec, colours: dict[str, str]) -> Spec:
     return {
         "mark": {"type": "point", "size": 95, "filled": False, "strokeWidth": 2, "opacity": 1},
         "encoding": {"x": x, "y": y, "stroke": colour, "fill": fill, "shape": shape},
+    }
+
+
+def _words(x: Spec, y: Spec, colours: dict[str, str], approximate: str) -> Spec:
+    """The word under an interval, around its middle."""
+    mark = {"type": "text", "dy": 13, "font": FONT, "fontSize": 10.5, "color": colours["ink"], "text": approximate}
+    middle = {**x, "field": "middle"}
+    return {
+        "mark": mark,
+        "transform": [
+            {"filter": "datum.is_approximate"},
+            {"calculate": "(datum.low + datum.high) / 2", "as": "middle"},
+        ],
+        "encoding": {"x": middle, "y": y},
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 SMALL = 30
 """Below this many items a figure is shown in muted ink."""
@@ -17,6 +18,12 @@ LEFT_TO_RIGHT = "\u200e"
 
 PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement"})
 SIGNED = frozenset({"bias"})
+SPEAKS_FOR = {
+    "these raters": _lazy("for these raters"),
+    "raters like these": _lazy("for raters like these"),
+    "this judge": _lazy("for this judge"),
+}
+"""For whom a figure speaks (`Estimate.speaks_for`), as pages say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +53,7 @@ class Figure:
     reason: str = ""
     interval_reason: str = ""
     note: str = ""
+    speaks_for: str = ""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Figure:
@@ -108,6 +116,8 @@ class Figure:
     def made(self) -> str:
         """How the interval was made, or why there is none; standard error and p where there are any."""
         parts = [self.method if self.interval else self.no_interval if self.is_defined else self.reason]
+        if self.is_defined and self.speaks_for:
+            parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         parts += [
             f"{name} {_digits(number)}" for name, number in (("se", self.se), ("p", self.p)) if number is not None
         ]
@@ -195,6 +205,12 @@ class Spread:
         ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
         counts = {"count": self.count, "lowest": ends[0], "highest": ends[1]}
         return _("%(count)d criteria, from %(lowest)s to %(highest)s; no interval of the median") % counts
+
+    def between(self, lowest: str, highest: str) -> str:
+        """The same below the median and the number of criteria, naming the outermost."""
+        ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
+        told = {"lowest": ends[0], "highest": ends[1], "first": lowest, "last": highest}
+        return _("from %(lowest)s (%(first)s) to %(highest)s (%(last)s); no interval of the median") % told
 
 
 def spread(figures: Iterable[Figure]) -> Spread | None:

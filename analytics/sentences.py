@@ -103,20 +103,33 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
     }
 
 
-def on_mode(counts: Sequence[Figure], criterion_name: Names) -> str:
-    """What the mode leaves out, where that is a tenth or more of a criterion's items; nothing where it is not."""
-    split = [(int(f.value or 0), int(f.value or 0) + f.n_items, criterion_name(f.criterion)) for f in counts]
+def on_mode(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
+    """What the mode leaves out, where that is a tenth or more of the items of a criterion in a language.
+
+    The worst are named; nothing is said where there are none. ``language_name`` is None where there is one language.
+    """
+    split = [(int(f.value or 0), int(f.value or 0) + f.n_items, f) for f in counts]
     most = sorted(
         (row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]), key=lambda row: -row[0] / row[1]
     )
     if not most:
         return ""
-    shown = [_("%(left_out)d of %(items)d items (%(criterion)s)") % {"left_out": n, "items": of, "criterion": name}
-             for n, of, name in most[:MOST_NAMED]]  # fmt: skip
-    if len(counts) == 1:
-        shown = [_("%(left_out)d of %(items)d items") % {"left_out": most[0][0], "items": most[0][1]}]
+    shown = []
+    for left_out, items, figure in most[:MOST_NAMED]:
+        told: dict[str, int | str] = {
+            "left_out": left_out,
+            "items": items,
+            "criterion": criterion_name(figure.criterion),
+        }
+        if language_name is not None:
+            told["language"] = language_name(figure.language or "")
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % told)
+        elif len(counts) > 1:
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % told)
+        else:
+            shown.append(_("%(left_out)d of %(items)d items") % told)
     if (rest := len(most) - MOST_NAMED) > 0:
-        shown.append(ngettext("%d more criterion", "%d more criteria", rest) % rest)
+        shown.append(ngettext("%d more cell", "%d more cells", rest) % rest)
     return _("Mode leaves out %s where the annotators are split; median, mean and each annotator keep them.") % listed(
         shown
     )

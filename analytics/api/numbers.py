@@ -66,6 +66,7 @@ class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
     interval_reason = serializers.CharField(**NUMBER)
     note = serializers.CharField(**NUMBER)
     n_clusters = serializers.IntegerField(**NUMBER)
+    speaks_for = serializers.CharField(**NUMBER)
 
 
 class CountSerializer(serializers.Serializer[dict[str, Any]]):

@@ -121,7 +121,9 @@ def _raters(campaign: Campaign, request: HttpRequest) -> tuple[Raters, str]:
 def _forest(page: NumbersPage, theme: str, width: str) -> charts.Spec:
     axis = _("← judge harsher · judge more generous →")
     description = f"{page.criterion_name}. {page.bias_sentence}"
-    return charts.forest(page.bias, axis=axis, description=description, theme=theme, width=width)
+    return charts.forest(
+        page.bias, axis=axis, description=description, theme=theme, width=width, approximate=_("approximate")
+    )
 
 
 def _headline(snapshot: Snapshot | None) -> dict[str, Any] | None:

@@ -41,8 +41,6 @@ STATISTIC_NAMES = {
 APPLICABILITY = ("applicability_agreement", "applicability_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
 TOGETHER, EACH = "all", "each"
-MOST_COLUMNS = 6
-"""Cells of a wider heatmap have no room for their interval."""
 REASONS = {
     "out_of_range": gettext_lazy("off the scale"),
     "unparsed": gettext_lazy("unreadable"),
@@ -140,12 +138,18 @@ class NumbersPage:
         return spread(self.figures.each(self.statistic, self.criteria, [self.whole]))
 
     @property
-    def lowest_name(self) -> str:
-        return self.criteria[self.agreement.lowest.criterion] if self.agreement else ""
+    def agreement_range(self) -> str:
+        return self._range(self.agreement)
 
     @property
-    def highest_name(self) -> str:
-        return self.criteria[self.agreement.highest.criterion] if self.agreement else ""
+    def judged_range(self) -> str:
+        return self._range(self.judged)
+
+    def _range(self, found: Spread | None) -> str:
+        """From the lowest criterion to the highest, by name; nothing for a single one."""
+        if found is None or found.count == 1:
+            return ""
+        return found.between(*(self.criteria[figure.criterion] for figure in (found.lowest, found.highest)))
 
     @cached_property
     def judged(self) -> Spread | None:
@@ -165,10 +169,6 @@ class NumbersPage:
     @cached_property
     def heat(self) -> Heatmap:
         return heatmap(self.figures, statistic=self.statistic, criteria=list(self.criteria), languages=self.languages)
-
-    @property
-    def is_dense(self) -> bool:
-        return len(self.heat.languages) > MOST_COLUMNS
 
     @property
     def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
@@ -223,9 +223,10 @@ class NumbersPage:
 
     @property
     def mode_sentence(self) -> str:
-        """What the mode leaves out of the figures of the judge shown, where that is much."""
-        counts = list(self.figures.each("without_reference", self.criteria, [self.whole], self.judge))
-        return sentences.on_mode(counts, self.criteria.__getitem__)
+        """What the mode leaves out of the figures of the judge shown, language by language, where that is much."""
+        counts = list(self.figures.each("without_reference", self.criteria, self.languages, self.judge))
+        language_name = self.language_name if len(self.languages) > 1 else None
+        return sentences.on_mode(counts, self.criteria.__getitem__, language_name)
 
     @property
     def left_out(self) -> list[tuple[str, int]]:

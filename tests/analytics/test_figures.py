@@ -152,6 +152,24 @@ class TestSentences:
         assert "share no item" in sentences.on_calibration([], NAMES.__getitem__)
 
 
+class TestMode:
+    def test_a_language_half_of_which_is_lost_is_named_however_small_its_share_of_all(self) -> None:
+        """2 of 4 Thai items are lost; of all 104 that is under a tenth."""
+        counts = [figure(n, statistic="without_reference", language=tag, n_items=kept)
+                  for tag, n, kept in (("et", 4, 96), ("th", 2, 2))]  # fmt: skip
+        told = sentences.on_mode(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
+        assert told.startswith("Mode leaves out 2 of 4 items (Grammar, Thai) where")
+
+    def test_of_many_cells_the_worst_are_named(self) -> None:
+        counts = [figure(n, statistic="without_reference", language="et", n_items=10 - n, criterion=criterion)
+                  for n, criterion in ((2, "a"), (5, "b"), (3, "c"), (4, "d"))]  # fmt: skip
+        told = sentences.on_mode(counts, str, lambda tag: "Estonian")
+        assert (
+            "5 of 10 items (b, Estonian), 4 of 10 items (d, Estonian), 3 of 10 items (c, Estonian) and 1 more cell"
+            in told
+        )
+
+
 class TestForest:
     ROWS = (
         Labelled("Estonian", figure(0.02, -0.2, 0.3, statistic="bias")),
@@ -175,6 +193,12 @@ class TestForest:
         assert charts.THEMES[theme]["clear"] in drawn
         assert "Estonian" in drawn
         assert "Japanese" not in drawn
+
+    @pytest.mark.parametrize("width", charts.WIDTHS)
+    def test_an_approximate_interval_says_so_in_the_picture(self, width: str) -> None:
+        rows = (*self.ROWS, Labelled("Thai", figure(0.1, -0.1, 0.3, statistic="bias", method="t (approximate: heavy)")))
+        drawn = charts.svg(charts.forest(rows, axis="d", description="d", width=width, approximate="ligikaudne"))
+        assert drawn.count(">ligikaudne</text>") == 1
 
     def test_nothing_to_draw_is_still_a_picture(self) -> None:
         assert charts.svg(charts.forest([], axis="difference", description="d")).startswith("<svg")

@@ -61,8 +61,8 @@ class TestFigures:
     def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
         said = (
-            "Mode leaves out 2 of 12 items (Fluency) and 1 of 6 items (Coherence) where the annotators are split; "
-            "median, mean and each annotator keep them."
+            "Mode leaves out 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
+            "(Coherence, Estonian) where the annotators are split; median, mean and each annotator keep them."
         )
         assert page.index(said) < page.index("Computed ")
 
@@ -93,6 +93,28 @@ class TestFigures:
         for caption in ("Every coefficient as a table", "Calibration table"):
             table = page[page.index(f'aria-label="{caption}"') :].split("</table>")[0]
             assert '</span> <span class="approximate">approximate</span>' in table
+
+    def test_a_cell_shows_its_interval_and_that_it_is_approximate(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        heat = page[page.index('<table class="heat">') :].split("</table>")[0]
+        cells = re.findall(r"<td data-bin.*?</td>", heat)
+        assert cells
+        assert all(re.search(r"<small>(\W?\d\.\d\d–\d\.\d\d|no interval)</small>", cell) for cell in cells)
+        assert "<small>approximate</small>" in heat
+        assert "read its interval" not in page
+
+    def test_a_key_figure_prints_its_range_once(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign)
+        box = page[page.index('aria-labelledby="kpi-agreement"') :].split("</section>")[0]
+        assert re.search(r"from 0\.\d\d \[.*?\] \(\w+\) to 0\.\d\d \[.*?\] \(\w+\); no interval of the median", box)
+        assert box.count("from ") == 1
+        assert box.count("2 criteria") == 1
+
+    def test_every_figure_says_for_whom_it_speaks(self, cast: Cast, campaign: Campaign) -> None:
+        page = html.unescape(read(cast.client("boris"), campaign))
+        made = re.findall(r"<li><b>(?:MAE|Gwet’s AC)</b>: (.*?)</li>", page)
+        assert made
+        assert all("for these raters" in each for each in made)
 
     def test_no_interval_is_said_with_its_reason_never_a_bare_number(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=[make.item(0, "et")])

@@ -322,6 +322,7 @@ class Estimate(TypedDict):
     interval_reason: NotRequired[str | None]
     note: NotRequired[str | None]
     n_clusters: NotRequired[int | None]
+    speaks_for: NotRequired[str | None]
 
 
 class Extension(TypedDict):
