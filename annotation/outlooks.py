@@ -20,12 +20,13 @@ from annotation.rating_fitting import scale_words
 from annotation.targets import Target
 
 Outlook = dict[str, Any]
+LONGEST_CELL, LONGEST_LINE = 40, 120
 MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more than a page can show
 
 
 def outlook(preview: Preview, target: Target | None) -> Outlook:
     """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
-    more_problems, documents.
+    more_problems, documents, first_lines, sheets.
     """
     criteria = {each.key: each for each in target.rubric_version.criteria.all()} if target else {}
     shown = {
@@ -39,6 +40,8 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
         "problems": [problem.as_dict() for problem in preview.problems],
         "more_problems": preview.problems.more,
         "documents": [document.as_yaml() for document in preview.documents],
+        "first_lines": [{"number": number, "text": _line(cells)} for number, cells in preview.first_lines],
+        "sheets": list(preview.sheets),
     }
     return plain(shown)
 
@@ -55,6 +58,11 @@ def _text(value: Any) -> str:
 
 def _row(row: Any) -> dict[str, Any]:
     return asdict(row) if isinstance(row, ItemRow) else dict(row._asdict())
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table as one short line."""
+    return " · ".join(cell.strip()[:LONGEST_CELL] for cell in cells)[:LONGEST_LINE]
 
 
 def _few(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from annotation.formats.mapping import Mapping
 from annotation.formats.problems import Problem, Problems, excerpt
 from annotation.formats.progress import Halves, Progress
 from annotation.formats.ratings import ParsedRatings, parse_ratings
-from annotation.formats.reading import File
+from annotation.formats.reading import File, first_lines, sheet_names
 from annotation.formats.report import Report, found, named
 from annotation.formats.rubric import RubricDocument, parse_rubric
 from annotation.generator_names import Finding
@@ -39,6 +39,8 @@ class Preview:
     """``mapping`` is the one that gave the rows; ``rows`` are the first of them, `ItemRow`, `RatingRow` or a verdict's.
 
     ``criteria`` are the names that the file gives to criteria, with the key that each stands for ("" for none).
+    ``first_lines`` are the first rows of the first table as they stand, with their numbers; ``sheets`` the names of its
+    sheets.
     """
 
     kind: str
@@ -49,6 +51,16 @@ class Preview:
     problems: Problems = field(default_factory=Problems)
     documents: Sequence[RubricDocument] = ()
     criteria: dict[str, str] = field(default_factory=dict)
+    first_lines: Sequence[tuple[int, list[str]]] = ()
+    sheets: Sequence[str] = ()
+
+    def look_at_layout(self, files: Sequence[File]) -> None:
+        """Add what a person needs to say which sheet of the first file holds the rows, and which row is the header."""
+        for name, raw in members(files, Problems()):
+            layout = self.mapping.of(name)
+            if self.sheets or self.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
+                return
+            self.sheets, self.first_lines = sheet_names(name, raw, layout), first_lines(name, raw, layout)
 
 
 def preview(
@@ -78,6 +90,7 @@ def preview(
     else:
         shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress, facts)
     shown.columns = facts.columns(shown.mapping)
+    shown.look_at_layout(files)
     return shown
 
 

@@ -203,7 +203,7 @@ def mapping_of(intake: Intake) -> ColumnMapping:
 
 def _layout(mapping: ColumnMapping) -> ColumnMapping:
     """What a mapping says of the files themselves, whatever they hold."""
-    said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header")
+    said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
     return ColumnMapping(**{name: getattr(mapping, name) for name in said})
 
 
@@ -241,7 +241,7 @@ def revise(
         changes = {"mapping": kept_mapping(mapping)}
     elif mapping is not None:
         is_laid_out_anew = is_whole and _layout(mapping) != _layout(mapping_of(intake))
-        is_complete = is_whole and not is_laid_out_anew and intake.unread is None and is_packed(intake)
+        is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and is_packed(intake)
         complete = {"mapping": kept_mapping(mapping)} if is_complete else None
         changes = complete or _laid(intake, intake.kind, mapping, about, narrow=is_laid_out_anew)
     if target is not None:

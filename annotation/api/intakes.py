@@ -145,6 +145,10 @@ class OutlookSerializer(serializers.Serializer[Any]):
     problems = ProblemSerializer(many=True)
     more_problems = serializers.IntegerField()
     documents = serializers.ListField(child=serializers.CharField())
+    first_lines = serializers.ListField(
+        child=serializers.DictField(), help_text="The first rows of a table as they stand: `number` and `text`."
+    )
+    sheets = serializers.ListField(child=serializers.CharField(), help_text="Of a workbook.")
 
 
 def find(user: User, project: str, intake: int) -> Intake:

@@ -22,6 +22,7 @@ _WIDE = ("utf_32_le", "utf_32_be", "utf_16_le", "utf_16_be")
 _SAMPLE = 65_536
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _ACCENTED = re.compile(r"[^\x00-\x7f]{3,}")
+_PLAIN = 0.5  # the least sense that an encoding makes by which a text is read without asking
 _PROVES_UTF8 = 3  # so many characters beyond ASCII do not make valid UTF-8 by chance
 
 
@@ -96,6 +97,18 @@ def suspected(content: bytes) -> Codepage | None:
     sense = {page: _sense(sample, page) for page in _LEGACY}
     best = max(sense, key=lambda page: sense[page])
     return best if sense[best] > 0 else None
+
+
+def legacy(head: bytes) -> str | None:
+    """The encoding of a text that begins so, where it plainly is not UTF-8: no line that is not ASCII is valid UTF-8,
+    and most foreign letters are usual ones of that encoding."""
+    if any(head.startswith(mark) for mark in _MARKS) or _wide(head):
+        return None
+    lines = [line for line in head[: head.rfind(b"\n") + 1 or len(head)].split(b"\n") if not line.isascii()]
+    if not lines or any(_decodes(line, "utf_8") for line in lines):
+        return None
+    page = suspected(b"\n".join(lines))
+    return page.codec if page and _sense(b"\n".join(lines)[:_SAMPLE], page) >= _PLAIN else None
 
 
 def _sense(sample: bytes, page: Codepage) -> float:

@@ -10,19 +10,28 @@ from math import inf
 from typing import Any, NamedTuple
 
 from annotation.formats.bounds import BOUNDS, too_long, too_many_columns
+from annotation.formats.fields import folded, is_blank
 from annotation.formats.problems import FormatError, Problem, Problems, excerpt
 from annotation.formats.rows import Block, Row
+from annotation.formats.unnamed import LOOKED_AT, called, is_unnamed, opened
 
 DELIMITERS = (",", ";", "\t", "|")
 TOGETHER = 500  # lines
 
 
 class Dialect(NamedTuple):
-    """How cells are written; ``line_breaks`` vouches that quoted cells do hold lines that look like records."""
+    """How cells are written; ``line_breaks`` vouches that quoted cells do hold lines that look like records.
+
+    ``header_row``: the line that the names stand in. ``short_rows``: the last cells of a row may be lacking.
+    ``unnamed``: what the mapping calls columns without a name.
+    """
 
     delimiter: str
     quoting: bool = True
     line_breaks: bool = False
+    header_row: int | None = None
+    short_rows: bool = False
+    unnamed: frozenset[str] = frozenset()
 
 
 class _Lines:
@@ -47,6 +56,12 @@ class _Lines:
             self._next()
         start = self.begun - self._before
         return self._kept[start : start + most]
+
+    def skip(self, count: int) -> None:
+        """Leave out lines."""
+        while count > 0 and (ahead := self.ahead(count)):
+            self.begun += len(ahead)
+            count -= len(ahead)
 
     def since_begun(self, end: int) -> list[str]:
         """The lines of the record being read, up to and with line ``end``."""
@@ -94,17 +109,21 @@ class _Reader:
 
     def __init__(self, name: str, lines: _Lines, dialect: Dialect, header: tuple[str, ...], problems: Problems) -> None:
         self._name, self._lines, self._dialect, self._problems = name, lines, dialect, problems
-        self._columns = header
+        self._all = self._columns = header
+        self._closed: frozenset[int] = frozenset()  # places of columns that have no name and hold nothing
+        self._is_begun = False  # whether the header is behind
+        self._short = 0
+        lines.skip((dialect.header_row or 1) - 1)
 
     def blocks(self) -> Iterator[Block]:
         """Lines that are a record each, without fault, are taken as they come; the others record by record."""
         while ahead := self._lines.ahead(TOGETHER):
             begun = self._lines.begun
-            if self._columns and (cells := self._plain(ahead)):
+            if self._is_begun and (cells := self._plain(ahead)):
                 self._lines.begun += len(ahead)
                 yield Block(self._columns, range(begun + 1, self._lines.begun + 1), cells)
             else:
-                yield from self._careful(begun + (len(ahead) if self._columns else 1))
+                yield from self._careful(begun + (len(ahead) if self._is_begun else 1))
 
     def _plain(self, lines: list[str]) -> list[tuple[str, ...]] | None:
         """The cells of some lines by column; None unless each line is a record with all its cells."""
@@ -113,9 +132,12 @@ class _Reader:
         except csv.Error:
             return None
         # No record takes less than a line.
-        if len(records) != len(lines) or set(map(len, records)) != {len(self._columns)}:
+        if len(records) != len(lines) or set(map(len, records)) != {len(self._all)}:
             return None
-        return list(zip(*records, strict=True))
+        columns = list(zip(*records, strict=True))
+        if any(not cell.isspace() and cell for place in self._closed for cell in columns[place]):
+            return None
+        return [column for place, column in enumerate(columns) if place not in self._closed]
 
     def _careful(self, until: int) -> Iterator[Block]:
         rows: list[Row] = []
@@ -128,7 +150,7 @@ class _Reader:
 
     def rows(self, until: float = inf) -> Iterator[Row]:
         """The rows from here on, as far as the record that reaches line ``until``."""
-        name, lines, before, width = self._name, self._lines, self._lines.begun, len(self._columns) or -1
+        lines, before, width = self._lines, self._lines.begun, self._plain_width()
         reader = self._csv(chain.from_iterable(lines.blocks()))
         try:
             for cells in reader:
@@ -136,23 +158,84 @@ class _Reader:
                 if len(cells) == width and end == begun + 1:
                     yield Row(end, dict(zip(self._columns, cells)))  # noqa: B905 - strict costs time; widths are equal
                 elif cells:
-                    record = _Record(begun + 1, cells, lines.since_begun(end))
-                    if not self._columns:
-                        self._columns = _header(name, record, self._dialect)
-                        width = len(self._columns)
-                    elif _checked(name, record, width, self._dialect, self._problems):
-                        yield Row(record.line, dict(zip(self._columns, cells, strict=True)))
+                    if row := self._row(_Record(begun + 1, cells, lines.since_begun(end))):
+                        yield row
+                    width = self._plain_width()
                 lines.begun = end
                 if end >= until:
                     return
         except csv.Error as error:
-            raise FormatError(_broken(name, lines.begun + 1, before + reader.line_num, lines, str(error))) from None
+            last = before + reader.line_num
+            raise FormatError(_broken(self._name, lines.begun + 1, last, lines, str(error))) from None
+
+    def _plain_width(self) -> int:
+        """How many cells a record has that is taken as it is."""
+        return len(self._columns) if self._is_begun and not self._closed else -1
+
+    def _row(self, record: _Record) -> Row | None:
+        """The row of a record that is looked at by itself; None for the header and for what is refused."""
+        if not self._is_begun and self._is_header(record):
+            return None
+        record = self._filled_up(record)
+        if not _checked(self._name, record, len(self._all), self._dialect, self._problems):
+            return None
+        for place in sorted(self._closed):
+            if not is_blank(record.cells[place]):
+                self._problems.refuse(_unnamed(self._name, record, place))
+                return None
+        cells = [cell for place, cell in enumerate(record.cells) if place not in self._closed]
+        return Row(record.line, dict(zip(self._columns, cells, strict=True)))
+
+    def _is_header(self, record: _Record) -> bool:
+        """Whether a record above all rows is no row: the header, or blank cells above it."""
+        names = self._columns
+        if not names and all(map(is_blank, record.cells)):
+            return True
+        self._is_begun = True
+        if names and self._dialect.header_row is None:
+            if [folded(cell) for cell in record.cells] != [folded(name) for name in names]:
+                return False
+            self._problems.note(self._name, "its first line has the names under header: in the mapping, and is no row.")
+            return True
+        self._open(names or _header(self._name, record, self._dialect), record)
+        return True
+
+    def _open(self, columns: tuple[str, ...], header: _Record) -> None:
+        """Take over the columns of a header; those without a name are read where they hold something."""
+        following = self._lines.ahead(len(header.physical) + LOOKED_AT)[len(header.physical) :]
+        try:
+            rows = [cells for cells in self._csv(following) if cells]
+        except csv.Error:
+            rows = []
+        if rows and all(len(row) > len(columns) and all(map(is_blank, row[len(columns) :])) for row in rows):
+            widest = max(map(len, rows))  # each row ends in a delimiter more than the header
+            columns += tuple(called(place) for place in range(len(columns) + 1, widest + 1))
+        named = [place for place, column in enumerate(columns, start=1) if not is_unnamed(column)]
+        filled = [[place for place, cell in enumerate(row[: len(columns)], 1) if not is_blank(cell)] for row in rows]
+        places = opened(self._name, header.line, filled, named, self._dialect.unnamed)
+        read = {*named, *places}
+        self._all = columns
+        self._closed = frozenset(place for place in range(len(columns)) if place + 1 not in read)
+        if self._closed:
+            self._problems.note(self._name, "columns without a name that hold nothing are left out.")
+        self._columns = tuple(column for place, column in enumerate(columns) if place not in self._closed)
+
+    def _filled_up(self, record: _Record) -> _Record:
+        """The record with the last cells that it may lack."""
+        lacking = range(len(record.cells), len(self._all))
+        are_closed = all(place in self._closed for place in lacking)
+        if not lacking or not (are_closed or self._dialect.short_rows):
+            return record
+        self._short += not are_closed
+        return record._replace(cells=[*record.cells, *([""] * len(lacking))])
 
     def end(self) -> None:
         """What is to be said at the end of the file."""
         if not self._columns:
             expected = "a header line with the columns"
             raise FormatError(Problem(self._name, None, None, "an empty file", expected, "empty"))
+        if self._short:
+            self._problems.note(self._name, f"{self._short:,} rows lack their last cells, which are taken as blank.")
         if self._lines.cut:
             sentence = "its last line has no line end. If the file was cut there, its last value may be too."
             self._problems.note(self._name, sentence)
@@ -211,9 +294,7 @@ def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tupl
     if len(cells) > BOUNDS.columns:
         raise too_many_columns(name, line, len(cells))
     columns = tuple(cell.strip() for cell in cells)
-    if "" in columns:
-        found = f"no name for column {columns.index('') + 1}"
-        raise FormatError(Problem(name, line, None, found, "a name for each column", "header"))
+    columns = tuple(cell or called(place) for place, cell in enumerate(columns, start=1))
     if repeated := sorted(column for column, count in Counter(columns).items() if count > 1):
         found = f"the column name {excerpt(repeated[0])} more than once"
         raise FormatError(Problem(name, line, repeated[0], found, "different names", "header"))
@@ -234,6 +315,12 @@ def _wrong_width(name: str, record: _Record, width: int) -> Problem:
     kind = "too_many_cells" if len(record.cells) > width else "too_few_cells"
     found = f"{len(record.cells)} cells in {excerpt(record.physical[0].strip())}"
     return Problem(name, record.line, None, found, f"{width} cells as in the header", kind)
+
+
+def _unnamed(name: str, record: _Record, place: int) -> Problem:
+    found = f"{excerpt(record.cells[place])} in column {place + 1}, which has no name in the header"
+    expected = f"a name for it, or an empty cell; the mapping may speak of it as {called(place + 1)}"
+    return Problem(name, record.line, called(place + 1), found, expected, "unnamed_column")
 
 
 def _is_merged(record: _Record, delimiter: str) -> bool:

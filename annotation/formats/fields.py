@@ -164,14 +164,18 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def as_key(value: Any, field: str) -> str:
-    """An identifier as text. What a spreadsheet has turned into a rounded number is refused."""
+def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
+    """An identifier as text. What a spreadsheet has turned into a rounded number or a date is refused, unless somebody
+    vouches for it (``is_trusted``)."""
     if isinstance(value, str):
         key = value.strip()
+        if is_trusted and key:
+            return key
         if _MANGLED.fullmatch(key):
-            raise Unfit(excerpt(key), f"the whole {field}: a spreadsheet has rounded it", "mangled_id", field=field)
+            expected = f"the whole {field}: a spreadsheet has rounded it (trust_ids: on in the mapping vouches for it)"
+            raise Unfit(excerpt(key), expected, "mangled_id", field=field)
         if _DATED.fullmatch(key) and field != "criterion":
-            expected = f"the {field} as it was: a spreadsheet has made a date of it"
+            expected = f"the {field} as it was: a spreadsheet has made a date of it (trust_ids: on vouches for it)"
             raise Unfit(excerpt(key), expected, "mangled_id", field=field)
         if key:
             return key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -114,9 +115,19 @@ def guess(
     if kind != "verdicts":
         left = {*columns}.difference(known)
         found |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
+    counting = _row_numbers(columns, rows)
     if kind != "dataset":
-        return Mapping(columns=found | _by_criterion(found, columns, criteria), ignore=_unused_key(found, columns))
-    return _of_items(found, columns, rows)
+        found |= _by_criterion(found, columns, criteria)
+        return Mapping(columns=found, ignore=(*_unused_key(found, columns), *counting))
+    items = _of_items(found, columns, rows)
+    return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting))))
+
+
+def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """A first column that counts the rows from 0: the index of pandas, once it was written and read again."""
+    first = next(iter(columns), "")
+    numbers = [written(row.get(first)) for row in rows] if first == "Unnamed: 0" else []
+    return (first,) if numbers and numbers == [str(number) for number in range(len(rows))] else ()
 
 
 def _unused_key(found: dict[str, str], columns: Sequence[str]) -> tuple[str, ...]:

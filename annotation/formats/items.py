@@ -148,10 +148,10 @@ class _ItemReader:
     def _item(self, plan: Plan, row: Row, name: str, mapping: Mapping) -> ItemRow:
         values = plan.take(row.fields)
         item = ItemRow(
-            external_id="" if is_blank(values.get("id")) else as_key(values["id"], "id"),
+            external_id=_optional_key(values.get("id"), "id", mapping) or "",
             language=as_language(values.get("language")),
-            generator=_optional_key(values.get("generator"), "generator"),
-            scenario=_optional_key(values.get("scenario"), "scenario"),
+            generator=_optional_key(values.get("generator"), "generator", mapping),
+            scenario=_optional_key(values.get("scenario"), "scenario", mapping),
             title=as_text(values.get("title"), "title"),
             turns=as_turns(values.get("turns"), mapping.speakers, self.report.dropped),
             fields={field: _content(values[field], field) for field in NAMED_FIELDS if values.get(field) is not None},
@@ -260,8 +260,8 @@ def _place(item: ItemRow) -> str:
     return f"{item.file}, line {item.line}"
 
 
-def _optional_key(value: Any, field: str) -> str | None:
-    return None if is_blank(value) else as_key(value, field)
+def _optional_key(value: Any, field: str, mapping: Mapping) -> str | None:
+    return None if is_blank(value) else as_key(value, field, is_trusted=mapping.trust_ids)
 
 
 def _content(value: Any, field: str) -> Any:

@@ -16,6 +16,7 @@ from annotation.formats.patterns import file_fits
 from annotation.formats.problems import FormatError, Problem, excerpt
 from annotation.formats.steps import Step, steps_of
 
+MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
 
 
@@ -35,6 +36,10 @@ class Mapping:
     ``files``: pattern of a file's name -> what is said of such files only; what stands in its holes becomes columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
     are slots, not persons.
+    ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
+    above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
+    ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
+    spreadsheet had rounded them (``7e1``) are what they should be.
     ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
     """
 
@@ -57,6 +62,9 @@ class Mapping:
     quoting: bool = True
     line_breaks: bool = False
     header: tuple[str, ...] = ()
+    header_row: int | None = None
+    short_rows: bool = False
+    trust_ids: bool = False
 
     @classmethod
     def from_yaml(cls, name: str, text: str | bytes) -> Mapping:
@@ -179,6 +187,12 @@ def _encoding(node: Node) -> str:
     return node.text
 
 
+def _row_number(node: Node) -> int:
+    if not (node.text.isascii() and node.text.isdecimal()) or not 0 < int(node.text) <= MOST_ROWS:
+        raise FormatError(node.problem(f"the number of a row, from 1 to {MOST_ROWS:,}", "shape"))
+    return int(node.text)
+
+
 def _delimiter(node: Node) -> str:
     text = {"tab": "\t", "\\t": "\t"}.get(node.text, node.text)
     if len(text) != 1 or text in '"\r\n ':
@@ -195,6 +209,9 @@ _READERS: dict[str, Callable[[Node], Any]] = {
     "quoting": switch_of,
     "line_breaks": switch_of,
     "header": names_of,
+    "header_row": _row_number,
+    "short_rows": switch_of,
+    "trust_ids": switch_of,
     "columns": words_of,
     "constants": words_of,
     "values": _value_maps,

@@ -14,7 +14,7 @@ from annotation.formats.guessing import guess, speakers_in
 from annotation.formats.mapping import Mapping
 from annotation.formats.patterns import fits
 from annotation.formats.problems import FormatError, Problems
-from annotation.formats.reading import File, peek
+from annotation.formats.reading import File, guess_layout, peek
 
 FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
 HEAD = 65_536
@@ -36,7 +36,8 @@ def kinds_within(files: Sequence[File], said: Mapping | None = None) -> dict[str
 def _kind_of(name: str, raw: Any, said: Mapping | None) -> FileKind:
     if _is_rubric(name, raw):
         return "rubric"
-    sample = peek(name, raw, layout=said)
+    said = said or Mapping()
+    sample = peek(name, raw, layout=_laid(name, guess_layout(name, raw, said), said))
     rows = [row.fields for row in sample.rows]
     if "judge" in guess("verdicts", sample.columns, rows).columns.values():
         return "verdicts"
@@ -71,8 +72,10 @@ def propose(
     is said to be ignored or unmapped is not guessed at. Proposing what was proposed changes nothing.
     """
     guessed, unread = Mapping(), Problems()
+    layouts: dict[str, Mapping] = {}
     for name, raw in aligned(members(files, unread), said, unread):
-        sample = peek(name, raw, layout=said)
+        layouts[name] = guess_layout(name, raw, said)
+        sample = peek(name, raw, layout=_laid(name, layouts[name], said))
         rows = [row.fields for row in sample.rows]
         found = guess(kind, sample.columns, rows, criteria)
         spoken = speakers_in({*found.columns.items(), *said.of(name).columns.items()}, rows)
@@ -86,10 +89,25 @@ def propose(
         for column, field in guessed.columns.items()
         if field not in settled and column not in named and not fits(column, ignored)
     }
-    ignore = dict.fromkeys([*said.ignore, *(column for column in guessed.ignore if column not in named)])
+    left_out = [column for each in (guessed, *layouts.values()) for column in each.ignore if column not in named]
+    ignore = dict.fromkeys([*said.ignore, *left_out])
     speakers = {} if said.speakers else guessed.speakers
-    laid = replace(guessed, columns=kept, speakers=speakers).updated(said)
+    laid = _together(layouts).updated(replace(guessed, columns=kept, speakers=speakers)).updated(said)
     return replace(laid, ignore=tuple(ignore))
+
+
+def _laid(name: str, guessed: Mapping, said: Mapping) -> Mapping:
+    """What is said and guessed of the layout of one file."""
+    here = said.of(name)
+    return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=said.files)
+
+
+def _together(layouts: dict[str, Mapping]) -> Mapping:
+    """The layouts guessed for several files: what all have, or else what each has by its name."""
+    if len({str(layout.as_dict()) for layout in layouts.values()}) <= 1:
+        return next(iter(layouts.values()), Mapping())
+    plain = {name.rpartition("/")[2]: layout for name, layout in layouts.items()}
+    return Mapping(files={name: layout for name, layout in plain.items() if layout != Mapping() and "{" not in name})
 
 
 def still_there(files: Iterable[File], said: Mapping) -> Mapping:

@@ -79,7 +79,7 @@ def parse_ratings(
     Repeated (rater, item, criterion) rows that say the same collapse and are counted, also across files; rows that
     contradict each other are problems naming both lines. A blank score is missing, never 0.
     """
-    reader = AnswerReader(mapping, _Builder(), RatingRow._make, _key)
+    reader = AnswerReader(mapping, _Builder(mapping), RatingRow._make, _key)
     rows = reader.read_files(Meter(files, progress, facts))
     return ParsedRatings(
         rows=rows,
@@ -99,9 +99,10 @@ class _Builder:
 
     who = "rater"
 
-    def __init__(self) -> None:
+    def __init__(self, mapping: Mapping) -> None:
+        key = partial(as_key, is_trusted=mapping.trust_ids)
         self._answer = remembered(as_answer)
-        self._key = {name: remembered(partial(as_key, field=name)) for name in ("item", "rater", "criterion")}
+        self._key = {name: remembered(partial(key, field=name)) for name in ("item", "rater", "criterion")}
         self._number = {name: remembered(partial(optional_number, field=name)) for name in ("seconds", "scale_max")}
         self._language = remembered(lambda value: None if is_blank(value) else as_language(value))
 

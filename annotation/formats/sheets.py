@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900, from_excel
 
 from annotation.formats.bounds import BOUNDS, too_long, too_many_columns
 from annotation.formats.delimited import header_of
-from annotation.formats.fields import is_blank, written
+from annotation.formats.fields import folded, is_blank, written
 from annotation.formats.jsontext import require_storable
+from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError, Problem, Problems, Unfit, excerpt
 from annotation.formats.rows import Row
+from annotation.formats.unnamed import LOOKED_AT, called, mentioned, opened
 from annotation.formats.workbooks import Collected, Sheet, Workbook, local
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -38,24 +41,38 @@ class _Line(NamedTuple):
     cells: list[_Cell]
 
 
-def read_workbook(
-    name: str, stream: BinaryIO, sheet: str | None, header: tuple[str, ...], problems: Problems
-) -> Iterator[Row]:
-    """Yield the rows of the sheet called ``sheet``, or of the only one that holds any, with their row numbers there.
+def read_workbook(name: str, stream: BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
+    """Yield the rows of the sheet that the mapping names, or of the only one that holds any, with their row numbers
+    there.
 
     Missing cells are ``None``. A cell that cannot be taken refuses its row. Raises ``FormatError``.
     """
     with closing(Workbook(name, stream)) as workbook:
-        reader = _SheetReader(workbook, _chosen(workbook, sheet))
-        table = _Table(name, workbook, header, problems)
-        for line in reader.lines():
-            row = table.row(line)
-            if row is not None:
-                yield row
+        reader = _SheetReader(workbook, _chosen(workbook, layout.sheet), layout.header_row or 1)
+        table = _Table(name, workbook, layout, problems)
+        yield from table.rows(reader.lines())
         if not table.columns:
+            sheet = layout.sheet
             found = "no rows in any sheet" if sheet is None else f"no rows in the sheet {excerpt(sheet)}"
             raise FormatError(Problem(name, None, None, found, "a row with the names of the columns", "empty"))
         reader.tell(problems)
+
+
+def sheets_of(name: str, stream: BinaryIO) -> list[str]:
+    """What the sheets of a workbook are called. Raises ``FormatError``."""
+    with closing(Workbook(name, stream)) as workbook:
+        return [sheet.name for sheet in workbook.sheets]
+
+
+def first_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) -> list[tuple[int, list[str]]]:
+    """The first rows of a sheet as they stand, each with its number. Raises ``FormatError``."""
+    rows: list[tuple[int, list[str]]] = []
+    with closing(Workbook(name, stream)) as workbook:
+        table = _Table(name, workbook, Mapping(), Problems())
+        lines = _SheetReader(workbook, _chosen(workbook, sheet)).lines()
+        with suppress(FormatError):  # such as merged cells, which are told of when the rows are read
+            rows.extend((line.number, table.texts(line)) for line in islice(lines, most))
+    return rows
 
 
 def _chosen(workbook: Workbook, sheet: str | None) -> Sheet:
@@ -80,8 +97,8 @@ def _named(sheets: list[Sheet]) -> str:
 class _SheetReader:
     """Takes in the XML of one sheet and gives out its rows."""
 
-    def __init__(self, workbook: Workbook, sheet: Sheet) -> None:
-        self._workbook, self._sheet = workbook, sheet
+    def __init__(self, workbook: Workbook, sheet: Sheet, header_row: int = 1) -> None:
+        self._workbook, self._sheet, self._header_row = workbook, sheet, header_row
         self._lines: list[_Line] = []
         self._number = self._column = self._length = 0
         self._cells: list[_Cell] = []
@@ -96,7 +113,7 @@ class _SheetReader:
     def lines(self) -> Iterator[_Line]:
         """The rows that hold a cell. Merged cells, which stand behind all rows in the file, end it with a fault."""
         for _ in self._workbook.walk(self._sheet.part, self._start, self._end, self._collected.text):
-            yield from self._lines
+            yield from (line for line in self._lines if line.number >= self._header_row)
             self._lines.clear()
         if self._merged:
             found = f"the merged cells {self._merged} in the sheet {excerpt(self._sheet.name)}"
@@ -130,9 +147,14 @@ class _SheetReader:
         elif tag == "row":
             self._start_row(attributes)
         elif tag == "mergeCell":
-            self._merged = self._merged or attributes.get("ref", "")
+            self._merged = self._merged or self._in_rows(attributes.get("ref", ""))
         elif tag == "col" and attributes.get("hidden") in {"1", "true"}:
             self._hidden_columns += 1
+
+    def _in_rows(self, reference: str) -> str:
+        """Merged cells, unless all of them stand above the header."""
+        last = _REFERENCE.fullmatch(reference.rpartition(":")[2])
+        return "" if last and int(last[2]) < self._header_row else reference
 
     def _start_row(self, attributes: dict[str, str]) -> None:
         number = int(attributes["r"]) if attributes.get("r", "").isdecimal() else self._number + 1
@@ -181,32 +203,77 @@ class _SheetReader:
 class _Table:
     """Gives cells the names of their columns."""
 
-    def __init__(self, name: str, workbook: Workbook, header: tuple[str, ...], problems: Problems) -> None:
-        self.columns = dict(enumerate(header, start=1))
+    def __init__(self, name: str, workbook: Workbook, layout: Mapping, problems: Problems) -> None:
+        self.columns = dict(enumerate(layout.header, start=1))
+        self._layout, self._unnamed = layout, mentioned(layout)
         self._name, self._workbook, self._problems = name, workbook, problems
         self._moments = workbook.moments()
         self._epoch = CALENDAR_MAC_1904 if workbook.starts_1904 else CALENDAR_WINDOWS_1900
 
-    def row(self, line: _Line) -> Row | None:
-        """The row of a line of cells, unless it is the header, empty, or refused."""
+    def rows(self, lines: Iterator[_Line]) -> Iterator[Row]:
+        """The rows of a sheet, whose first line that holds anything is its header unless the mapping has the names."""
+        for line in lines:
+            if not (filled := self._filled(line)):
+                continue
+            if not self._is_header(line.number, filled):
+                yield from self._rows([line])
+                break
+            ahead = list(islice(lines, LOOKED_AT))
+            self._open(line.number, ahead)
+            yield from self._rows(ahead)
+            break
+        yield from self._rows(lines)
+
+    def _rows(self, lines: Iterable[_Line]) -> Iterator[Row]:
+        for line in lines:
+            if filled := self._filled(line):
+                try:
+                    yield self._row(line.number, filled)
+                except Unfit as fault:
+                    self._problems.refuse(fault.at(self._name, line.number))
+
+    def _is_header(self, number: int, filled: dict[int, Any]) -> bool:
+        titles = {place: written(value) for place, value in filled.items() if not is_blank(value)}
+        if self.columns and self._layout.header_row is None:
+            is_header = {place: folded(title) for place, title in titles.items()} == {
+                place: folded(name) for place, name in self.columns.items()
+            }
+            if is_header:
+                sentence = "its first row has the names under header: in the mapping, and is no row."
+                self._problems.note(self._name, sentence)
+            return is_header
+        if not self.columns:
+            names = header_of(self._name, number, [*titles.values()], ", ".join(titles.values()))
+            self.columns = dict(zip(titles, names, strict=True))
+        return True
+
+    def _open(self, header: int, ahead: list[_Line]) -> None:
+        """Add the columns that have no name and hold something."""
+        rows = [[cell.column for cell in line.cells if cell.text.strip()] for line in ahead]
+        places = opened(self._name, header, rows, self.columns, self._unnamed)
+        self.columns |= {place: called(place) for place in places}
+        self.columns = dict(sorted(self.columns.items()))
+
+    def texts(self, line: _Line) -> list[str]:
+        """The cells of a line as text, those before its last that hold nothing too."""
+        filled = self._filled(line)
+        return [written(filled.get(place)) for place in range(1, max(filled, default=0) + 1)]
+
+    def _filled(self, line: _Line) -> dict[int, Any]:
+        """The values of a line by column; none where all are blank, or the line is refused."""
+        values: dict[int, Any] = {}
+        length = 0
         try:
-            values: dict[int, Any] = {}
-            length = 0
             for cell in line.cells:
                 values[cell.column] = value = self._value(cell, line.number)
                 length += len(value) if isinstance(value, str) else 0
                 if length > BOUNDS.cell:
                     raise too_long(self._name, line.number, "a row", "record_size")
-            filled = {column: value for column, value in values.items() if value is not None}
-            if all(is_blank(value) for value in filled.values()):
-                return None
-            if not self.columns:
-                self.columns = self._header(line.number, filled)
-                return None
-            return self._row(line.number, filled)
         except Unfit as fault:
             self._problems.refuse(fault.at(self._name, line.number))
-            return None
+            return {}
+        filled = {column: value for column, value in values.items() if value is not None}
+        return {} if all(is_blank(value) for value in filled.values()) else filled
 
     def _row(self, number: int, filled: dict[int, Any]) -> Row:
         for column, value in filled.items():
@@ -216,10 +283,6 @@ class _Table:
         fields = {title: filled.get(column) for column, title in self.columns.items()}
         require_storable(fields)
         return Row(number, fields)
-
-    def _header(self, number: int, filled: dict[int, Any]) -> dict[int, str]:
-        titles = [written(value) for value in filled.values()]
-        return dict(zip(filled, header_of(self._name, number, titles, ", ".join(titles)), strict=True))
 
     def _value(self, cell: _Cell, number: int) -> Any:
         """What a cell holds. Raises ``Unfit`` naming the cell."""

@@ -79,7 +79,7 @@ def parse_verdicts(
     Repetitions and contradictions are those of ``parse_ratings``, by (judge, variant, item, generator, criterion,
     repeat).
     """
-    reader = AnswerReader(mapping, _Builder(), VerdictRow._make, _key)
+    reader = AnswerReader(mapping, _Builder(mapping), VerdictRow._make, _key)
     rows = reader.read_files(Meter(files, progress, facts))
     return ParsedVerdicts(
         rows=rows,
@@ -100,12 +100,13 @@ class _Builder:
 
     who = "judge"
 
-    def __init__(self) -> None:
+    def __init__(self, mapping: Mapping) -> None:
+        key = partial(as_key, is_trusted=mapping.trust_ids)
         self._answer = remembered(as_answer)
-        self._key = {name: remembered(partial(as_key, field=name)) for name in ("item", "judge", "criterion")}
+        self._key = {name: remembered(partial(key, field=name)) for name in ("item", "judge", "criterion")}
         self._repeat = remembered(_repeat)
-        self._generator = remembered(partial(_optional_key, field="generator"))
-        self._variant = remembered(lambda value: _optional_key(value, "variant") or "")
+        self._generator = remembered(lambda value: None if is_blank(value) else key(value, "generator"))
+        self._variant = remembered(lambda value: "" if is_blank(value) else key(value, "variant"))
 
     def rows(self, answers: Columns, file: str) -> list[Plain]:
         given = zip(*self._answer.each(answers["score"]), strict=True)  # score, applicable, missing
@@ -122,10 +123,6 @@ class _Builder:
 
 def _reply(value: Any) -> str:
     return value if type(value) is str else as_text(value, "reply")
-
-
-def _optional_key(value: Any, field: str) -> str | None:
-    return None if is_blank(value) else as_key(value, field)
 
 
 def _repeat(value: Any) -> int:

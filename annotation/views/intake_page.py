@@ -23,6 +23,7 @@ from annotation.formats.items import NAMED_FIELDS
 from annotation.formats.mapping import Mapping as ColumnMapping
 from annotation.formats.marks import FORMULA_STARTS
 from annotation.formats.report import Report
+from annotation.formats.unnamed import is_unnamed
 from annotation.models import Campaign, Dataset, Intake, Item, RubricVersion
 from annotation.outlooks import Outlook, outlook
 from annotation.previews import Preview
@@ -49,6 +50,7 @@ CONSTANTS = {
     "ratings": ("rater", "criterion"),
     "verdicts": ("judge", "criterion", "generator"),
 }
+SWITCHES = ("short_rows", "trust_ids")
 PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("score", "rationale")}
 
 
@@ -186,7 +188,14 @@ def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
     chosen for them stays in the table."""
     shown = {each["name"] for each in seen["columns"]}
     outer = {name.partition(".")[0] for name in shown}
-    named = {**mapping.columns, **dict.fromkeys(mapping.unmapped, ""), **dict.fromkeys(mapping.ignore, IGNORE)}
+    faults = [each["column"] for each in seen["problems"] if each["code"] in ("header", "unnamed_column")]
+    unnamed = {column: "" for column in faults if column and is_unnamed(column)}
+    named = {
+        **unnamed,
+        **mapping.columns,
+        **dict.fromkeys(mapping.unmapped, ""),
+        **dict.fromkeys(mapping.ignore, IGNORE),
+    }
     missing = {
         name: field
         for name, field in named.items()
@@ -202,10 +211,19 @@ def _layout(intake: Intake, mapping: ColumnMapping, seen: Outlook) -> dict[str, 
     is_workbook = any(".xlsx" in file.name.lower() for file in intake.files.all())
     given = mapping.encoding and codepages.codec_called(mapping.encoding)
     choices = dict(codepages.CHOICES) if given or "encoding" in amiss else {}
+    sheets = seen.get("sheets", [])
     return {
         "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
+        "sheets": [*sheets, *([mapping.sheet] if mapping.sheet and mapping.sheet not in sheets else [])],
         "encodings": {given: mapping.encoding, **choices} if given else choices,
         "encoding": given,
+        "first_lines": seen.get("first_lines", []),
+        "header_row": mapping.header_row,
+        "is_table": bool(seen.get("first_lines")),
+        "short_rows": mapping.short_rows,
+        "asks_short_rows": mapping.short_rows or "too_few_cells" in amiss,
+        "trust_ids": mapping.trust_ids,
+        "asks_trust_ids": mapping.trust_ids or "mangled_id" in amiss,
     }
 
 
@@ -250,7 +268,12 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
 
 
 def _read_layout(form: QueryDict) -> dict[str, Any]:
-    said = {"sheet": text(form, "sheet") or None, "encoding": codepages.codec_called(text(form, "encoding"))}
+    said: dict[str, Any] = {
+        "sheet": text(form, "sheet") or None,
+        "encoding": codepages.codec_called(text(form, "encoding")),
+        "header_row": key(text(form, "header_row")) or None,
+        **{name: text(form, name) == "on" for name in SWITCHES},
+    }
     return {name: value for name, value in said.items() if name in form}
 
 
