@@ -17,7 +17,7 @@ What counts:
   libraries in between is passed over. It grows with the number of rows.
 - *Python calls* are the call events of `sys.setprofile` from sending the request to having its answer, in the code of
   any library: functions, generators that go on, bodies of classes and modules; no functions written in C. Before the
-  first request the URLconf is imported and the middleware loaded, as in a web process of `panelbench up`.
+  first request the URLconf and the WSGI application are imported, as in a web process of `panelbench up`.
 
 The numbers "before" in issue 10 were taken at another commit by another script. At commit 1200a08, the evening before,
 this one finds by page / API: upload 30 / 29 (issue: 28), preview 53 / 36 (35), store 40 / 38 (43), submit 8 / 8 (8),
@@ -344,9 +344,11 @@ def walked(way: str, given: Prepared) -> dict[str, Any]:
     """The measured steps of one way, as JSON can hold them; called once in a process."""
     import django
     from django.conf import settings
+    from django.utils.module_loading import import_string
 
     django.setup()
     importlib.import_module(settings.ROOT_URLCONF)
+    import_string(settings.WSGI_APPLICATION)
     tasks_at_once()
     walk = Walk(way, given)
     walk.run()
