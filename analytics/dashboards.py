@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from django import conf
-from django.db.models import OuterRef, Subquery
+from django.core.cache import caches
+from django.db.models import Exists, OuterRef, Subquery
 
 from analytics import delimited, ratings
 from analytics.models import Snapshot
@@ -18,7 +19,7 @@ from annotation import campaigns
 from annotation.models import Campaign, Item
 from judging import runs
 from judging.continuing import whole
-from judging.models import JudgeRun
+from judging.models import Call, JudgeRun
 
 LAYOUT = 4
 """Goes up whenever the shape of `Snapshot.content`, the choice of statistics or the ratings table's columns change."""
@@ -58,6 +59,38 @@ def current(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Sna
     """The newest snapshot this version of the code has computed, and whether something has changed since."""
     newest = Snapshot.objects.filter(campaign=campaign, **_identity(settings)).first()
     return newest, newest is None or newest.revision != revision(campaign)
+
+
+def to_be_polled() -> list[Campaign]:
+    """Campaigns whose numbers may have gone stale: all but the closed ones that `settle` has noted."""
+    found = list(Campaign.objects.annotate(**_judged()))
+    open_ones = [campaign for campaign in found if campaign.state != Campaign.State.CLOSED]
+    caches["content"].delete_many([_settled(campaign) for campaign in open_ones])
+    noted = caches["content"].get_many([_settled(campaign) for campaign in found])
+    return [each for each in found if each.is_judged or noted.get(_settled(each), "") != each.newest_run]  # type: ignore[attr-defined]
+
+
+def settle(campaign: Campaign) -> None:
+    """Note that a campaign from `to_be_polled` has fresh numbers: once it is closed, it is polled again only when a
+    judge is run on its rubric.
+    """
+    if campaign.state == Campaign.State.CLOSED and not campaign.is_judged:  # type: ignore[attr-defined]
+        caches["content"].set(_settled(campaign), campaign.newest_run, None)  # type: ignore[attr-defined]
+
+
+def _judged() -> dict[str, Any]:
+    """The newest judge run on the rubric of a campaign, and whether any still has calls to make."""
+    here = JudgeRun.objects.filter(project=OuterRef("project"), rubric_version=OuterRef("rubric_version"))
+    asking = Call.objects.filter(
+        run__project=OuterRef("project"),
+        run__rubric_version=OuterRef("rubric_version"),
+        state__in=[Call.State.WAITING, Call.State.LEASED],
+    )
+    return {"newest_run": Subquery(here.order_by("-pk").values("pk")[:1]), "is_judged": Exists(asking)}
+
+
+def _settled(campaign: Campaign) -> str:
+    return f"numbers-settled:{campaign.pk}:{code_version()}"
 
 
 def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:

@@ -36,6 +36,42 @@ class Snapshot(models.Model):
         ]
 
 
+class Computation(models.Model):
+    """How far the numbers of a campaign under some settings are from being computed; gone once they are.
+
+    ``lease`` until ``lease_ends_at``: a worker computes, one at a time per campaign. After ``tries`` that came to
+    nothing none begins before ``next_at``; ``reason`` and ``detail`` say why the last one failed.
+    """
+
+    class Reason(models.TextChoices):
+        ENDED = "ended", _("The worker ended before it had finished.")
+        LONG = "long", _("It took longer than %(detail)s minutes and was stopped.")
+        TABLE = "table", _("The ratings can't be used: %(detail)s")
+        FAULT = "fault", _("A fault of Panelbench: %(detail)s")
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+")
+    settings_digest = models.CharField(max_length=64)
+    code_version = models.CharField(max_length=40)
+    lease = models.UUIDField(null=True)
+    lease_ends_at = models.DateTimeField(null=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField(default=timezone.now)
+    reason = models.CharField(max_length=5, choices=Reason, default=Reason.ENDED)
+    detail = models.CharField(max_length=400, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["campaign", "settings_digest", "code_version"], name="computation_of_settings_unique"
+            )
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """Why the last try came to nothing."""
+        return str(Computation.Reason(self.reason).label) % {"detail": self.detail}
+
+
 class ShareQuerySet(models.QuerySet["Share"]):
     def visible_to(self, user: User) -> ShareQuerySet:
         return self.filter(campaign__project__memberships__user=user, campaign__project__memberships__role=Role.LEAD)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from analytics import dashboards, transfers
-from analytics.models import Transfer
+from analytics import computing, dashboards, transfers
+from analytics.models import Computation, Transfer
 from annotation.models import Annotator, Campaign
 
 logger = logging.getLogger(__name__)
@@ -20,33 +21,62 @@ logger = logging.getLogger(__name__)
 PATIENCE = 60  # seconds after which a refresh that was asked for and never came may be asked for again
 
 
-LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; millions of rows on a busy machine
+LONGEST = {"soft_time_limit": computing.LONGEST, "time_limit": computing.LONGEST + 60}  # seconds
 
 
-@shared_task
+@shared_task(**LONGEST)
 def refresh(campaign_pk: int, annotator_pks: Sequence[int] = (), blind_only: bool = False) -> None:
     """Compute the campaign's numbers over these annotators (none: all) unless they are fresh.
 
-    ``blind_only`` leaves out ratings by people who could see verdicts.
+    ``blind_only`` leaves out ratings by people who could see verdicts. A computation that fails says why on the page,
+    and is tried again after a pause that grows.
     """
     campaign = Campaign.objects.select_related("rubric_version").get(pk=campaign_pk)
-    names = Annotator.objects.filter(project=campaign.project_id, pk__in=annotator_pks).order_by("pseudonym")
-    raters = tuple(names.values_list("pseudonym", flat=True))
-    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=raters, blind_only=blind_only))
+    settings = _settings(campaign_pk, annotator_pks, blind_only)
+    if (lease := computing.begin(campaign=campaign, settings=settings)) is None:
+        return
+    try:
+        dashboards.snapshot(campaign=campaign, settings=settings)
+    except Exception as error:
+        logger.exception("the numbers of campaign %s can't be computed", campaign_pk)
+        reason, detail = _why(error)
+        computing.fail(lease=lease, reason=reason, detail=detail)
+    else:
+        computing.finish(lease=lease)
+
+
+def _why(error: Exception) -> tuple[Computation.Reason, str]:
+    from analytics.stats.tables import TableError
+
+    if isinstance(error, SoftTimeLimitExceeded):
+        return Computation.Reason.LONG, str(computing.LONGEST // 60)
+    if isinstance(error, TableError):
+        return Computation.Reason.TABLE, str(error)
+    return Computation.Reason.FAULT, f"{type(error).__name__}: {error}"
+
+
+def _settings(campaign_pk: int, annotator_pks: Sequence[int], blind_only: bool) -> dashboards.Settings:
+    here = Annotator.objects.filter(project__in=Campaign.objects.filter(pk=campaign_pk).values("project"))
+    names = here.filter(pk__in=annotator_pks).order_by("pseudonym").values_list("pseudonym", flat=True)
+    return dashboards.Settings(raters=tuple(names) if annotator_pks else (), blind_only=blind_only)
 
 
 @shared_task
 def refresh_stale() -> None:
-    """Ask for new numbers wherever something was rated since the newest ones."""
-    for campaign in Campaign.objects.all():
+    """Ask for new numbers wherever something was rated since the newest ones; closed campaigns are asked about once."""
+    for campaign in dashboards.to_be_polled():
         found, is_stale = dashboards.current(campaign=campaign)
         if is_stale:
             ask(campaign.pk, after=found.pk if found else 0)
+        else:
+            dashboards.settle(campaign)
 
 
 def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool = False, after: int) -> None:
     """Have the snapshot that follows number `after` computed: once, however many pages and beats ask for it."""
     wanted = sorted(annotator_pks)
+    if not computing.may_begin(campaign_pk=campaign_pk, settings=_settings(campaign_pk, wanted, blind_only)):
+        return
     chosen = f"{'-'.join(map(str, wanted))}:{'blind' if blind_only else ''}"
     if not caches["content"].add(f"numbers:{campaign_pk}:{chosen}:{after}", 1, PATIENCE):
         return

@@ -18,7 +18,15 @@ from bench.server import free_port
 from panelbench.supervisor import Warden
 
 CELERY = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench"]
-WORKER = ["worker", "-Q", "judging,analytics,default", "--concurrency", "2", "--without-gossip", "--without-mingle"]
+WORKER = [
+    "worker",
+    "-Q",
+    "judging,analytics,imports,default",
+    "--concurrency",
+    "2",
+    "--without-gossip",
+    "--without-mingle",
+]
 TOLD = 4_000  # characters of the log, when all fails
 PATIENCE = 60.0  # seconds until a program has started
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from panelbench import secrets
+from panelbench.celery import QUEUES
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = shutil.which("docker-compose")
@@ -50,12 +51,12 @@ def services(compose: Config) -> dict[str, Any]:
 
 
 def test_every_part_of_an_instance_has_a_service_and_a_health_check(services: dict[str, Any]) -> None:
-    assert set(services) == {"postgres", "redis", "migrate", "web", "worker", "beat"}
+    assert set(services) == {"postgres", "redis", "migrate", "web", "worker", "imports", "judging", "beat"}
     assert {name for name, service in services.items() if "healthcheck" not in service} == {"migrate"}
 
 
 def test_our_own_services_cannot_write_outside_their_data(services: dict[str, Any]) -> None:
-    for name in ("migrate", "web", "worker", "beat"):
+    for name in ("migrate", "web", "worker", "imports", "judging", "beat"):
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
 
@@ -86,14 +87,21 @@ def test_every_service_is_limited_and_starts_again(services: dict[str, Any]) -> 
         assert service["restart"] == ("no" if name == "migrate" else "always")
 
 
-def test_only_the_worker_has_the_key_of_a_provider(compose: Config) -> None:
+def test_only_the_worker_of_judges_has_the_key_of_a_provider(compose: Config) -> None:
     shown = compose(**GIVEN, OPENAI_API_KEY="sk-very-private", OPENAI_BASE_URL="https://api.example.org/v1")
     assert shown.returncode == 0, shown.stderr
     found = yaml.safe_load(shown.stdout)["services"]
     holders = {name for name, service in found.items() if "sk-very-private" in str(service)}
-    assert holders == {"worker"}
+    assert holders == {"judging"}
     web = found["web"]["environment"]
-    assert set(secrets.providers(web)) == set(secrets.providers(found["worker"]["environment"])) == {"openai"}
+    assert set(secrets.providers(web)) == set(secrets.providers(found["judging"]["environment"])) == {"openai"}
+
+
+def test_each_queue_is_served_by_one_service(services: dict[str, Any]) -> None:
+    commands = {name: service.get("command") or [] for name, service in services.items()}
+    served = {name: words[words.index("-Q") + 1].split(",") for name, words in commands.items() if "-Q" in words}
+    assert served == {"worker": ["analytics", "default"], "imports": ["imports"], "judging": ["judging"]}
+    assert sorted(queue for queues in served.values() for queue in queues) == sorted(QUEUES)
 
 
 def test_images_may_be_named_by_digest(compose: Config) -> None:

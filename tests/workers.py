@@ -15,7 +15,7 @@ from tests.conftest import database_url
 
 
 @contextmanager
-def working(*, queues: str = "judging,default", name: str = "celery") -> Iterator[subprocess.Popen[bytes]]:
+def working(*, queues: str = "judging,imports,default", name: str = "celery") -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker in a process group of its own, as on a machine of its own."""
     command = [sys.executable, "-m", "celery", "--quiet", "-A", "panelbench", "worker", "-Q", queues]
     started = subprocess.Popen(

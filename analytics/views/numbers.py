@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import charts, dashboards, ratings, tasks
+from analytics import charts, computing, dashboards, ratings, tasks
 from analytics.figures import Figures, spread
 from analytics.models import Snapshot
 from analytics.views import choices
@@ -51,12 +51,19 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     number = snapshot.pk if snapshot else 0
     if is_stale:
         tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
+    failed = computing.failed(campaign=found, settings=raters.settings) if is_stale else None
     state = f"{number}-{'stale' if is_stale else 'fresh'}"
     if _seen(request) == state and not is_stale:
         return HttpResponse(status=204)
     page = NumbersPage(campaign=found, snapshot=snapshot, query=request.GET) if snapshot else None
     context = {"project": found.project, "campaign": found, "raters": raters, "refusal": refusal, "page": page}
-    told = {"snapshot": snapshot, "is_stale": is_stale, "state": state, "addresses": _addresses(found, raters)}
+    told = {
+        "snapshot": snapshot,
+        "is_stale": is_stale,
+        "state": state,
+        "addresses": _addresses(found, raters),
+        "failed": failed,
+    }
     response = render(request, "analytics/campaign_numbers.html", {**context, **told})
     if _seen(request) and not _seen(request).startswith(f"{number}-"):
         response["HX-Retarget"] = response["HX-Reselect"] = "#main"  # new figures, not only news of them

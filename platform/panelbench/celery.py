@@ -1,7 +1,7 @@
 """The Celery application. Broker: Redis where REDIS_URL says so, else a folder of the data directory.
 
-There is no result backend: what a task did is in our own rows. Judge runs have a queue of their own, so that a worker
-can serve them alone (`celery -A panelbench worker -Q judging`) and a run in trouble holds up nothing else.
+There is no result backend: what a task did is in our own rows. Judge runs, numbers and imports have a queue each, so
+that a worker can serve one alone (`celery -A panelbench worker -Q judging`) and what takes long holds up nothing else.
 """
 
 import os
@@ -12,7 +12,15 @@ from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 
-QUEUES = ("judging", "analytics", "default")
+QUEUES = ("judging", "analytics", "imports", "default")
+ROUTES = {
+    "judging.tasks.work": {"queue": "judging"},
+    "analytics.tasks.refresh": {"queue": "analytics"},
+    # Checks and imports wait for no numbers, whatever those cost.
+    "annotation.tasks.*": {"queue": "imports"},
+    "judging.tasks.check_*": {"queue": "imports"},
+    "judging.tasks.store_*": {"queue": "imports"},
+}
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.folder_queue:Transport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.redis_queue:Transport"
@@ -56,7 +64,7 @@ app.conf.update(
     task_soft_time_limit=240,
     task_time_limit=300,
     task_default_queue="default",
-    task_routes={"judging.tasks.work": {"queue": "judging"}, "analytics.*": {"queue": "analytics"}},
+    task_routes=ROUTES,
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=True,
     worker_hijack_root_logger=False,

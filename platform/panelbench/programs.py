@@ -14,6 +14,7 @@ from panelbench.supervisor import Program
 APPLICATION = "panelbench.wsgi:application"
 WEB_PROCESSES = 2
 QUEUES = "analytics,default"
+IMPORTS = "imports"
 JUDGING = "judging"
 JUDGING_SLOTS = 2  # work sessions of judge runs for each other task at once: they mostly wait for replies
 PRELOADED = (
@@ -75,12 +76,21 @@ def worker_programs(concurrency: int) -> list[Program]:
         arguments=(JUDGING_SLOTS * concurrency,),
         grace=settings.DRAIN_SECONDS + 20,
     )
-    return [Program(name="worker", function=worker, arguments=(concurrency,)), judging]
+    return [
+        Program(name="worker", function=worker, arguments=(concurrency,)),
+        Program(name="imports worker", function=imports_worker),
+        judging,
+    ]
 
 
 def worker(concurrency: int) -> None:
-    """A Celery worker for imports, exports and numbers."""
+    """A Celery worker for numbers, exports and what is small."""
     _worker("worker", QUEUES, concurrency)
+
+
+def imports_worker() -> None:
+    """A Celery worker for imports and their checks, one at a time: no computation keeps them waiting."""
+    _worker("imports", IMPORTS, 1)
 
 
 def judging_worker(concurrency: int) -> None:
