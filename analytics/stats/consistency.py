@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,8 @@ PIVOT = "en"
 AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
 """What is shown unless something else is asked for; any agreement statistic may be."""
 LEVELS = ("mean", "language_shift")
-STATISTICS = (*agreement.STATISTICS, *LEVELS)
+AGAINST_LEVEL = "kappa_against_level"
+STATISTICS = (*agreement.STATISTICS, *LEVELS, AGAINST_LEVEL)
 
 
 def report(
@@ -51,7 +52,7 @@ def report(
     is about; a pivot in which nothing was scored is said to be missing.
     """
     wanted = (*AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
-    asked = tuple(name for name in wanted if name not in LEVELS)
+    asked = tuple(name for name in wanted if name not in (*LEVELS, AGAINST_LEVEL))
     cut = [column for column in by if column not in (("language", "criterion") if pool else ("language",))]
     found: list[CellEstimate] = []
     for name in [judge] if judge is not None else judges_of(table):
@@ -157,6 +158,53 @@ def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: floa
     return estimate if estimate.is_defined else estimate.with_(reason="no scenario was judged in both languages")
 
 
+def beside(
+    table: RatingsTable,
+    *,
+    judge: str | None = None,
+    jury: Sequence[str] | None = None,
+    rule: str = "majority",
+    gap: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+) -> list[CellEstimate]:
+    """What S1 sets beside a judge's consistency, criterion by criterion.
+
+    ``jury``: Fleiss's kappa of these judges' jury, of the least consistent of them, and the difference. ``gap``: kappa
+    on the first criterion less that on the second, for ``judge`` or every judge. ``kappa_against_level`` where it is
+    named: Spearman's rho over the judges between kappa and mean score.
+    """
+    criteria = sorted(map(str, table.frame["criterion"].unique()))
+    shows = statistics is None or "fleiss_kappa" in statistics
+    found: list[CellEstimate] = []
+    for criterion in criteria:
+        cell = {"criterion": criterion or None}
+        if jury and shows:
+            found += [
+                CellEstimate(estimate=one, cell=cell, judge=" + ".join(jury))
+                for one in ensemble(table, judges=jury, rule=rule, criterion=criterion)
+            ]
+        if AGAINST_LEVEL in (statistics or ()):
+            found.append(CellEstimate(estimate=_against_level(table, criterion), cell=cell))
+    if not (gap and shows):
+        return found
+    for name in [judge] if judge is not None else judges_of(table):
+        estimate = criterion_gap(table, judge=name, first=gap[0], second=gap[1])
+        found.append(CellEstimate(estimate=estimate.with_(variant=f"{gap[0]} - {gap[1]}"), judge=name))
+    return found
+
+
+def _against_level(table: RatingsTable, criterion: str) -> Estimate:
+    """Spearman's rho over judges between Fleiss's kappa and the mean score, of one criterion."""
+    kappas, means = [], []
+    for name in judges_of(table):
+        own = _judged(table.only(criterion=[criterion]), name)["score"].dropna()
+        kappa = _fleiss(as_raters(table, name), criterion).value
+        if kappa is not None and len(own):
+            kappas.append(kappa)
+            means.append(float(own.mean()))
+    return kappa_against_level(kappas, means).with_(statistic=AGAINST_LEVEL)
+
+
 def ensemble(
     table: RatingsTable, *, judges: Sequence[str], rule: str = "majority", criterion: str = ""
 ) -> tuple[Estimate, Estimate, Estimate]:
@@ -177,7 +225,7 @@ def ensemble(
     return (
         ens,
         low.with_(variant="min"),
-        Estimate(statistic="fleiss_kappa", variant="ens-min", value=ens.value - min(values), n_items=ens.n_items),
+        Estimate(statistic="fleiss_kappa", variant="ens-min", value=ens.value - min(values), **_counts(ens)),
     )
 
 
@@ -188,8 +236,12 @@ def criterion_gap(table: RatingsTable, *, judge: str, first: str, second: str) -
     if one.value is None or other.value is None:
         reason = one.reason or other.reason
         return Estimate(statistic="fleiss_kappa", variant="gap", value=None, reason=reason)
-    n_items = min(one.n_items, other.n_items)
-    return Estimate(statistic="fleiss_kappa", variant="gap", value=one.value - other.value, n_items=n_items)
+    fewer = min(one, other, key=lambda each: each.n_items)
+    return Estimate(statistic="fleiss_kappa", variant="gap", value=one.value - other.value, **_counts(fewer))
+
+
+def _counts(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in ("n_items", "n_clusters", "n_raters", "n_ratings")}
 
 
 JURY = "jury"

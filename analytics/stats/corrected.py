@@ -25,10 +25,12 @@ from analytics.stats.tables import RatingsTable, cells
 Floats = NDArray[np.float64]
 
 STATISTICS = (
-    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_gain", "calibration_gain", "rogan_gladen",
+    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_plus_difference", "ppi_gain", "calibration_gain",
+    "rogan_gladen",
 )  # fmt: skip
 OF_PANELS: dict[str, Shape] = {
-    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "rogan_gladen": "share",
+    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "ppi_plus_difference": "free",
+    "rogan_gladen": "share",
 }  # fmt: skip
 """What raters as a sample move, and the values it takes."""
 MOST_CATEGORIES = 50
@@ -51,33 +53,44 @@ def report(
     confidence: float = 0.95,
     seed: int = 0,
     raters_as: RatersAs = "these",
+    stratum: str | None = None,
+    generators: Sequence[str] | None = None,
 ) -> list[CellEstimate]:
     """The mean panel score of every cell from its labelled items and the judge's scores of all.
 
     Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
     ``active`` where the file has inclusion_prob), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
     scales ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` for raters like
-    these; ``judge_mean`` is about the judge, and gains stay with these raters.
+    these; ``judge_mean`` is about the judge, and gains stay with these raters. ``stratum``: a column within whose
+    values labels were drawn (variant ``stratified``). ``generators``: ``ppi_plus_difference`` of two, first - second,
+    on the items that share cluster and language.
     """
     if raters_as == "sample":
         how: dict[str, Any] = {"judge": judge, "by": by, "raters": raters, "pool": pool, "seed": seed}
+        how |= {"stratum": stratum, "generators": generators}
         chosen = [name for name in statistics or STATISTICS if name in OF_PANELS]
         rows = report(table, statistics=statistics, confidence=confidence, **how)
         return of_report(rows, lambda kept: report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters)
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
-        estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed)
+        more = [*_stratified(meeting, stratum, confidence), *_paired(meeting, generators, confidence)]
+        estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed, more=more)
         found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in estimates]
     return found
 
 
 def correct(
-    meeting: Meeting, *, statistics: Sequence[str] | None = None, confidence: float = 0.95, seed: int = 0
+    meeting: Meeting,
+    *,
+    statistics: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    more: Sequence[Estimate] = (),
 ) -> list[Estimate]:
-    """The corrected means of one meeting of judge and panel."""
+    """The corrected means of one meeting of judge and panel; ``more`` rows of it stand behind the means."""
     split = _Split.of(meeting)
-    found = [*_means(split, confidence, seed), *_prevalence(meeting, confidence), *_calibrations(split, seed)]
+    found = [*_means(split, confidence, seed), *more, *_prevalence(meeting, confidence), *_calibrations(split, seed)]
     counts = {
         "level": meeting.scale.level,
         "n_raters": len(meeting.annotators),
@@ -135,6 +148,47 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
     yield _gain(crossfit)
     if s.probability is not None:
         yield correction.active_mean(s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged])
+
+
+def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iterator[Estimate]:
+    """PPI++ within the values of a column, where one is named."""
+    if column is None:
+        return
+    s, rated = _Split.of(meeting), meeting.n_human > 0
+    if not s.has_distances:
+        yield Estimate(statistic="ppi_plus_mean", variant="stratified", value=None, reason=NOMINAL)
+        return
+    names = meeting.rows[column].fillna("").astype(str).to_numpy()
+    judged = ~np.isnan(s.f)
+    strata = []
+    for name in np.unique(names[judged]):
+        both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
+        strata.append(Labelled(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
+    found = correction.stratified_mean(strata, confidence=confidence)
+    note = f"{len(strata)} strata by {column}"
+    yield found.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
+
+
+def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: float) -> Iterator[Estimate]:
+    """PPI++ of the difference of two generators on the items that share cluster, language and criterion."""
+    if generators is None:
+        return
+    s, rows = _Split.of(meeting), meeting.rows
+    base = Estimate(statistic="ppi_plus_difference", variant=" - ".join(generators), value=None, reason=NOMINAL)
+    if not s.has_distances:
+        yield base
+        return
+    keys = list(zip(*(rows[name].fillna("").astype(str) for name in ("cluster", "language", "criterion")), strict=True))
+    maker = rows["generator"].fillna("").astype(str).to_numpy()
+    first, second = ([i for i in range(len(keys)) if maker[i] == name] for name in generators)
+    places = [{keys[i]: i for i in own} for own in (first, second)]
+    if len(places[0]) < len(first) or len(places[1]) < len(second):
+        yield base.with_(reason="a cluster holds several items of one generator and language: which belong together?")
+        return
+    shared = sorted(set(places[0]) & set(places[1]))
+    a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)
+    found = correction.paired_difference((s.y[a], s.f[a]), (s.y[b], s.f[b]), s.cluster[a], confidence=confidence)
+    yield found.with_(variant=base.variant)
 
 
 def _gain(crossfit: correction.CrossFit) -> Estimate:

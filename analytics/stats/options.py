@@ -1,9 +1,9 @@
-"""Values of the command line: each function reads one and says, when it can't, what it should be."""
+"""Values of the command line, each read by a function that says what it should be, and options subcommands share."""
 
 from __future__ import annotations
 
 import math
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -85,3 +85,53 @@ def probability(text: str) -> float:
     if not 0 < (value := number(text)) < 1:
         raise ArgumentTypeError("should be between 0 and 1")
     return value
+
+
+TIES = ("exclude", "lower", "upper", "median", "adjudicated")
+REFERENCES = ("mode", "median", "mean", "each")
+
+
+def add_judge(parser: ArgumentParser, what: str) -> None:
+    """--judge, without which the subcommand has nothing to do."""
+    parser.add_argument("--judge", required=True, metavar="RATER", help=what)
+
+
+def add_judges(parser: ArgumentParser, what: str, *, required: bool = False) -> None:
+    """--judge with several names."""
+    parser.add_argument("--judge", type=names, required=required, metavar="RATER,...", help=what)
+
+
+def add_reference(parser: ArgumentParser, more: tuple[str, ...] = ()) -> None:
+    """--reference: what a judge is set against."""
+    parser.add_argument(
+        "--reference", choices=(*REFERENCES, *more), help="the panel's label (default: mode; interval: mean)"
+    )
+
+
+def add_ties(parser: ArgumentParser) -> None:
+    """--ties: of the mode."""
+    what = "what the mode does where several points lead (default: exclude the item)"
+    parser.add_argument("--ties", choices=TIES, default="exclude", help=what)
+
+
+def add_jury_rule(parser: ArgumentParser) -> None:
+    """--rule: of a jury."""
+    parser.add_argument(
+        "--rule", choices=("majority", "median", "mean"), default="majority", help="how they settle (default: majority)"
+    )
+
+
+def add_length(parser: ArgumentParser) -> None:
+    """--length: for the audit of verbosity."""
+    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text: does it move the judge?")
+
+
+def add_pivot(parser: ArgumentParser, default: str) -> None:
+    """--pivot: the language others are set against."""
+    what = f"the language to set others against (default: {default})"
+    parser.add_argument("--pivot", metavar="LANGUAGE", help=what)
+
+
+def add_epsilon(parser: ArgumentParser, what: str, *, default: float | None = None) -> None:
+    """--epsilon: of the alternative annotator test."""
+    parser.add_argument("--epsilon", type=number, default=default, help=what)

@@ -84,6 +84,7 @@ STATISTICS = (
     "annotator_accuracy",
     "confusion",
     "reference_label",
+    "few_shot_example",
 )
 ON_REQUEST = ("confusion", "reference_label")
 
@@ -97,12 +98,15 @@ def report(
     raters: Sequence[str] | None = None,
     statistics: Sequence[str] | None = None,
     pool: bool = False,
+    examples: int = 0,
+    seed: int = 0,
 ) -> list[CellEstimate]:
     """What a rule makes of every cell: ``reference_share`` of the items that get a label, the others by reason
     (``reference_excluded``), ``label_share`` of each label.
 
     With ``dawid_skene`` also ``annotator_accuracy`` (probability of the true point, averaged over the points) and on
-    request ``confusion`` ("true point ~ given point"); on request ``reference_label`` of each item.
+    request ``confusion`` ("true point ~ given point"); on request ``reference_label`` of each item. ``examples``: so
+    many items of each label (``few_shot_example``), drawn with ``seed``, for the prompt of a judge.
     """
     chosen = table.only(rater_kind=("annotator", "adjudicator"))
     if raters is not None:
@@ -111,7 +115,7 @@ def report(
     found = []
     for cell in cells(chosen, by=by, pool=pool):
         key = {column: value or None for column, value in cell.key.items()}
-        for row, annotator in _reported(cell, rule, ties, statistics or ()):
+        for row, annotator in _reported(cell, rule, ties, statistics or (), np.random.default_rng(seed), examples):
             found.append(
                 CellEstimate(estimate=row.with_(level=cell.scale.level), cell=key, annotator=annotator, reference=rule)
             )
@@ -137,8 +141,10 @@ def labels_of(cell: Cell, rows: pd.DataFrame, *, rule: Rule, ties: Ties, raters:
     return labels
 
 
-def _reported(cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str]) -> Iterator[tuple[Estimate, str | None]]:
-    from analytics.stats.audits import share
+def _reported(
+    cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str], rng: np.random.Generator, examples: int
+) -> Iterator[tuple[Estimate, str | None]]:
+    from analytics.stats.audits import few_shot_examples, share
 
     labels, reasons = _of_cell(cell, rule, ties)
     people = cell.frame[(cell.frame["rater_kind"] == "annotator").to_numpy()]
@@ -158,6 +164,13 @@ def _reported(cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str]) -> Iter
             yield share("label_share", given, n, name or "between points", clusters=of_labels).with_(**counts), None
     if rule == "dawid_skene":
         yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in wanted)
+    if examples:
+        for place in few_shot_examples(labels["score"].to_numpy(dtype=np.float64), rng, per_class=examples):
+            chosen = labels.iloc[int(place)]
+            yield Estimate(statistic="few_shot_example", variant=str(chosen["item"]), value=float(chosen["score"]),
+                           n_items=1, n_clusters=1, n_ratings=int(chosen["n_ratings"]), n_raters=counts["n_raters"],
+                           note=f"label {chosen['label']}; hold it out: it must not be judged",
+                           interval_reason="a label"), None  # fmt: skip
     if "reference_label" in wanted:
         raters = people[(people["code"] >= 0).to_numpy()].groupby("item_key")["rater"].nunique()
         for item, key, score, label, n_ratings in zip(

@@ -28,13 +28,8 @@ NO_SAMPLE = ""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against each annotator")
-    parser.add_argument(
-        "--epsilon",
-        type=options.number,
-        default=0.15,
-        help="how much worse a cheaper judge may be: .2 experts, .15, .1 crowd",
-    )
+    options.add_judge(parser, "the rater to set against each annotator")
+    options.add_epsilon(parser, "how much worse a cheaper judge may be: .2 experts, .15, .1 crowd", default=0.15)
     parser.set_defaults(column_score=None, measure=None)
     # The shared --score names a column; here the two measures come first, and any other name is still the column's.
     parser.conflict_handler = "resolve"

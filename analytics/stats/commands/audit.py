@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Example: panelbench stats audit ratings.csv --judge gpt --length words --against gpt-shuffled. Repeats "
         "are rows with a column 'repeat'; a judge's row without a score is an unreadable reply."
     )
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge to audit")
-    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text: does it move the judge?")
+    options.add_judge(parser, "the judge to audit")
+    options.add_length(parser)
     parser.add_argument(
         "--against",
         type=options.names,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -24,18 +26,9 @@ NO_SAMPLE = ""
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     parser.epilog = "--statistic confusion, class_share or score_share shows lists that are otherwise left out."
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the rater to set against the panel")
-    parser.add_argument(
-        "--reference",
-        choices=("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first"),
-        help="the panel's label (default: mode; interval: mean)",
-    )
-    parser.add_argument(
-        "--ties",
-        choices=("exclude", "lower", "upper", "median", "adjudicated"),
-        default="exclude",
-        help="what the mode does where several points lead (default: exclude the item)",
-    )
+    options.add_judge(parser, "the rater to set against the panel")
+    options.add_reference(parser, ("dawid_skene", "adjudicated_first"))
+    options.add_ties(parser)
 
 
 def names() -> tuple[str, ...]:
@@ -68,13 +61,13 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     ]
 
 
-def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, options: dict[str, Any]) -> None:
+def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, asked: dict[str, Any]) -> None:
     """The default rule drops the items on which the panel is tied: from a tenth on somebody has to choose it."""
     from analytics.stats import calibration
     from analytics.stats.tables import Problem, TableError
 
     problems = []
-    for row in calibration.report(table, **options, bootstrap=0, statistics=["without_reference"]):
+    for row in calibration.report(table, **asked, bootstrap=0, statistics=["without_reference"]):
         left_out = row.estimate.value or 0.0
         n = left_out + row.estimate.n_items
         if row.reference == "mode" and left_out and left_out / n >= calibration.SHARE_WITHOUT_MODE:

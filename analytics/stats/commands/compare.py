@@ -30,15 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--statistic of agreement, calibration or correct, with its interval; --between judge=A,B that of two judges."
     )
     parser.add_argument("--between", type=options.sides, metavar="COLUMN=A,B", help="the two sides: language=en,et")
-    parser.add_argument(
-        "--reference", choices=("mode", "median", "mean", "each"), help="the panel's label, as in calibration"
-    )
-    parser.add_argument(
-        "--judge",
-        type=options.names,
-        metavar="RATER,...",
-        help="which raters are judges, where no rater_kind says so: fractions are rounded half up",
-    )
+    options.add_reference(parser)
+    options.add_judges(parser, "which raters are judges, where no rater_kind says so: fractions are rounded half up")
 
 
 def names() -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "from the items with human scores; width and share for people describe the items that only the judge "
         "scored. --statistic conformal_interval lists the interval of each of them."
     )
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge that scored all items")
+    options.add_judge(parser, "the judge that scored all items")
     parser.add_argument(
         "--coverage",
         type=options.probability,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 ABSENT = {
     "*": "no item is scored by the judge or by an annotator",
     "rogan_gladen": "it needs a scale of two points",
+    "ppi_plus_difference": "it needs --generators A,B",
 }
 SPEAKS_FOR = "these raters"
 NO_SAMPLE = ""
@@ -21,7 +24,11 @@ NO_SAMPLE = ""
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge that scored all items")
+    options.add_judge(parser, "the judge that scored all items")
+    parser.add_argument("--stratum", metavar="COLUMN", help="also PPI++ within the values of this column, weighted by"
+                        " their share of the items")  # fmt: skip
+    parser.add_argument("--generators", type=options.names, metavar="A,B", help="also the difference A - B on parallel"
+                        " items, those of one cluster and language")  # fmt: skip
 
 
 def names() -> tuple[str, ...]:
@@ -34,10 +41,21 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """PPI, PPI++, Rogan-Gladen and what calibration would gain."""
     from analytics.stats.corrected import report
+    from analytics.stats.tables import Problem, TableError
 
+    if arguments.stratum and arguments.stratum not in table.frame:
+        raise TableError([Problem(None, f"the column {arguments.stratum!r} (given by --stratum) is missing")])
+    if arguments.generators is not None:
+        if len(set(arguments.generators)) != 2 or len(arguments.generators) != 2:
+            raise TableError([Problem(None, "name two generators: --generators A,B")])
+        known = set(table.frame["generator"].dropna().astype(str))
+        if absent := [name for name in arguments.generators if name not in known]:
+            raise TableError([Problem(None, f"no generator is called {absent[0]!r} (given by --generators)")])
     return report(
         table,
         raters_as=arguments.raters_as,
+        stratum=arguments.stratum,
+        generators=arguments.generators,
         judge=arguments.judge,
         by=arguments.by,
         raters=arguments.raters,

@@ -25,19 +25,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "against the judge: repeats (column 'repeat') for the flip rate, generators for the ranking. Each finding"
         " says what would change it."
     )
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge to decide about")
+    options.add_judge(parser, "the judge to decide about")
     parser.add_argument(
         "--preset",
         choices=("experts", "skilled", "crowd"),
         default="skilled",
         help="thresholds by who the annotators are (default: skilled)",
     )
-    parser.add_argument(
-        "--epsilon", type=options.number, help="of the alternative annotator test, instead of the preset's"
-    )
+    options.add_epsilon(parser, "of the alternative annotator test, instead of the preset's")
     parser.add_argument("--bias-margin", type=options.positive, metavar="SHARE", help="of the scale's width, likewise")
     parser.add_argument("--flip-rate", type=options.positive, metavar="SHARE", help="of items over repeats, likewise")
-    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text, for the audit of verbosity")
+    options.add_length(parser)
     parser.add_argument("--stale", metavar="REASON", help="judge, prompt or rubric have changed since: say how")
 
 

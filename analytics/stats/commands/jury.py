@@ -24,17 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Example: panelbench stats jury ratings.csv --judge gpt,claude,mistral --rule majority --statistic mae. "
         "Rows of the jury come first, then those of each member; a tied majority gives no label and is counted."
     )
-    parser.add_argument(
-        "--judge", type=options.names, required=True, metavar="RATER,...", help="the members, two or more"
-    )
-    parser.add_argument(
-        "--rule", choices=("majority", "median", "mean"), default="majority", help="how they settle (default: majority)"
-    )
-    parser.add_argument(
-        "--reference",
-        choices=("mode", "median", "mean", "each"),
-        help="the panel's label (default: mode; interval: mean)",
-    )
+    options.add_judges(parser, "the members, two or more", required=True)
+    options.add_jury_rule(parser)
+    options.add_reference(parser)
 
 
 def names() -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--price", type=options.price, action="append", metavar="LANGUAGE=P", help="of a label (default: 1)", default=[]
     )
     goals.add_argument("--minimax", action="store_true", help="share out for the smallest widest interval")
-    goals.add_argument("--epsilon", type=options.number, default=0.15, help="of the alternative annotator test")
+    options.add_epsilon(parser, "of the alternative annotator test", default=0.15)
 
 
 def names() -> tuple[str, ...]:

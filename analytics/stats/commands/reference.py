@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -18,6 +20,7 @@ ABSENT = {
     "annotator_accuracy": "it needs --rule dawid_skene",
     "confusion": "it needs --rule dawid_skene",
     "reference_label": "no item gets a label",
+    "few_shot_example": "it needs --examples N, and labels",
 }
 SPEAKS_FOR = "these raters"
 NO_SAMPLE = "labels are what these annotators settled; other annotators would settle others"
@@ -35,12 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="mode",
         help="how the label is settled (default: mode)",
     )
+    options.add_ties(parser)
     parser.add_argument(
-        "--ties",
-        choices=("exclude", "lower", "upper", "median", "adjudicated"),
-        default="exclude",
-        help="what the mode does where several points lead (default: exclude the item)",
-    )
+        "--examples", type=options.count, metavar="N", help="also N items of each label, drawn with --seed, to show a"
+        " judge in its prompt; it must not judge them afterwards"
+    )  # fmt: skip
 
 
 def names() -> tuple[str, ...]:
@@ -68,4 +70,6 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         by=arguments.by,
         raters=arguments.raters,
         statistics=arguments.statistic,
+        examples=arguments.examples or 0,
+        seed=arguments.seed,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from analytics.stats import options
+
 if TYPE_CHECKING:
     import argparse
 
@@ -22,8 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Example: panelbench stats severity ratings.csv --judge gpt --pivot en. The shift is in logits, positive "
         "where the judge is more lenient than in the pivot language on answers the panel finds equally good."
     )
-    parser.add_argument("--judge", required=True, metavar="RATER", help="the judge")
-    parser.add_argument("--pivot", metavar="LANGUAGE", help="the language to set others against (default: the first)")
+    options.add_judge(parser, "the judge")
+    options.add_pivot(parser, "the first")
 
 
 def names() -> tuple[str, ...]:

@@ -257,6 +257,102 @@ def test_the_gate_lets_a_good_judge_through_and_says_what_a_bad_one_lacks(
     assert list(values(changed, "gate_decision")) == ["stale"]
 
 
+def parallel(n: int = 40) -> pd.DataFrame:
+    """n scenarios in two languages, answered by two generators; A is one point better. Half are labelled."""
+    rng = np.random.default_rng(9)
+    records = []
+    for scenario in range(n):
+        for language in ("en", "et"):
+            truth = int(rng.integers(1, 4))
+            for generator, shift in (("A", 1), ("B", 0)):
+                item = f"{scenario}{language}{generator}"
+                start = (item, f"s{scenario}", language, generator, "hard" if scenario % 4 == 0 else "easy")
+                if scenario % 2 == 0:
+                    records += [(*start, name, "annotator", truth + shift) for name in "ab"]
+                for j, name in enumerate("jkl"):
+                    near = truth + shift + int(rng.integers(0, 2)) * (j + 1) // 2
+                    records.append((*start, name, "judge", min(near, 5)))
+    columns = ["item", "cluster", "language", "generator", "kind", "rater", "rater_kind", "score"]
+    return pd.DataFrame(records, columns=columns)
+
+
+def test_strata_and_pairs_of_generators_are_corrected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, frame = str(tmp_path / "parallel.csv"), parallel()
+    frame.to_csv(path, index=False)
+    asked = ["correct", path, "--judge", "j", "--scale", "1,2,3,4,5", "--by", "language"]
+    found = rows(capsys, *asked, "--stratum", "kind", "--generators", "A,B")
+    gaps = [row for row in found if row["statistic"] == "ppi_plus_difference"]
+    assert [(row["variant"], row["n_items"], row["n_clusters"]) for row in gaps] == [("A - B", 20, 20)] * 2
+    for row in gaps:
+        assert row["low"] is None or row["low"] <= 1 <= row["high"]
+        assert row["value"] == pytest.approx(1, abs=0.3)
+    strata = [row for row in found if row["variant"] == "stratified"]
+    assert [(row["note"], row["n_items"]) for row in strata] == [("2 strata by kind", 40)] * 2
+    for row in strata:  # the labels' means by stratum, weighted as the items are, moved by what the judge saw elsewhere
+        here = frame[(frame["language"] == row["language"]) & (frame["rater"] == "a")]
+        means = here.groupby("kind")["score"].mean()
+        assert row["value"] == pytest.approx(0.25 * means["hard"] + 0.75 * means["easy"], abs=0.35)
+    twice = frame.assign(generator="A", item=frame["item"] + "x")
+    pd.concat([frame, twice]).to_csv(path, index=False)
+    (first, *_) = rows(capsys, *asked, "--generators", "A,B", "--statistic", "ppi_plus_difference")
+    assert "several items of one generator" in first["reason"]
+
+
+def test_juries_gaps_and_levels_beside_consistency(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, frame = str(tmp_path / "parallel.csv"), parallel()
+    tone = frame.assign(criterion="tone", score=frame["score"].where(frame["language"] == "en", 1))
+    pd.concat([frame.assign(criterion="flow"), tone]).to_csv(path, index=False)
+    asked = ["consistency", path, "--scale", "1,2,3,4,5", "--bootstrap", "0"]
+    found = rows(capsys, *asked, "--jury", "j,k,l", "--gap", "flow,tone")
+    own = {(row["judge"], row["criterion"]): row["value"] for row in found if row["variant"] == "unequal"}
+    for criterion in ("flow", "tone"):
+        beside = {row["variant"]: row["value"] for row in found
+                  if row["judge"] == "j + k + l" and row["criterion"] == criterion}  # fmt: skip
+        assert beside["min"] == min(own[judge, criterion] for judge in "jkl")
+        assert beside["ens-min"] == pytest.approx(beside["ens"] - beside["min"])
+    gaps = {row["judge"]: row["value"] for row in found if row["variant"] == "flow - tone"}
+    assert gaps == {judge: pytest.approx(own[judge, "flow"] - own[judge, "tone"]) for judge in "jkl"}
+    levels = rows(capsys, *asked, "--statistic", "kappa_against_level")
+    assert [(row["criterion"], row["n_raters"]) for row in levels] == [("flow", 3), ("tone", 3)]
+    means = frame.groupby("rater")["score"].mean()
+    order = np.argsort([own[judge, "flow"] for judge in "jkl"]), np.argsort([means[judge] for judge in "jkl"])
+    assert levels[0]["value"] == pytest.approx(np.corrcoef(*map(np.argsort, order))[0, 1])
+
+
+def test_examples_for_a_prompt_are_drawn_per_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "parallel.csv")
+    parallel().to_csv(path, index=False)
+    asked = ["reference", path, "--by", "language", "--statistic", "few_shot_example", "--examples", "2"]
+    found = rows(capsys, *asked)
+    drawn = [(row["language"], row["value"]) for row in found]
+    assert max(drawn.count(one) for one in drawn) == 2
+    assert {value for _, value in drawn} == {1, 2, 3, 4}
+    assert all("must not be judged" in row["note"] for row in found)
+    assert found == rows(capsys, *asked)
+    assert found != rows(capsys, *asked, "--seed", "5")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["correct", "--judge", "j", "--stratum", "kind"], "'kind' (given by --stratum) is missing"),
+        (["correct", "--judge", "j", "--generators", "A"], "name two generators"),
+        (["correct", "--judge", "j", "--generators", "A,B"], "no generator is called 'A'"),
+        (["consistency", "--jury", "j"], "two judges or more"),
+        (["consistency", "--jury", "j,nobody"], "no rater is called 'nobody'"),
+        (["consistency", "--gap", "flow"], "name two criteria"),
+        (["consistency", "--gap", "flow,none"], "no criterion is called"),
+    ],
+)
+def test_what_a_further_option_lacks_is_said(
+    argv: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = PANEL.splitlines()
+    path = write(tmp_path, "\n".join([f"{lines[0]},language", *(f"{line},et" for line in lines[1:])]))
+    assert main([argv[0], path, *argv[1:]]) == 2
+    assert message in capsys.readouterr().err
+
+
 # --- files and options that can't be used -----------------------------------------------------------------------------
 
 OWN = {
@@ -356,13 +452,6 @@ NOTEBOOKS = {
     "reference.ReferenceLabels": "what it returns",
     "substitution.substituted": "the expectation of single items; calibration shows its mean",
     "calibrators.pooled": "a calibrator for many languages at once, to apply to scores",
-    "correction.stratified_mean": "the mean of strata that the caller draws",
-    "correction.paired_difference": "two generators on parallel items, as arrays",
-    "consistency.ensemble": "S1, Table 5",
-    "consistency.with_jury": "S1, Table 5",
-    "consistency.criterion_gap": "S1, section 4.2",
-    "consistency.kappa_against_level": "S1, Table 3",
-    "audits.few_shot_examples": "chooses examples for a prompt, before there are ratings of it",
     "patterns.patterns_of_codes": "the fastest way to alpha from an array; the bench measures it",
 }
 """What is called from a notebook only, and why."""
