@@ -1,25 +1,29 @@
 """Do 95 % intervals cover, and tests keep their size, where assumptions fail? ``python -m bench.coverage_processes``.
 
 Each cell draws a sample from a process of ``bench/processes.py``, asks for intervals the way the command line does, and
-counts how many hold the figure of the population. Of tests the share of p below .05 is counted where both sides are
-alike. Printed: coverage of the intervals given, its Monte Carlo error, the shares of samples without an interval and
-with one that says it is approximate, and the coverage of those that do not say so.
+counts how many hold the figure of the population; of tests, the share of p below .05 where both sides are alike.
+Blocks of samples are kept in a file (``--store``), all cells in turn, so that a run can be stopped, go on later
+(``--minutes``) and be read at any time: ``--table`` prints what is in the file. Seeds depend on the sample alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import tempfile
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats import agreement, alt_test, calibration, comparison, corrected, countwise, pairwise
+from analytics.stats import agreement, alt_test, calibration, comparison, corrected, countwise, pairwise, reliability
 from analytics.stats.countwise import Resampling
 from analytics.stats.estimate import Estimate
 from analytics.stats.meeting import Meeting
@@ -28,46 +32,34 @@ from analytics.stats.scales import Scale, scale_of
 from analytics.stats.tables import RatingsTable, coded_from_matrix, ratings_table
 from bench import processes
 from bench.processes import Drawn
+from bench.tallies import HEADS, Store, Tally, rows
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
 Named = Iterable[tuple[str, Estimate]]
 
-SIMULATIONS, RESAMPLES, LARGE = 1000, 400, 300_000
+SAMPLES, BLOCK, RESAMPLES, LARGE = 2000, 100, 400, 300_000
+STRICT, WIDE = (0.93, 0.97), (0.90, 0.98)
+"""Asked of intervals from 100 items and 30 clusters on, and of those from fewer."""
 GRADES, FLAG = scale_of(range(4)), scale_of([0, 1], "nominal")
 LABELS, DISTANCES = scale_of(range(4), "nominal"), scale_of([0.0, 1.0], "interval", declared=False)
 COUNTED = {
-    ("percent_agreement", None), ("fleiss_kappa", "unequal"), ("krippendorff_alpha", None), ("gwet_ac", "identity"),
-    ("gwet_ac", "quadratic"),
+    ("percent_agreement", None), ("percent_agreement_exact", None), ("fleiss_kappa", "unequal"),
+    ("krippendorff_alpha", None), ("gwet_ac", "identity"), ("gwet_ac", "quadratic"), ("brennan_prediger", "quadratic"),
+    ("verdict_confidence", "observed"), ("verdict_confidence", "corrected"),
 }  # fmt: skip
 CALIBRATED = ("mae", "rmse", "bias", "pearson", "spearman", "kendall_tau_b", "accuracy", "cohen_kappa", "f1_weighted",
               "f1")  # fmt: skip
+FORMS: tuple[reliability.Form, ...] = ("1,1", "2,1", "3,1")
+FRESH = {
+    ("percent_agreement", None), ("krippendorff_alpha", None), ("fleiss_kappa", "unequal"), ("gwet_ac", "quadratic"),
+    ("conger_kappa", "quadratic"), ("icc", "1,1"), ("icc", "2,1"), ("icc", "2,k"),
+}  # fmt: skip
+FRESH_AGREEMENT = sorted({statistic for statistic, _ in FRESH})
+FRESH_JUDGED = ("mae", "bias", "spearman", "accuracy", "cohen_kappa")
+PANELS, FRESH_ITEMS, THESE_TOO = 300, 1000, 0.25
+"""Panels and items behind the mean figure, and the share of samples in which these raters' interval is asked for."""
 CORRECTED = ("classical_mean", "ppi_mean", "ppi_plus_mean", "rogan_gladen")
-
-
-@dataclass(slots=True)
-class Tally:
-    """Of one interval: samples, intervals given, those that hold the truth, and the same of those not marked."""
-
-    samples: int = 0
-    given: int = 0
-    held: int = 0
-    marked: int = 0
-    plain_held: int = 0
-    methods: set[str] = field(default_factory=set)
-
-    def count(self, e: Estimate, truth: float) -> None:
-        """One more sample; a p value counts as held when it rejects."""
-        self.samples += 1
-        if e.p is not None:
-            self.given, self.held = self.given + 1, self.held + (e.p < 0.05)
-            return
-        if e.low is None or e.high is None:
-            return
-        holds, is_marked = e.low - 1e-9 <= truth <= e.high + 1e-9, "approximate" in (e.method or "")
-        self.given, self.held, self.marked = self.given + 1, self.held + holds, self.marked + is_marked
-        self.plain_held += holds and not is_marked
-        self.methods.add((e.method or "").split(" (approx")[0])
 
 
 def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
@@ -83,14 +75,11 @@ def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate
 
 
 def icc(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
-    """Intraclass correlations."""
-    scale = scale if scale.declared or scale.q > 2 else scale_of(np.unique(drawn.humans), "interval", declared=False)
-    for form in ("1,1", "2,1", "3,1"):
-        found = agreement.measure(
-            drawn.humans, "icc", scale=scale, variant=form, clusters=drawn.cluster, bootstrap=RESAMPLES, rng=rng
-        )
-        yield f"icc {form}", found
+    """Intraclass correlations, and of continuous scores interval alpha."""
+    for form in FORMS:
+        yield f"icc {form}", reliability.icc(drawn.humans, form, cluster=drawn.cluster)
     if not scale.declared:
+        scale = scale_of(np.unique(drawn.humans), "interval", declared=False)
         alpha = agreement.measure(
             drawn.humans, "krippendorff_alpha", scale=scale, clusters=drawn.cluster, bootstrap=RESAMPLES, rng=rng
         )
@@ -135,7 +124,7 @@ def _meeting(humans: Floats, drawn: Drawn, scale: Scale) -> Meeting:
 
 
 def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scale) -> RatingsTable:
-    (n, r), names = humans.shape, [*"abc"]
+    (n, r), names = humans.shape, [*"abcdefghij"]
     frame = pd.DataFrame(
         {
             "item": np.repeat(np.arange(n), r + 1),
@@ -146,6 +135,46 @@ def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scal
         }
     )
     return ratings_table(frame, scales={"*": scale})
+
+
+def fresh(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
+    """Agreement and the judge beside the panel, by raters like these; beside it what speaks for these raters alone."""
+    asked = {"sample": ""} | ({"these": ", these"} if rng.random() < THESE_TOO else {})
+    for raters_as, suffix in asked.items():
+        yield from ((f"{name}{suffix}", e) for name, e in _of_panel(drawn, scale, rng, raters_as, RESAMPLES))
+
+
+def _of_panel(drawn: Drawn, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
+    table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
+    made = agreement.report(
+        table,
+        by=by,
+        statistics=FRESH_AGREEMENT,
+        bootstrap=resamples,
+        seed=int(rng.integers(2**31)),
+        raters_as=raters_as,
+    )
+    for row in made:
+        if row.raters is None and (row.estimate.statistic, row.estimate.variant) in FRESH:
+            yield _name(row.estimate), row.estimate
+    for rule in ("mode", "each"):
+        met = calibration.report(
+            table, judge="gpt", by=by, reference=rule, statistics=FRESH_JUDGED, bootstrap=resamples, raters_as=raters_as
+        )
+        for row in met:
+            if row.estimate.variant in (None, "quadratic"):
+                yield f"judge {_name(row.estimate)} ({rule})", row.estimate
+
+
+def panels_of(n_raters: int) -> dict[str, float]:
+    """The mean figure of PANELS panels of so many raters drawn anew, each on FRESH_ITEMS items."""
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for number in range(PANELS):
+        rng = np.random.default_rng([99, n_raters, number])
+        drawn = processes.fresh_raters(FRESH_ITEMS, n_raters, rng)
+        for name, e in _of_panel(drawn, GRADES, rng, "these", 0):
+            found[name].append(float("nan") if e.value is None else e.value)
+    return {name: float(np.mean(values)) for name, values in found.items()}
 
 
 def alike(n_clusters: int, rng: Rng, *, flags: bool) -> Drawn:
@@ -165,7 +194,7 @@ class Cell:
     large: Callable[[Rng], Drawn] | None
     scale: Scale
     asked: tuple[Callable[[Drawn, Scale, Rng], Named], ...]
-    known: dict[str, float] = field(default_factory=dict)
+    known: dict[str, float] | Callable[[], dict[str, float]] = field(default_factory=dict)
 
 
 def _of(drawn_from: Callable[..., Drawn], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
@@ -188,6 +217,12 @@ def _heavy(n: int) -> Cell:
     )  # fmt: skip
 
 
+def _fresh(n_raters: int) -> Callable[[int], Cell]:
+    return lambda n: Cell(
+        lambda rng: processes.fresh_raters(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters)
+    )
+
+
 def _sizes(n: int, *, flags: bool) -> Cell:
     return Cell(lambda rng: alike(n, rng, flags=flags), None, FLAG if flags else GRADES, (tests,))
 
@@ -208,13 +243,19 @@ CELLS: dict[str, tuple[Callable[[int], Cell], tuple[int, ...]]] = {
     "Dirichlet-multinomial": (_of(processes.dirichlet_multinomial, LABELS, agreed, calibrated), (50, 100, 200)),
     "ceiling": (_of(processes.ceiling, GRADES, agreed, calibrated), (50, 100, 200)),
     "heavy tails": (_heavy, (50, 100, 200)),
+    "grades, a fifth missing": (_of(processes.grades_with_gaps, GRADES, agreed, calibrated), (50, 100, 200)),
+    "flags, a fifth missing": (_of(processes.flags_with_gaps, FLAG, agreed, calibrated), (50, 100, 200)),
+    "5 fresh raters": (_fresh(5), (50, 100)),
+    "10 fresh raters": (_fresh(10), (50, 100)),
 }  # fmt: skip
 
 
 def truth(cell: Cell) -> dict[str, float]:
     """The population's figures: of a very large sample, all items alone, or known."""
+    if callable(cell.known):
+        return cell.known()
     if cell.large is None:
-        return defaultdict(float)
+        return {}
     large = cell.large(np.random.default_rng(99))
     found: dict[str, float] = {}
     alone = Drawn(large.humans, large.judge, np.arange(len(large.judge)))
@@ -228,10 +269,7 @@ def truth(cell: Cell) -> dict[str, float]:
         for e, raters in pairwise.cohen_rows(coded, rng=np.random.default_rng(0), how=Resampling(0), positional=False):
             found[f"kappa {'of a pair' if raters else 'of pairs, mean'} {e.variant}"] = e.value or 0.0
         if cell.scale.has_order:
-            for form in ("1,1", "2,1", "3,1"):
-                found[f"icc {form}"] = (
-                    agreement.measure(alone.humans, "icc", scale=cell.scale, variant=form, bootstrap=0).value or 0.0
-                )
+            found |= {f"icc {form}": reliability.icc(alone.humans, form).value or 0.0 for form in FORMS}
     if calibrated in cell.asked:
         rule, meeting = calibration.default_reference(cell.scale), _meeting(alone.humans, alone, cell.scale)
         made = calibration.calibrate(meeting, rule=rule, statistics=CALIBRATED, bootstrap=0)
@@ -241,45 +279,78 @@ def truth(cell: Cell) -> dict[str, float]:
     return found | dict.fromkeys(means, mean) | {"rogan_gladen": share} | cell.known
 
 
-def rows(name: str, cell: Cell, n: int, simulations: int) -> Iterator[str]:
-    """Lines of the table."""
-    true, tallies = truth(cell), defaultdict[str, Tally](Tally)
-    for number in range(simulations):
+def counted(cell: Cell, true: dict[str, float], n: int, numbers: Iterable[int]) -> dict[str, Tally]:
+    """Of the samples of these numbers."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for number in numbers:
         rng = np.random.default_rng([17, n, number])
         drawn = cell.draw(rng)
         for ask in cell.asked:
             for figure, estimate in ask(drawn, cell.scale, rng):
-                tallies[figure].count(estimate, true.get(figure, float("nan")) if true else 0.0)
-    for figure, t in tallies.items():
-        if not t.given:
-            continue
-        share, plain = t.held / t.given, t.given - t.marked
-        error = (share * (1 - share) / t.given) ** 0.5
-        unmarked = f"{t.plain_held / plain:.3f}" if plain >= 0.05 * t.samples and t.methods else ""
-        yield (
-            f"| {name} | {n} | {figure} | {share:.3f} | {error:.3f} | {1 - t.given / t.samples:.2f} |"
-            f" {t.marked / t.given:.2f} | {unmarked} | {'; '.join(sorted(t.methods))} |"
-        )
+                wanted = true.get(figure.removesuffix(", these"), float("nan")) if true else 0.0
+                tallies[figure].count(estimate, wanted)
+    return tallies
+
+
+def limits(name: str, n: int) -> tuple[float, float]:
+    """What is asked of a cell: n counts dialogues where there are dialogues, of which a tenth may have labels."""
+    if "dialogues" in name:
+        return STRICT if n >= (300 if "labels" in name else 30) else WIDE
+    return STRICT if n >= 100 else WIDE
 
 
 def _name(estimate: Estimate) -> str:
     return " ".join(filter(None, (estimate.statistic, estimate.variant)))
 
 
+def run(chosen: list[tuple[str, int]], store: Store, samples: int, minutes: float) -> None:
+    """Blocks of all cells in turn, until there are ``samples`` of each or the time is over."""
+    end, truths, code = time.monotonic() + 60 * minutes, dict[tuple[str, int], dict[str, float]](), _commit()
+    for block in range(-(-samples // BLOCK)):
+        for name, n in chosen:
+            size = BLOCK // 4 if "fresh" in name else BLOCK  # these take longest
+            start = block * size
+            if store.has(name, n, start):
+                continue
+            if time.monotonic() > end:
+                return
+            cell = CELLS[name][0](n)
+            if (name, n) not in truths:
+                truths[name, n] = truth(cell)
+            numbers = range(start, min(start + size, samples))
+            store.keep(name, n, start, code, counted(cell, truths[name, n], n, numbers))
+
+
+def _commit() -> str:
+    made = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return made.stdout.strip() or "unknown"
+
+
+def table(chosen: list[tuple[str, int]], store: Store) -> Iterator[str]:
+    """Lines of the table of what is stored."""
+    yield f"| {' | '.join(HEADS)} |"
+    yield "|---" * len(HEADS) + "|"
+    for name, n in chosen:
+        yield from rows(name, n, store.tallies(name, n), limits(name, n))
+
+
 def main() -> None:
-    """One table to standard output, rows as soon as they are known."""
+    """Count what is missing, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cells", nargs="*", metavar="CELL", help="; ".join(CELLS))
-    parser.add_argument("--simulations", type=int, default=SIMULATIONS)
+    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"of each cell (default {SAMPLES:,})")
     parser.add_argument("--size", type=int, help="only this number of items or dialogues")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after this time; run again to go on")
+    parser.add_argument("--table", action="store_true", help="only print what is stored")
+    stored = Path(tempfile.gettempdir()) / "coverage_processes.jsonl"
+    parser.add_argument("--store", type=Path, default=stored, help="file of the samples counted (default %(default)s)")
     arguments = parser.parse_args()
-    print("| process | n | figure | coverage | MC error | none | approximate | of the others | method |")
-    print("|---" * 9 + "|")
-    for name in arguments.cells or CELLS:
-        make, sizes = CELLS[name]
-        for n in sizes if arguments.size is None else [arguments.size]:
-            for line in rows(name, make(n), n, arguments.simulations):
-                print(line, flush=True)
+    sizes = {name: [arguments.size] if arguments.size else CELLS[name][1] for name in arguments.cells or CELLS}
+    chosen, store = [(name, n) for name, several in sizes.items() for n in several], Store(arguments.store)
+    if not arguments.table:
+        run(chosen, store, arguments.samples, arguments.minutes)
+    print("\n".join(table(chosen, store)))
+    print("\nCode:", ", ".join(store.codes()))
 
 
 if __name__ == "__main__":

@@ -91,6 +91,21 @@ def near_one(n: int, rng: Rng) -> Drawn:
     return Drawn(found[:, :3].astype(float), found[:, 3].astype(float), np.arange(n))
 
 
+def grades_with_gaps(n: int, rng: Rng) -> Drawn:
+    """Four grades by three raters of different severity, a fifth of their scores missing."""
+    quality = rng.normal(0.4, 1, (n, 1))
+    seen = quality + np.array([-0.2, 0.0, 0.3, 0.2]) + rng.normal(0, 0.8, (n, 4))
+    grades = np.digitize(seen, [-1.0, 0.0, 1.2]).astype(float)
+    return Drawn(_with_gaps(grades[:, :3], rng), grades[:, 3], np.arange(n))
+
+
+def flags_with_gaps(n: int, rng: Rng) -> Drawn:
+    """A flag on one item in six: found with sensitivity .7, raised wrongly on 4 %; a fifth of the scores missing."""
+    present = rng.random((n, 1)) < 1 / 6
+    raised = np.where(present, rng.random((n, 4)) < 0.7, rng.random((n, 4)) < 0.04).astype(float)
+    return Drawn(_with_gaps(raised[:, :3], rng), raised[:, 3], np.arange(n))
+
+
 def fresh_raters(n: int, n_raters: int, rng: Rng) -> Drawn:
     """Grades by raters drawn anew each time, who differ in severity and in how far they agree with anybody."""
     quality = rng.normal(size=(n, 1))
@@ -98,6 +113,10 @@ def fresh_raters(n: int, n_raters: int, rng: Rng) -> Drawn:
     seen = quality + severity + noise * rng.normal(size=(n, n_raters))
     judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
     return Drawn(np.clip(np.round(1.5 + seen), 0, 3), judge, np.arange(n))
+
+
+def _with_gaps(scores: Floats, rng: Rng) -> Floats:
+    return np.where(rng.random(scores.shape) < 0.2, np.nan, scores)
 
 
 def _drawn(shares: Floats, rng: Rng) -> Floats:

@@ -23,16 +23,16 @@ from analytics.stats.estimate import CellEstimate, Estimate
 from analytics.stats.figures import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
 from analytics.stats.intervals import (
     CARRIED,
-    HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
+    Doubt,
     Interval,
     approximate,
     doubted,
     few_off_point,
     jackknife_interval,
-    kurtosis,
     log_t_interval,
     percentile,
+    tails_of,
     wilson_interval,
 )
 from analytics.stats.meeting import Meeting, key_of, meet
@@ -348,7 +348,7 @@ def _of_gradient(
     cluster: Codes,
     confidence: float,
     unit: float,
-    doubts: Callable[[Figure], str | None],
+    doubts: Callable[[Figure], Doubt | None],
 ) -> Interval:
     """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
     (se, df, tail_df), units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
@@ -432,29 +432,38 @@ class _Made:
         return doubted(found, CARRIED if carried else self.doubts(figure))
 
 
-def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], str | None]:
+def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], Doubt | None]:
     """Why the interval of a figure is approximate, if so: too few pairs off the commonest, or heavy tails."""
     x, y = faced.judge, faced.reference
     commonest = [np.unique(v, return_counts=True) for v in (x, y)]
     tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
     off = (x != tops[0]) | (y != tops[1])
     few = few_off_point(int(off.sum()), len(np.unique(faced.cluster[off])))
-    errors = kurtosis(x - y) > HEAVY_TAILS
-    either = max(kurtosis(x), kurtosis(y)) > HEAVY_TAILS
+    of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
+    errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
+    either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
+              if of_points else None)  # fmt: skip
 
-    def doubt(figure: Figure) -> str | None:
+    def doubt(figure: Figure) -> Doubt | None:
         if figure.skewed and few:
             return few
-        of_points = scale.q > 2 or scale.level in ("interval", "ratio")
-        is_heavy = figure.distances and of_points and (errors if figure.statistic == "rmse" else either)
-        return "heavy tails" if is_heavy else None
+        return (errors if figure.statistic == "rmse" else either) if figure.distances else None
 
     return doubt
 
 
-def _few(answers: float) -> str | None:
+def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:
+    """What either (n,) does not tell of the other by a straight line."""
+    for given, left in ((x, y), (y, x)):
+        d = given - given.mean()
+        spread = float(d @ d)
+        if spread > 0:
+            yield (left - float(d @ left) / spread * d,)
+
+
+def _few(answers: float) -> Doubt | None:
     """The doubt of a share of few answers; where it does not vary, what comes in one cluster is one answer."""
-    return f"{answers:.3g} answers" if answers < FEW_ANSWERS else None
+    return Doubt(f"{answers:.3g} answers") if answers < FEW_ANSWERS else None
 
 
 def _jaccard(f1: Floats) -> Floats:

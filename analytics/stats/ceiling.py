@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import HEAVY_TAILS, Interval, Shape, jackknife_interval, kurtosis
+from analytics.stats.intervals import Interval, Shape, jackknife_interval, tails_of
 from analytics.stats.meeting import Meeting
 from analytics.stats.resampling import Units, left_out_error
 from analytics.stats.scales import snapped
@@ -63,14 +63,18 @@ def _intervals(
         "ceiling_pearson": "coefficient",
     }
     given = ~np.isnan(meeting.humans)
-    heavy = (
-        statistic == "ceiling_pearson" and max(map(kurtosis, (meeting.humans[given], _judged(meeting)))) > HEAVY_TAILS
+    scores, judged = meeting.humans[given], _judged(meeting)
+    doubt = (
+        tails_of(len(np.unique(scores)), len(judged), (scores,))
+        or tails_of(len(np.unique(judged)), len(judged), (judged,))
+        if statistic == "ceiling_pearson"
+        else None
     )
-    unit = float(np.abs(meeting.humans[given]).max(initial=0.0)) if statistic == "ceiling_mae" else 1.0
+    unit = float(np.abs(scores).max(initial=0.0)) if statistic == "ceiling_mae" else 1.0
     return [
         jackknife_interval(
             float(value), float(se), units.df, shape, tail_df=float(df), n=float(units.n), confidence=confidence,
-            doubt="heavy tails" if heavy else None, unit=unit,
+            doubt=doubt, unit=unit,
         )
         for value, se, df, shape in zip(values, errors, dfs, (shapes[statistic], shapes[statistic], _FREE), strict=True)
     ]  # fmt: skip

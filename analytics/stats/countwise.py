@@ -15,17 +15,17 @@ from analytics.stats import linearised, wide
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import (
     CARRIED,
-    HEAVY_TAILS,
     MAX_UNDEFINED_SHARE,
+    Doubt,
     Interval,
     Shape,
     bca,
     doubted,
     few_off_point,
     jackknife_interval,
-    kurtosis,
     percentile,
     t_interval,
+    tails_of,
     wilson_interval,
 )
 from analytics.stats.patterns import Patterns, patterns_of
@@ -292,7 +292,7 @@ def _with_intervals(
     found: list[Estimate],
     rng: np.random.Generator,
     how: Resampling,
-    doubt: str | None,
+    doubt: Doubt | None,
 ) -> list[Estimate]:
     """Standard errors where a formula is published, then intervals: jackknife, resampled, or closed-form.
 
@@ -340,7 +340,7 @@ def _made(
     found: Sequence[Estimate],
     rng: np.random.Generator,
     how: Resampling,
-    doubt: str | None,
+    doubt: Doubt | None,
 ) -> list[Interval]:
     """Jackknife intervals where units are few enough to leave each out, and resampled ones for what that undefines."""
     doubts = [doubt if figure.statistic in SKEWED else None for figure in figures]
@@ -366,7 +366,7 @@ def _left_out(
     estimate: Estimate,
     error: tuple[float, float],
     how: Resampling,
-    doubt: str | None,
+    doubt: Doubt | None,
 ) -> Interval:
     """The jackknife interval of one figure; its published standard error, where there is one, stays."""
     answers = float(_restricted(patterns.units, patterns.n >= 2).n)
@@ -377,21 +377,27 @@ def _left_out(
     return interval if estimate.se is None else replace(interval, se=None)
 
 
-def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> str | None:
+def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> Doubt | None:
     """Why chance-corrected figures of patterns (P, q) are skewed, if so.
 
     Few items leave the commonest point, or all of them in few clusters; or scores have heavy tails and a figure takes
     them for distances (``weighted``, or by the level of the scale). Source: bench/results/coverage_processes.md.
     """
-    totals = units.pattern_totals @ counts
+    items = units.pattern_totals
+    totals = items @ counts
     if not totals.sum():
         return None
     off = counts.sum(axis=1) > counts[:, totals.argmax()]
-    n_items, n_units = int(units.pattern_totals @ off), _restricted(units, off).n
+    n_items, n_units = int(items @ off), _restricted(units, off).n
     if few := few_off_point(n_items, n_units):
         return few
-    has_distances = scale.q > 2 and (weighted or scale.level in ("interval", "ratio"))
-    return "heavy tails" if has_distances and kurtosis(scale.values, totals) > HEAVY_TAILS else None
+    if scale.q <= 2 or not (weighted or scale.level in ("interval", "ratio")):
+        return None
+    n, used = counts.sum(axis=1), totals > 0
+    x, per_point, given = scale.values[used], counts[:, used], np.maximum(n, 1)
+    means = per_point @ x / given
+    left = (x - means[:, None]).ravel(), (per_point * items[:, None]).ravel()
+    return tails_of(len(x), int(items @ (n >= 2)), (x, totals[used]), (means, items * (n >= 2)), left)
 
 
 def _resampled(
@@ -478,5 +484,8 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
     value = float(figure.kernel(moments, patterns.weights)[0])
     if np.isnan(value):
         return base.with_(reason=NOTHING_DIFFERS)
-    doubt = "heavy tails" if kurtosis(x) > HEAVY_TAILS else None
+    means = sums[1] / np.maximum(sums[0], 1)
+    doubt = tails_of(
+        len(np.unique(x)), int((sums[0] >= 2).sum()), (x,), (means[sums[0] >= 2],), (x - means[cell.item],)
+    )
     return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how, doubt)[0]

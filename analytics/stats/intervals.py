@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Weighted = tuple[Floats] | tuple[Floats, Floats]
+"""Values, and how often they occur where they are not listed one by one."""
 
 MAX_UNDEFINED_SHARE = 0.05
 """Above this share of undefined resamples no interval is given (METHODS 0)."""
@@ -24,8 +26,15 @@ FEW_UNITS = 6
 FEW_OFF_POINT = 25
 """Fewer items with a score off the commonest point leave chance-corrected figures skewed: approximate."""
 HEAVY_TAILS = 1.0
-"""Excess kurtosis from which squares of scores have no steady spread: approximate."""
-CARRIED = "one unit alone makes it defined"
+"""Excess kurtosis of scores on few points from which their squares have no steady spread: approximate."""
+FEW_POINTS = 11
+"""Scores on more points can have tails of any weight: ``tails_of`` asks more of them."""
+TAILS_SEEN = 100
+"""Fewer such scores do not show whether tails are heavy: approximate."""
+SPREAD_OF_SQUARES = 0.5, 0.08
+"""Excess kurtosis, and share of the largest deviation in the sum of fourth powers, above which tails are heavy: then
+few scores decide the spread of squares. A normal sample of 100 exceeds both in one case of eight, one of 1,000 never,
+Student's t with three degrees of freedom in .96 and 1.00, with five in .78 and .95 (docs/decisions/0017)."""
 NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
 
 
@@ -124,7 +133,7 @@ def jackknife_interval(
     *,
     tail_df: float = math.inf,
     n: float = 0.0,
-    doubt: str | None = None,
+    doubt: Doubt | None = None,
     confidence: float = 0.95,
     unit: float = 1.0,
     by: str = "jackknife",
@@ -134,15 +143,15 @@ def jackknife_interval(
     ``share``: Wilson's with t. ``coefficient``: value +- t se on Fisher's z scale, se / (1 - value^2). ``positive``: on
     the logarithm's, se / value. ``free``: as it is. ``n``: independent answers behind a share that does not vary.
     ``df`` comes from the units, ``tail_df`` from the tails of what each of them changes (of shares only the former
-    counts). ``doubt`` says why the interval is only approximate; a coefficient between 0 and 1 then gets Wilson's.
-    Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters: MacKinnon,
-    Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
+    counts). ``doubt`` says why the interval is only approximate; if it is ``skewed``, a coefficient between 0 and 1
+    gets Wilson's. Fewer than FEW_UNITS degrees of freedom + 1 are a doubt, too. Sources: jackknife t with few clusters:
+    MacKinnon, Nielsen & Webb 2023 (doi 10.1016/j.jeconom.2022.04.001); z: Fisher 1921; comparison: docs/decisions/0017.
     """
     if not math.isfinite(se) or df <= 0:
         return Interval(interval_reason="the standard error needs two independent units")
-    skewed = bool(doubt) and shape == "coefficient" and 0 < value < 1
+    skewed = doubt is not None and doubt.skewed and shape == "coefficient" and 0 < value < 1
     if df + 1 < FEW_UNITS:
-        doubt = doubt or f"{df + 1:.3g} independent units"
+        doubt = doubt or Doubt(f"{df + 1:.3g} independent units")
     if (shape == "share" or skewed) and 0 <= value <= 1:
         if se <= NO_WIDTH and shape != "share":
             return Interval(interval_reason=NO_UNIT_DIFFERS)
@@ -153,16 +162,41 @@ def jackknife_interval(
     return doubted(found, doubt)
 
 
-def few_off_point(n_items: int, n_units: int) -> str | None:
+class Doubt(NamedTuple):
+    """Why an interval is only approximate; ``skewed``: of a coefficient between 0 and 1 Wilson's then covers best."""
+
+    why: str
+    skewed: bool = False
+
+
+CARRIED = Doubt("one unit alone makes it defined")
+
+
+def few_off_point(n_items: int, n_units: int) -> Doubt | None:
     """The doubt that few items, or items of few units, have a score off the commonest point."""
     if n_items >= FEW_OFF_POINT and n_units >= FEW_UNITS:
         return None
-    return f"{n_items} items{f' of {n_units} clusters' if n_units < n_items else ''} off the commonest point"
+    clusters = f" of {n_units} clusters" if n_units < n_items else ""
+    return Doubt(f"{n_items} items{clusters} off the commonest point", skewed=True)
 
 
-def doubted(interval: Interval, doubt: str | None) -> Interval:
+def tails_of(n_points: int, n_items: int, scores: Weighted, *parts: Weighted) -> Doubt | None:
+    """The doubt that tails are so heavy that squares of deviations have no steady spread.
+
+    Of scores on up to FEW_POINTS different points their own excess kurtosis counts (HEAVY_TAILS). On more points it
+    hides what it is made of: there ``parts`` (items' means, what is left of each score, what one rater's scores do not
+    tell of another's) are judged, too, by SPREAD_OF_SQUARES, and fewer than TAILS_SEEN items are a doubt of their own.
+    """
+    if n_points <= FEW_POINTS:
+        return Doubt("heavy tails", skewed=True) if kurtosis(*scores) > HEAVY_TAILS else None
+    if any(_has_heavy_tails(*one) for one in (scores, *parts)):
+        return Doubt("heavy tails")
+    return Doubt(f"{n_items} items do not show whether tails are heavy") if n_items < TAILS_SEEN else None
+
+
+def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
     """The same, marked approximate with the reason where there is a doubt."""
-    return replace(interval, method=approximate(interval.method, doubt)) if doubt and interval.method else interval
+    return replace(interval, method=approximate(interval.method, doubt.why)) if doubt and interval.method else interval
 
 
 def _on_scale(value: float, se: float, df: float, shape: Shape, confidence: float, unit: float, by: str) -> Interval:
@@ -185,14 +219,25 @@ MOST_LOGARITHM = 700.0
 
 def kurtosis(x: Floats, weights: Floats | None = None) -> float:
     """Excess kurtosis of (n,) values that occur ``weights`` times; 0 where they do not differ. Normal: 0."""
+    return _fourth_powers(x, weights)[0]
+
+
+def _has_heavy_tails(x: Floats, weights: Floats | None = None) -> bool:
+    excess, share = _fourth_powers(x, weights)
+    return excess > SPREAD_OF_SQUARES[0] and share > SPREAD_OF_SQUARES[1]
+
+
+def _fourth_powers(x: Floats, weights: Floats | None) -> tuple[float, float]:
+    """Excess kurtosis, and the share of the largest deviation in the sum of fourth powers; 0 where nothing differs."""
     w = np.ones(len(x)) if weights is None else weights
     total = float(w.sum())
     if not total:
-        return 0.0
+        return 0.0, 0.0
     d = x - float(w @ x) / total
-    spread = float(w @ d**2) / total
-    largest = float(np.abs(d).max())
-    return float(w @ (d / largest) ** 4) / total / (spread / largest**2) ** 2 - 3 if spread > 0 else 0.0
+    largest = float(np.abs(d[w > 0]).max())
+    squares = (d / largest) ** 2 if largest > 0 else np.zeros(len(x))
+    spread, fourths = float(w @ squares) / total, float(w @ squares**2)
+    return (fourths / total / spread**2 - 3, 1 / fourths) if spread > 0 else (0.0, 0.0)
 
 
 def normal_interval(value: float, se: float, *, method: str, confidence: float = 0.95, unit: float = 1.0) -> Interval:

@@ -16,6 +16,7 @@ from analytics.stats.countwise import Resampling, doubt_of
 from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import (
     CARRIED,
+    Doubt,
     Interval,
     approximate,
     doubted,
@@ -123,7 +124,7 @@ class _Resamples:
     how: Resampling
     seed: np.random.Generator
     without: Floats | None
-    doubt: str | None
+    doubt: Doubt | None
 
     @cached_property
     def draws(self) -> Floats:
@@ -177,7 +178,7 @@ def _marked(estimate: Estimate, shared: int) -> Estimate:
 
 
 def _resamples(
-    doubt: str | None, several: Statistic, units: Units, rng: np.random.Generator, how: Resampling
+    doubt: Doubt | None, several: Statistic, units: Units, rng: np.random.Generator, how: Resampling
 ) -> _Resamples | None:
     if not how.resamples or units.n < 2:
         return None
@@ -188,7 +189,7 @@ def _resamples(
 UNDEFINED_LEFT_OUT = "without one of the units the figure is undefined"
 
 
-def _left_out(value: float, without: Floats, units: Units, doubt: str | None, how: Resampling) -> Interval:
+def _left_out(value: float, without: Floats, units: Units, doubt: Doubt | None, how: Resampling) -> Interval:
     """The jackknife interval of a kappa from its values with a unit of each kind left out (U,)."""
     se, tail_df = left_out_error(np.array(value), without, units)
     if np.isnan(se):
@@ -198,7 +199,7 @@ def _left_out(value: float, without: Floats, units: Units, doubt: str | None, ho
     )
 
 
-def _doubt(cell: Coded, d: Floats) -> str | None:
+def _doubt(cell: Coded, d: Floats) -> Doubt | None:
     """Why kappas with disagreement d are skewed here, if so."""
     patterns = patterns_of(cell)
     weighted = bool((d != 1 - np.eye(len(d))).any())

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.clusters import effective_number, jackknife_error
+from analytics.stats.clusters import effective_number
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import FEW_UNITS, HEAVY_TAILS, NO_UNIT_DIFFERS, Interval, doubted, kurtosis, t_interval
+from analytics.stats.intervals import (
+    FEW_UNITS,
+    NO_UNIT_DIFFERS,
+    SPREAD_OF_SQUARES,
+    Doubt,
+    Interval,
+    doubted,
+    kurtosis,
+    t_interval,
+    tails_of,
+)
+from analytics.stats.resampling import Units, left_out_error
 
 Floats = NDArray[np.float64]
 Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
 FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 
-MOST_LEFT_OUT = 5_000
-"""Of more items with heavy tails F is shown, marked approximate: leaving each out takes too long."""
+FEWEST_FOR_TAILS = 20
+"""Of fewer items tails are not looked at: F stays."""
 ENOUGH_RATERS = 30
 """F takes the raters of ICC(2,.) for a sample that differ in severity alone. Where they differ in their errors, too, it
 covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.processes.fresh_raters``)."""
@@ -31,14 +41,17 @@ ANONYMOUS = "raters are anonymous slots: read ICC(1,.); this form takes the slot
 
 @dataclass(frozen=True, slots=True)
 class MeanSquares:
-    """Two-way layout of n items by k raters: between items (BMS), raters (JMS), within items (WMS), residual (EMS)."""
+    """Two-way layout of n items by k raters: between items (BMS), raters (JMS), within items (WMS), residual (EMS).
 
-    n: int
+    Numbers; or arrays (C,), one entry for each cluster left out.
+    """
+
+    n: Any
     k: int
-    bms: float
-    jms: float
-    wms: float
-    ems: float
+    bms: Any
+    jms: Any
+    wms: Any
+    ems: Any
 
 
 def icc(
@@ -55,9 +68,10 @@ def icc(
     (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
     (3,k) = (BMS - EMS)/BMS. Intervals from F, for (2,.) approximate below 30 raters; where a ``cluster`` (N,) holds
     several complete items, from leaving out clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 -
-    rho))/2 (Fisher 1925). Heavy tails leave it approximate, and F far too narrow: then items are left out. Undefined
-    with fewer than two complete items or two raters and when no score differs. Source: Shrout & Fleiss 1979 (doi
-    10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996 (doi 10.1037/1082-989X.1.1.30).
+    rho))/2 (Fisher 1925). Heavy tails, of items' means or of what is left of each score, make F far too narrow: then
+    items are left out (``_tails``). Undefined with fewer than two complete items or two raters and when no score
+    differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
+    (doi 10.1037/1082-989X.1.1.30).
     """
     whole = ~np.isnan(scores).any(axis=1) if scores.size else np.zeros(len(scores), dtype=bool)
     complete = scores[whole] if scores.size else scores
@@ -71,13 +85,14 @@ def icc(
     if math.isnan(value):
         return Estimate(statistic="icc", variant=form, value=None, reason=_why_undefined(squares), **counts)
     where = np.arange(n) if cluster is None else cluster[whole]
-    heavy = kurtosis(unit.ravel()) > HEAVY_TAILS
-    if len(np.unique(where)) < n or (heavy and n <= MOST_LEFT_OUT):
+    doubt, is_heavy = _tails(unit)
+    if len(np.unique(where)) < n or is_heavy:
         interval = _without_clusters(unit, where, squares, form, confidence)
     else:
         interval = _interval(squares, form, confidence)
-        interval = doubted(interval, f"{k} raters" if form.startswith("2") and k < ENOUGH_RATERS else None)
-    interval = doubted(interval, "heavy tails" if heavy else None)
+        few = form.startswith("2") and k < ENOUGH_RATERS
+        interval = doubted(interval, Doubt(f"{k} raters") if few else None)
+    interval = doubted(interval, doubt)
     note = ANONYMOUS if positional and not form.startswith("1") else None
     estimate = Estimate(statistic="icc", variant=form, value=value, note=note, **counts)
     return estimate.with_(**interval.as_changes())
@@ -131,12 +146,19 @@ def _too_few(n: int, k: int) -> str | None:
 
 
 def _value(m: MeanSquares, form: Form) -> float:
+    return float(_values(m, form))
+
+
+def _values(m: MeanSquares, form: Form) -> Floats:
+    """(...,) correlations from mean squares that are numbers or arrays (...,), NaN where undefined."""
     raters = m.k * (m.jms - m.ems) / m.n if form.startswith("2") else 0.0
     error = m.wms if form.startswith("1") else m.ems
     above = m.bms - error
     below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
-    scale = max(m.bms, m.jms, m.wms)
-    return above / below if below > TINY * scale else math.nan
+    scale = np.maximum(np.maximum(m.bms, m.jms), m.wms)
+    found: Floats = np.full(np.shape(below), np.nan)
+    np.divide(above, below, out=found, where=np.asarray(below > TINY * scale))
+    return found
 
 
 def _why_undefined(m: MeanSquares) -> str:
@@ -170,15 +192,17 @@ def _without_clusters(
     _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         return Interval(interval_reason="an interval needs two clusters")
-    without = np.array([_value(left, single) for left in _squares_without(scores, index, sizes)])
-    se, below = float(jackknife_error(rho, without, np.zeros(len(sizes)))), 1 + (m.k - 1) * rho
+    without = _values(_squares_without(scores, index, sizes), single)
+    units = Units(np.ones(len(sizes), dtype=np.int64))
+    se, tail_df = (float(part) for part in left_out_error(np.array(rho), without, units))
+    below = 1 + (m.k - 1) * rho
     if not np.isfinite(se):
         return Interval(interval_reason="without one of the clusters no score differs")
     if se <= TINY or not (rho < 1 and below > 0):
         return Interval(interval_reason=NO_UNIT_DIFFERS if se <= TINY else "the value lies at the end of its range")
     z, dz = math.log(below / (1 - rho)) / 2, se * m.k / (2 * below * (1 - rho))
     df = effective_number(sizes) - 1
-    around = t_interval(z, dz, df, method="jackknife t of Fisher's z", confidence=confidence)
+    around = t_interval(z, dz, max(1.0, min(df, tail_df)), method="jackknife t of Fisher's z", confidence=confidence)
     if around.low is None or around.high is None:
         return around
     low, high = (math.exp(min(2 * bound, 700.0)) for bound in (around.low, around.high))
@@ -187,30 +211,35 @@ def _without_clusters(
         if 1 + (m.k - 1) * ends[0] <= TINY:
             return Interval(interval_reason="the lower bound of the mean of k raters is minus infinity")
         ends = [m.k * bound / (1 + (m.k - 1) * bound) for bound in ends]
-    doubt = f"{df + 1:.3g} independent units" if df + 1 < FEW_UNITS else None
+    doubt = Doubt(f"{df + 1:.3g} independent units") if df + 1 < FEW_UNITS else None
     return doubted(replace(around, low=ends[0], high=ends[1], se=None), doubt)
 
 
-def _squares_without(scores: Floats, index: NDArray[np.intp], sizes: NDArray[np.intp]) -> Iterator[MeanSquares]:
-    """Mean squares of complete, centred (N, R) scores without each of C clusters, from sums of the clusters."""
-    k = scores.shape[1]
+def _squares_without(scores: Floats, index: NDArray[np.intp], sizes: NDArray[np.intp]) -> MeanSquares:
+    """Mean squares (C,) of complete, centred (N, R) scores without each of C clusters, from sums of the clusters."""
+    k, n = scores.shape[1], (len(scores) - sizes).astype(np.float64)
     item = scores.sum(axis=1)
     columns = np.stack([np.bincount(index, weights=column, minlength=len(sizes)) for column in scores.T], axis=1)
     of_items = np.bincount(index, weights=item**2, minlength=len(sizes))
     of_scores = np.bincount(index, weights=(scores**2).sum(axis=1), minlength=len(sizes))
-    for n, column, items, squares in zip(
-        len(scores) - sizes, columns.sum(axis=0) - columns, of_items.sum() - of_items, of_scores.sum() - of_scores,
-        strict=True,
-    ):  # fmt: skip
-        if n < 2:
-            yield MeanSquares(int(n), k, math.nan, math.nan, math.nan, math.nan)
-            continue
-        mean = float(column.sum()) ** 2 / (n * k)
-        between, raters, total = items / k - mean, float((column**2).sum()) / n - mean, squares - mean
-        residual = (total - between - raters) / ((n - 1) * (k - 1))
-        yield MeanSquares(
-            int(n), k, between / (n - 1), raters / (k - 1), (total - between) / (n * (k - 1)), max(0.0, residual)
-        )
+    column, items, squares = columns.sum(axis=0) - columns, of_items.sum() - of_items, of_scores.sum() - of_scores
+    n[n < 2] = np.nan  # undefined
+    mean = column.sum(axis=1) ** 2 / (n * k)
+    between, raters, total = items / k - mean, (column**2).sum(axis=1) / n - mean, squares - mean
+    residual = np.maximum(0.0, total - between - raters) / ((n - 1) * (k - 1))
+    return MeanSquares(n, k, between / (n - 1), raters / (k - 1), (total - between) / (n * (k - 1)), residual)
+
+
+def _tails(scores: Floats) -> tuple[Doubt | None, bool]:
+    """The doubt that complete (n, k) scores have heavy tails, and whether F would be too narrow for them.
+
+    F holds where items' means and what is left of each score are normal; either may have heavier tails than the scores.
+    """
+    n, means = len(scores), scores.mean(axis=1)
+    parts = (means,), ((scores - means[:, None]).ravel(),)
+    doubt = tails_of(len(np.unique(scores)), n, (scores.ravel(),), *parts)
+    heaviest = max(kurtosis(*part) for part in ((scores.ravel(),), *parts))
+    return doubt, n >= FEWEST_FOR_TAILS and heaviest > SPREAD_OF_SQUARES[0]
 
 
 def _one_way(m: MeanSquares, p: float) -> tuple[float, float] | None:
