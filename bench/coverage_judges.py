@@ -3,7 +3,8 @@
 Each study draws a sample of n items, asks for intervals the way the command line does, and counts how many hold the
 truth: the figure on 400,000 items or more, or, where the figure depends on n by its nature (what calibration gains from
 n labels), its value over all simulated samples. Printed: coverage, its Monte Carlo error, and the share of samples
-without an interval. Rankings have a table of their own: ``bench.coverage_rankings``.
+without an interval. Agreement and calibration are in ``bench.coverage_processes``, rankings in
+``bench.coverage_rankings``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from numpy.typing import NDArray
 from analytics.stats import (
     alt_test,
     audits,
-    calibration,
     calibrators,
     ceiling,
     contrasts,
@@ -34,7 +34,7 @@ from analytics.stats.estimate import Estimate
 from analytics.stats.intervals import percentile
 from analytics.stats.prevalence import Flags, rogan_gladen
 from bench.coverage_rankings import POPULATIONS
-from bench.populations import FLAG, GRADES, dialogues, flagged, graded, met, panel, two_criteria
+from bench.populations import GRADES, graded, met, panel, two_criteria
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -135,28 +135,6 @@ def _seed(rng: Rng) -> int:
 
 
 # --- a judge beside a panel ------------------------------------------------------------------------------------------
-
-
-def _calibration(n: int, rng: Rng, resamples: int) -> Named:
-    humans, judge = graded(n, rng)
-    found = calibration.calibrate(met(humans, judge, GRADES), rule="mode", bootstrap=resamples, seed=_seed(rng))
-    return [(_name(e), e) for e in found if e.statistic not in calibration.COUNTS]
-
-
-def _rare_flag(n: int, rng: Rng, resamples: int) -> Named:
-    humans, judge = flagged(n, rng)
-    found = calibration.calibrate(met(humans, judge, FLAG), rule="mode", bootstrap=resamples, seed=_seed(rng))
-    labels = ("accuracy", "cohen_kappa", "f1", "f1_weighted", "precision", "recall")
-    return [(_name(e), e) for e in found if e.statistic in labels]
-
-
-def _clustered(n: int, rng: Rng, resamples: int) -> Named:
-    humans, judge, cluster = dialogues(n, rng)
-    meeting = met(humans, judge, GRADES, cluster)
-    figures = ["mae", "bias", "accuracy", "cohen_kappa", "kendall_tau_b", "f1"]
-    found = calibration.calibrate(meeting, rule="mode", statistics=figures, bootstrap=resamples, seed=_seed(rng))
-    found.append(correction.classical_mean(humans.mean(axis=1), cluster))
-    return [(_name(e), e) for e in found]
 
 
 def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
@@ -332,9 +310,6 @@ STUDIES = {
     "ceiling": _study(_ceiling),
     "alt-test": _study(_alt_test, sizes=FEWER),
     "substitution": _study(_substitution),
-    "rare flag": _study(_rare_flag),
-    "calibration": _study(_calibration),
-    "clusters": _study(_clustered, large=100_000),
     "curve": _study(_curve),
     "audits": _study(_audits),
     "gain": Study(_gain, _true_gain, FEWER),

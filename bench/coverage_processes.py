@@ -49,7 +49,7 @@ COUNTED = {
     ("verdict_confidence", "observed"), ("verdict_confidence", "corrected"),
 }  # fmt: skip
 CALIBRATED = ("mae", "rmse", "bias", "pearson", "spearman", "kendall_tau_b", "accuracy", "cohen_kappa", "f1_weighted",
-              "f1")  # fmt: skip
+              "f1", "precision", "recall")  # fmt: skip
 FORMS: tuple[reliability.Form, ...] = ("1,1", "2,1", "3,1")
 FRESH = {
     ("percent_agreement", None), ("krippendorff_alpha", None), ("fleiss_kappa", "unequal"), ("gwet_ac", "quadratic"),

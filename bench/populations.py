@@ -15,7 +15,6 @@ Codes = NDArray[np.intp]
 Rng = np.random.Generator
 
 GRADES = scale_of(range(4))
-FLAG = scale_of([0, 1], "nominal")
 
 
 def graded(n: int, rng: Rng) -> tuple[Floats, Floats]:
@@ -24,23 +23,6 @@ def graded(n: int, rng: Rng) -> tuple[Floats, Floats]:
     humans = np.clip(np.round(1.5 + quality + 0.6 * rng.normal(size=(n, 3))), 0, 3)
     judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
     return humans, judge
-
-
-def flagged(n: int, rng: Rng) -> tuple[Floats, Floats]:
-    """A flag on one item in six: annotators find .8 of them, the judge .7, both raise 5 % wrongly."""
-    present = rng.random((n, 1)) < 1 / 6
-    humans = np.where(present, rng.random((n, 3)) < 0.8, rng.random((n, 3)) < 0.05)
-    judge = np.where(present[:, 0], rng.random(n) < 0.7, rng.random(n) < 0.05)
-    return humans.astype(np.float64), judge.astype(np.float64)
-
-
-def dialogues(n: int, rng: Rng) -> tuple[Floats, Floats, Codes]:
-    """The same of n dialogues of 2 to 5 turns that share half of their quality, and each turn's dialogue."""
-    cluster = np.repeat(np.arange(n), rng.integers(2, 6, size=n))
-    quality = np.sqrt(0.5) * (rng.normal(size=n)[cluster] + rng.normal(size=len(cluster)))
-    humans = np.clip(np.round(1.5 + quality[:, None] + 0.6 * rng.normal(size=(len(cluster), 3))), 0, 3)
-    judge = np.clip(np.round(1.9 + 0.8 * quality + 0.6 * rng.normal(size=len(cluster))), 0, 3)
-    return humans, judge, cluster
 
 
 def two_criteria(n: int, rng: Rng) -> RatingsTable:

@@ -1,7 +1,4 @@
-"""Judges and rankings: speed beside a loop over the usual libraries, and coverage of intervals by simulation.
-
-    python -m bench.stats_judges speed       seconds, ratio and largest difference, in one run
-    python -m bench.stats_judges coverage    share of 2,000 simulated studies whose 95 % interval holds the truth
+"""Judges and rankings: speed beside a loop over the usual libraries, in one run. ``python -m bench.stats_judges``.
 
 NLTK is no dependency: ``--nltk DIRECTORY`` names where it is installed; without it self-BLEU is timed against the same
 definition in plain Python.
@@ -16,32 +13,23 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from analytics.stats import calibration, correction, orders, ranking
-from analytics.stats.correction import Labelled
-from analytics.stats.meeting import Meeting
-from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats import orders, ranking
 from analytics.stats.repetition import self_bleu
-from analytics.stats.scales import scale_of
 
 Floats = NDArray[np.float64]
-SIMULATIONS = 2000
 
 
 def main() -> None:
     """One table to standard output."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "coverage"))
     parser.add_argument("--nltk", metavar="DIRECTORY", help="where NLTK is installed")
-    parser.add_argument("--simulations", type=int, default=SIMULATIONS)
     arguments = parser.parse_args()
-    lines = speed(arguments.nltk) if arguments.what == "speed" else coverage(arguments.simulations)
-    for line in lines:
+    for line in speed(arguments.nltk):
         print(line, flush=True)
 
 
@@ -130,91 +118,6 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
     start = time.perf_counter()
     result = work()
     return result, time.perf_counter() - start
-
-
-def coverage(simulations: int) -> Iterator[str]:
-    """Rows of a table: interval, n, share of studies that hold the truth, and its Monte Carlo error."""
-    yield "| interval | labels | coverage | MC error |\n|---|---|---|---|"
-    for name, study in (("means", _study_of_means), ("calibration", _study_of_calibration), ("flags", _study_of_flags)):
-        truth = _truth(study)
-        for n in (50, 100, 300):
-            yield from _covered(name, study, truth, n, simulations)
-
-
-def _covered(name: str, study: Any, truth: dict[str, float], n: int, simulations: int) -> Iterator[str]:
-    rng = np.random.default_rng([3, n, len(name)])
-    hits: Counter[str] = Counter()
-    given: Counter[str] = Counter()
-    for _ in range(simulations):
-        for figure, low, high in study(n, rng):
-            if low is not None:
-                given[figure] += 1
-                hits[figure] += low <= truth[figure] <= high
-    for figure, total in given.items():
-        share = hits[figure] / total
-        yield f"| {figure} | {n} | {share:.3f} | {(share * (1 - share) / total) ** 0.5:.3f} |"
-
-
-def _truth(study: Any) -> dict[str, float]:
-    """The figures of a study so large that its error is nothing beside the intervals'."""
-    return {str(name): float(value) for name, value in study(None, np.random.default_rng(4))}
-
-
-def _graded(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Three annotators' and a judge's scores 0 to 3 of n items."""
-    quality = rng.normal(size=(n, 1))
-    humans = np.clip(np.round(1.5 + quality + 0.6 * rng.normal(size=(n, 3))), 0, 3)
-    judge = np.clip(np.round(1.9 + 0.8 * quality[:, 0] + 0.6 * rng.normal(size=n)), 0, 3)
-    return humans, judge
-
-
-def _study_of_means(n: int | None, rng: np.random.Generator) -> Iterator[Any]:
-    if n is None:
-        mean = float(_graded(2_000_000, rng)[0].mean())
-        yield from ((f, mean) for f in ("classical_mean", "ppi_mean", "ppi_plus_mean plain", "ppi_plus_mean crossfit"))
-        return
-    humans, judge = _graded(n + 1000, rng)
-    s = Labelled.of(humans[:n].mean(axis=1), judge[:n], judge[n:])
-    found = {
-        "classical_mean": correction.classical_mean(s.y, s.cluster),
-        "ppi_mean": correction.ppi_mean(s),
-        "ppi_plus_mean plain": correction.ppi_plus_mean(s),
-        "ppi_plus_mean crossfit": correction.crossfit_mean(s, rng=rng).estimate,
-    }
-    yield from ((name, e.low, e.high) for name, e in found.items())
-
-
-_CALIBRATION = ["mae", "rmse", "bias", "pearson", "spearman", "kendall_tau_b", "accuracy", "cohen_kappa", "f1_weighted"]
-
-
-def _study_of_calibration(n: int | None, rng: np.random.Generator) -> Iterator[Any]:
-    humans, judge = _graded(n or 400_000, rng)
-    names = tuple("abc")
-    meeting = Meeting(judge, humans, np.arange(len(judge)), names, scale_of(range(4)), None)  # type: ignore[arg-type]
-    resamples = 500 if n else 0
-    for e in calibration.calibrate(
-        meeting, rule="mode", statistics=_CALIBRATION, bootstrap=resamples, seed=int(rng.integers(2**31))
-    ):
-        name = " ".join(filter(None, (e.statistic, e.variant)))
-        yield (name, e.value) if n is None else (name, e.low, e.high)
-
-
-def _study_of_flags(n: int | None, rng: np.random.Generator) -> Iterator[Any]:
-    """A flag on 15 % of the items, a judge with sensitivity .8 and specificity .9, n labelled and 1,000 other items."""
-    if n is None:
-        yield "rogan_gladen", 0.15
-        return
-    truth = rng.random(n + 1000) < 0.15
-    flag = np.where(truth, rng.random(n + 1000) < 0.8, rng.random(n + 1000) < 0.1)
-    known, told = truth[:n], flag[:n]
-    e = rogan_gladen(
-        Flags(
-            flagged=int(flag[n:].sum()), judged=1000,
-            true_positives=int((known & told).sum()), positives=int(known.sum()),
-            true_negatives=int((~known & ~told).sum()), negatives=int((~known).sum()),
-        )
-    )  # fmt: skip
-    yield "rogan_gladen", e.low, e.high
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ import numpy as np
 import pandas as pd
 
 ANNOTATORS = ("anna", "bela", "cili", "dora")
-SUBCOMMANDS = {"agreement": ["--raters", ",".join(ANNOTATORS)], "calibration": ["--judge", "judge"]}
+SUBCOMMANDS = {
+    "agreement": ["--raters", ",".join(ANNOTATORS)],
+    "calibration": ["--judge", "judge", "--reference", "mean"],
+}
 FILES = {
     "three decimals": {"decimals": 3},
     "three decimals, 10 criteria": {"decimals": 3, "criteria": 10},

@@ -46,7 +46,7 @@ MOST_LISTED_RATERS = 20
 """Larger panels list only the pairs that share an item."""
 
 FEW_COMMON_ITEMS = 50
-"""Below so many common items an interval of kappa on a rare flag covers too little (bench/stats_RESULTS.md)."""
+"""Below so many common items an interval of kappa on a rare flag covers too little (docs/decisions/0009)."""
 
 COHEN_VARIANTS: dict[str, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
 ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is unknown"
