@@ -44,7 +44,7 @@ NOTHING_DIFFERS = "no two scores that share an item differ"
 
 CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
 BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
-"""Percentile intervals of these cover too little on small panels (decision 0009): where they are resampled, BCa is their default."""
+"""Where resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
 
 SKEWED = ("fleiss_kappa", "krippendorff_alpha")
 """Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""

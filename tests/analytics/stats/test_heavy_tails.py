@@ -68,7 +68,7 @@ def test_fewer_than_a_hundred_scores_do_not_show_their_tails(methods: Any) -> No
     found = methods("calibration", scores)
     assert found["rmse", None] == f"jackknife t of the logarithm {unseen}"
     assert found["pearson", None] == f"jackknife t of Fisher's z {unseen}"
-    assert methods("agreement", scores)["icc", "2,1"] == f"F {unseen}"
+    assert methods("agreement", scores)["icc", "1,1"] == f"F {unseen}"
     assert "approximate" not in found["mae", None]
     grades = np.clip(np.round(scores / 20), 0, 5)
     assert "approximate" not in methods("calibration", grades, "--reference", "median")["rmse", None]
