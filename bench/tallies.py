@@ -58,8 +58,8 @@ class Tally:
         """Whether intervals hold the truth in a share of ``low`` to ``high`` of the samples, or say they may not.
 
         ``inside``; ``marked``: nearly all say that they are approximate; ``limit``: beyond a limit by less than two
-        Monte Carlo errors; ``OUTSIDE``. Judged are the intervals that are not marked. Of a test: rejections up to
-        1 - ``low``.
+        Monte Carlo errors; ``wide``: above; ``OUTSIDE``: below. Judged are the intervals that are not marked. Of a
+        test: rejections up to 1 - ``low``.
         """
         plain, held = self.given - self.marked, self.plain_held
         if self.is_test:
@@ -68,8 +68,11 @@ class Tally:
             return "marked"
         share = held / plain
         error = max(share * (1 - share), low * (1 - low)) ** 0.5 / plain**0.5
-        beyond = max(low - share, share - high)
-        return "inside" if beyond <= 0 else "limit" if beyond < 2 * error else "OUTSIDE"
+        if low <= share <= high:
+            return "inside"
+        if max(low - share, share - high) < 2 * error:
+            return "limit"
+        return "wide" if share > high else "OUTSIDE"
 
 
 class Store:
