@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +44,7 @@ from analytics.stats.tables import RatingsTable, cells
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Doubts = Callable[[Figure], Doubt | None]
 
 REFERENCES = ("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first")
 SETTLED = ("dawid_skene", "adjudicated_first")
@@ -171,7 +172,8 @@ def calibrate(
     chosen = figures.figures(meeting.scale, statistics)
     faced = face(meeting, rule)
     if many_pairs.is_many(faced.part, faced.judge, faced.reference):
-        estimates = [_linearised(figure, meeting, faced, confidence) for figure in chosen]
+        doubts = _doubts(faced, meeting.scale)
+        estimates = [_linearised(figure, meeting, faced, confidence, doubts) for figure in chosen]
     else:
         units = faced.units()
         point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
@@ -214,7 +216,7 @@ def _without_annotator(meeting: Meeting, index: int, settle: Callable[..., Float
     return replace(meeting, humans=humans, annotators=kept, labels=settle(raters=kept) if settle else None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Faced:
     """Judge scores and reference labels side by side, (M,) each.
 
@@ -229,6 +231,21 @@ class Faced:
     n_ratings: int
     n_without_reference: int
     n_left_out: int
+
+    @cached_property
+    def clusters(self) -> Codes:
+        """(M,) number of each pair's cluster, from 0."""
+        return np.unique(self.cluster, return_inverse=True)[1]
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return int(self.clusters.max(initial=-1)) + 1
+
+    @cached_property
+    def parts(self) -> list[Codes]:
+        """Places of the pairs of each part."""
+        return [np.flatnonzero(self.part == one) for one in np.unique(self.part)]
 
     def units(self) -> Units:
         """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
@@ -319,11 +336,10 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
     return found
 
 
-def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: float) -> Estimate:
+def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
     """One figure of many different pairs, averaged over parts, with a linearised interval."""
     found, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
-    for part in () if inapplicable(figure, scale) else np.unique(faced.part):
-        here = np.flatnonzero(faced.part == part)
+    for here in () if inapplicable(figure, scale) else faced.parts:
         x, y = faced.judge[here], faced.reference[here]
         value, slope = many_pairs.value_of(figure, x, y, scale)
         if not np.isnan(value):
@@ -331,11 +347,11 @@ def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: floa
             gradient[here] = slope
             base += float(figure.base(figures.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
     value = float(np.mean(found)) if found else np.nan
-    cluster = np.unique(faced.cluster, return_inverse=True)[1]
     size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
     unit = size if figure.statistic in figures.IN_SCORES else 1.0
-    interval = _of_gradient(
-        figure, value, gradient / max(len(found), 1), base, cluster, confidence, unit, _doubts(faced, scale)
+    gradient /= max(len(found), 1)
+    interval = (
+        _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if found else Interval()
     )
     return _estimate(figure, value, interval, meeting, faced)
 
@@ -348,7 +364,7 @@ def _of_gradient(
     cluster: Codes,
     confidence: float,
     unit: float,
-    doubts: Callable[[Figure], Doubt | None],
+    doubts: Doubts,
 ) -> Interval:
     """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
     (se, df, tail_df), units = wide.standard_error(gradient, cluster), int(cluster.max()) + 1
@@ -418,8 +434,7 @@ class _Made:
 
     def answers(self, index: int) -> float:
         """How many independent answers a share that does not vary rests on: what comes in one cluster counts once."""
-        n_clusters = len(np.unique(self.faced.cluster))
-        return max(1.0, self.bases.get(index, 0.0) * n_clusters / len(self.faced.judge))
+        return max(1.0, self.bases.get(index, 0.0) * self.faced.n_clusters / len(self.faced.judge))
 
     def resampled(self, index: int, row: Floats, *, carried: bool) -> Interval:
         """From (B,) resampled values; ``carried`` says that leaving out a unit makes the figure undefined."""
@@ -432,13 +447,13 @@ class _Made:
         return doubted(found, CARRIED if carried else self.doubts(figure))
 
 
-def _doubts(faced: Faced, scale: Scale) -> Callable[[Figure], Doubt | None]:
+def _doubts(faced: Faced, scale: Scale) -> Doubts:
     """Why the interval of a figure is approximate, if so: too few pairs off the commonest, or heavy tails."""
     x, y = faced.judge, faced.reference
     commonest = [np.unique(v, return_counts=True) for v in (x, y)]
     tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
     off = (x != tops[0]) | (y != tops[1])
-    few = few_off_point(int(off.sum()), len(np.unique(faced.cluster[off])))
+    few = few_off_point(int(off.sum()), int(np.count_nonzero(np.bincount(faced.clusters[off]))))
     of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
     errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
@@ -485,7 +500,7 @@ def _bases(faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units) -
     if counted:
         shares = [replace(chosen[index], kernel=base) for index, base in counted.items()]
         per_part = faced.kernel(shares, scale)(units.pattern_totals[None, :])[:, 0]
-        yield from zip(counted, (per_part * len(np.unique(faced.part))).tolist(), strict=True)
+        yield from zip(counted, (per_part * len(faced.parts)).tolist(), strict=True)
 
 
 def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: float) -> Interval:
@@ -493,9 +508,8 @@ def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: 
 
     A share of 0 or 1 has no spread: then whatever comes in one cluster counts as one answer.
     """
-    n_clusters = len(np.unique(faced.cluster))
     se = max(float(np.nanstd(row)), (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else 0.0
-    answers = max(1.0, base * n_clusters / len(faced.judge))
+    answers = max(1.0, base * faced.n_clusters / len(faced.judge))
     method = "Wilson, bootstrap spread" if answers >= FEW_ANSWERS else approximate("Wilson, bootstrap spread")
     interval = wilson_interval(value, se, answers, method=method, confidence=confidence)
     return replace(interval, undefined_share=float(np.isnan(row).mean()))
@@ -505,7 +519,7 @@ def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting
     counts: dict[str, Any] = {
         "level": meeting.scale.level,
         "n_items": faced.n_items,
-        "n_clusters": len(np.unique(faced.cluster)),
+        "n_clusters": faced.n_clusters,
         "n_raters": len(meeting.annotators),
         "n_ratings": faced.n_ratings,
         "n_missing": faced.n_left_out,
@@ -536,7 +550,7 @@ def _counts(meeting: Meeting, faced: Faced) -> list[Estimate]:
             value=float(n),
             n_items=faced.n_items,
             n_raters=len(meeting.annotators),
-            n_clusters=number_of(faced.cluster),
+            n_clusters=faced.n_clusters,
         )
         for name, n in zip(COUNTS, counted, strict=True)
     ]

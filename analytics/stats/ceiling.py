@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import Interval, Shape, jackknife_interval, tails_of
+from analytics.stats.intervals import Interval, Shape, jackknife_interval, n_points, tails_of
 from analytics.stats.meeting import Meeting
 from analytics.stats.resampling import Units, left_out_error
 from analytics.stats.scales import snapped
@@ -65,8 +65,7 @@ def _intervals(
     given = ~np.isnan(meeting.humans)
     scores, judged = meeting.humans[given], _judged(meeting)
     doubt = (
-        tails_of(len(np.unique(scores)), len(judged), (scores,))
-        or tails_of(len(np.unique(judged)), len(judged), (judged,))
+        tails_of(n_points(scores), len(judged), (scores,)) or tails_of(n_points(judged), len(judged), (judged,))
         if statistic == "ceiling_pearson"
         else None
     )

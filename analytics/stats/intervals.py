@@ -194,6 +194,15 @@ def tails_of(n_points: int, n_items: int, scores: Weighted, *parts: Weighted) ->
     return Doubt(f"{n_items} items do not show whether tails are heavy") if n_items < TAILS_SEEN else None
 
 
+def n_points(scores: Floats) -> int:
+    """How many different values there are, told exactly where they are FEW_POINTS or fewer."""
+    first = len(np.unique(scores[:LOOK_FIRST]))
+    return first if first > FEW_POINTS else len(np.unique(scores))
+
+
+LOOK_FIRST = 1000
+
+
 def doubted(interval: Interval, doubt: Doubt | None) -> Interval:
     """The same, marked approximate with the reason where there is a doubt."""
     return replace(interval, method=approximate(interval.method, doubt.why)) if doubt and interval.method else interval

@@ -19,6 +19,7 @@ from analytics.stats.intervals import (
     Interval,
     doubted,
     kurtosis,
+    n_points,
     t_interval,
     tails_of,
 )
@@ -237,7 +238,7 @@ def _tails(scores: Floats) -> tuple[Doubt | None, bool]:
     """
     n, means = len(scores), scores.mean(axis=1)
     parts = (means,), ((scores - means[:, None]).ravel(),)
-    doubt = tails_of(len(np.unique(scores)), n, (scores.ravel(),), *parts)
+    doubt = tails_of(n_points(scores.ravel()), n, (scores.ravel(),), *parts)
     heaviest = max(kurtosis(*part) for part in ((scores.ravel(),), *parts))
     return doubt, n >= FEWEST_FOR_TAILS and heaviest > SPREAD_OF_SQUARES[0]
 
