@@ -88,22 +88,22 @@ class Store:
             block = json.loads(line)
             self.blocks[block["process"], block["n"]][block["start"]] = block
 
-    def has(self, process: str, n: int, start: int) -> bool:
+    def has(self, population: str, n: int, start: int) -> bool:
         """Whether this block has been counted."""
-        return start in self.blocks[process, n]
+        return start in self.blocks[population, n]
 
-    def keep(self, process: str, n: int, start: int, code: str, tallies: dict[str, Tally]) -> None:
+    def keep(self, population: str, n: int, start: int, code: str, tallies: dict[str, Tally]) -> None:
         """Store a block."""
         figures = {figure: asdict(tally) for figure, tally in tallies.items()}
-        block = {"process": process, "n": n, "start": start, "code": code, "figures": figures}
+        block = {"process": population, "n": n, "start": start, "code": code, "figures": figures}
         with self.path.open("a") as lines:
             lines.write(json.dumps(block) + "\n")
-        self.blocks[process, n][start] = block
+        self.blocks[population, n][start] = block
 
-    def tallies(self, process: str, n: int) -> dict[str, Tally]:
+    def tallies(self, population: str, n: int) -> dict[str, Tally]:
         """The figures of all blocks of a process."""
         found: dict[str, Tally] = {}
-        for block in self.blocks[process, n].values():
+        for block in self.blocks[population, n].values():
             for figure, counts in block["figures"].items():
                 found.setdefault(figure, Tally()).add(Tally(**counts))
         return found
@@ -113,7 +113,7 @@ class Store:
         return sorted({block["code"] for blocks in self.blocks.values() for block in blocks.values()})
 
 
-def rows(process: str, n: int, tallies: dict[str, Tally], limits: tuple[float, float] | None) -> Iterator[str]:
+def rows(population: str, n: int, tallies: dict[str, Tally], limits: tuple[float, float] | None) -> Iterator[str]:
     """Lines of the table; ``limits`` None: coverage of something that the intervals do not claim, without a verdict."""
     for figure, t in tallies.items():
         if not t.given:
@@ -122,7 +122,7 @@ def rows(process: str, n: int, tallies: dict[str, Tally], limits: tuple[float, f
         others = f"{t.plain_held / plain:.3f}" if plain >= SEEN * t.samples and not t.is_test else ""
         verdict = t.verdict(*limits) if limits and not figure.endswith(", these") else ""
         cells = (
-            process, n, figure, f"{share:.3f}", f"{t.samples:,}", f"{(share * (1 - share) / t.given) ** 0.5:.3f}",
+            population, n, figure, f"{share:.3f}", f"{t.samples:,}", f"{(share * (1 - share) / t.given) ** 0.5:.3f}",
             "" if t.is_test else f"{t.width / t.given:.3g}", f"{1 - t.given / t.samples:.2f}",
             "" if t.is_test else f"{t.marked / t.given:.2f}", others, verdict, "; ".join(sorted(t.methods)),
         )  # fmt: skip
