@@ -142,6 +142,7 @@ def read_dataset(
         refused=parsed.problems.refused,
         flagged=read.empty,
         embedded_ratings=read.embedded_ratings,
+        left_out=parsed.problems.left_out,
         notes=[*_item_notes(parsed), *_name_notes(shown_names, names)],
         found={"languages": found(read.languages), "generators": found(read.generators)},
     )
@@ -236,6 +237,7 @@ def read_ratings(
         collapsed_blank=parsed.collapsed_blank,
         missing=counts.missing,
         refused=parsed.refused,
+        left_out=parsed.problems.left_out,
         notes=[*notes, *parsed.problems.notes, *([] if mapping.positional else _rater_notes(counts.whose, target))],
         found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
     )

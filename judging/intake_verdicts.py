@@ -209,6 +209,7 @@ def _read(
         collapsed_blank=parsed.collapsed_blank,
         missing=counts.missing,
         refused=parsed.refused,
+        left_out=parsed.problems.left_out,
         notes=[*notes, *parsed.problems.notes],
         found={"judges": found(counts.whose), "criteria": found(counts.criteria)},
     )

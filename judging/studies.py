@@ -73,9 +73,24 @@ def _tell(intake: Intake, told: Sequence[Outcome]) -> None:
 
 
 def total(told: Sequence[Outcome]) -> Report:
-    """The rows of all parts together; rubrics have none."""
+    """The rows of all parts together; rubrics have none. Columns that no part takes are named."""
     rows = [each.report for each in told if each.kind != Kind.RUBRIC]
-    return Report(**{name: sum(getattr(each, name) for each in rows) for name in COUNTED})
+    report = Report(**{name: sum(getattr(each, name) for each in rows) for name in COUNTED})
+    report.left_out = _left_out(told)
+    if report.left_out:
+        columns = ", ".join(report.left_out)
+        report.notes.append(_("Columns of these files that no part of the import takes: %s.") % columns)
+    return report
+
+
+def _left_out(told: Sequence[Outcome]) -> list[str]:
+    """The columns that every part with the same file leaves out."""
+    parts = [each for each in told if each.kind != Kind.RUBRIC]
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(name for each in parts for name in each.files):
+        first, *others = [each.report.left_out for each in parts if name in each.files]
+        found |= dict.fromkeys(column for column in first if all(column in other for other in others))
+    return list(found)
 
 
 def _carried_out(intake: Intake, parts: Sequence[Part], actor: User | None, tell: Tell) -> Iterator[Outcome]:
@@ -169,8 +184,9 @@ def _same_dataset(intake: Intake, part: Part) -> Outcome | None:
         if (made_by := dataset.intake) is None or reception.mapping_of(made_by) != part.said.mapping:
             continue
         if set(made_by.files.values_list("sha256", flat=True)) == part.digests:
-            read = Report.from_dict(made_by.report).read
-            return Outcome("dataset", str(dataset), Report(read=read, collapsed=read), made_by.pk, part.names)
+            earlier = Report.from_dict(made_by.report)
+            report = Report(read=earlier.read, collapsed=earlier.read, left_out=earlier.left_out)
+            return Outcome("dataset", str(dataset), report, made_by.pk, part.names)
     return None
 
 

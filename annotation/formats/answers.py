@@ -181,6 +181,7 @@ class AnswerReader(Generic[Kept]):
             planner = Planner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
         self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
+        self.problems.left_out = self._headings.left_out(keeps=False)
         return self._ledger.settle(self.repetitions.decide)
 
 
@@ -196,13 +197,13 @@ class _FileReader(Generic[Kept]):
         first = next(blocks, None)
         if first is None:
             return
-        if problem := self._lacking(self._planner.plan(first.columns), first.columns):
+        if problem := self._lacking(self._planner.plan(first.first()), first.columns):
             self._problems.add(problem)
             return
         places: dict[tuple[str, ...], Places] = {}
         for block in chain([first], blocks):
             if block.columns not in places:
-                places[block.columns] = Places.of(self._planner.plan(block.columns), self._mapping)
+                places[block.columns] = Places.of(self._planner.plan(block.first()), self._mapping)
             self._enter(block, places[block.columns])
 
     def _lacking(self, plan: Plan, columns: tuple[str, ...]) -> Problem | None:

@@ -97,13 +97,13 @@ class Planner:
         self.mapping, self._headings = mapping, headings
         self._plans: dict[tuple[str, ...], Plan] = {}
 
-    def plan(self, columns: Iterable[str]) -> Plan:
-        """The plan for rows with these columns; objects are looked into, so they count by being objects."""
-        names = tuple(columns)
+    def plan(self, fields: dict[str, Any]) -> Plan:
+        """The plan for rows with the columns of this one; objects are looked into, so they count by being objects."""
+        names = tuple(fields)
         if names not in self._plans:
             plan = self._plans[names] = self._made(names)
             if self._headings is not None:
-                self._headings.see(self.mapping, names, plan)
+                self._headings.see(self.mapping, fields, plan)
         return self._plans[names]
 
     def _made(self, names: tuple[str, ...]) -> Plan:

@@ -12,6 +12,7 @@ from annotation.formats.fields import Plan
 from annotation.formats.mapping import Mapping
 from annotation.formats.names import among, personal
 from annotation.formats.nearness import nearest
+from annotation.formats.paths import found
 from annotation.formats.patterns import fits
 from annotation.formats.problems import Problems, excerpt
 from annotation.formats.report import named
@@ -74,6 +75,15 @@ def about_raters(raters: Iterable[str]) -> list[str]:
     return [f"{said} {why} {_code(people[0])}."] if people else []
 
 
+def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
+    """A column, or those inside it where it holds objects."""
+    if not isinstance(value, dict) or not value or not depth:
+        yield name
+        return
+    for key, part in value.items():
+        yield from _leaves(f"{name}.{key}", part, depth - 1)
+
+
 @dataclass(slots=True)
 class Headings:
     """What became of the columns of all files of an import."""
@@ -82,10 +92,11 @@ class Headings:
     given: set[str] = field(default_factory=set)
     wanted: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, None] = field(default_factory=dict)
+    unused: dict[str, None] = field(default_factory=dict)
     kept: dict[str, None] = field(default_factory=dict)
 
-    def see(self, mapping: Mapping, names: Iterable[str], plan: Plan) -> None:
-        """Look at rows with the same columns, and what the mapping makes of them."""
+    def see(self, mapping: Mapping, fields: dict[str, Any], plan: Plan) -> None:
+        """Look at the first of the rows that have the same columns, and at what the mapping makes of them."""
         if len(self.kept) + len(self.ignored) > MOST:
             return
         self.wanted |= mapping.columns
@@ -94,7 +105,16 @@ class Headings:
         self.taken.update(name for name in plan.spread if name in plan.kept)
         used = {*plan.opened, *plan.spread, *(source.outer for source in plan.sources)}
         self.kept |= dict.fromkeys(name for name in plan.kept if name not in used)
-        self.ignored |= dict.fromkeys(name for name in names if name not in used and name not in plan.kept)
+        self.ignored |= dict.fromkeys(name for name in fields if name not in used and name not in plan.kept)
+        inside = [f"{outer}.{path}" for outer, paths in plan.opened.items() for path in sorted(paths)]
+        ignored = [path for path in inside if path not in mapping.columns and found(fields, path) is not None]
+        self.ignored |= dict.fromkeys(ignored)
+        unused = [*(name for name in fields if name not in used), *ignored]
+        self.unused |= dict.fromkeys(leaf for name in unused for leaf in _leaves(name, found(fields, name)))
+
+    def left_out(self, *, keeps: bool) -> list[str]:
+        """The columns that nothing is made of; ``keeps`` says that those the mapping doesn't name are kept."""
+        return [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
 
     def notes(self, kept: str) -> list[str]:
         """Sentences on columns that give no field; ``kept`` says what becomes of those the mapping doesn't name."""
@@ -104,7 +124,7 @@ class Headings:
             (kept, list(self.kept)),
             ("Columns that the mapping names and no file has", [self._wanted(column) for column in missing]),
         )
-        return [f"{words}: {named(columns)}." for words, columns in parts if columns]
+        return [f"{words}: {', '.join(columns)}." for words, columns in parts if columns]
 
     def _is_missed(self, column: str, target: str) -> bool:
         # The columns of turns have gone into their dialogue; of several that may give a field, none need be there.

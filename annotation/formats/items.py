@@ -140,6 +140,7 @@ class _ItemReader:
         """The items with their ids settled, and what became of all that was read."""
         report, entered = self.report, self._ledger.entered
         self.problems.notes += self._headings.notes("Columns kept as attributes of the items")
+        self.problems.left_out = self._headings.left_out(keeps=True)
         items = self._ledger.settle(self._decide, _numbered)
         report.taken, report.refused = len(items), self.problems.refused
         report.read = entered + report.refused - self._duplicates

@@ -69,7 +69,8 @@ class Problems:
 
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
     problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
-    were read too. True when there is any problem; iterates over the kept ones.
+    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects.
+    True when there is any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
@@ -78,6 +79,7 @@ class Problems:
         self.codes: Counter[str] = Counter()
         self.refused = 0
         self.notes: list[str] = []
+        self.left_out: list[str] = []
 
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""

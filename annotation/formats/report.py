@@ -19,7 +19,8 @@ class Report:
 
     ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
     stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
-    ``embedded_ratings`` stand inside the items of a dataset's files, and can be imported from them.
+    ``left_out`` are the columns that nothing is made of. ``embedded_ratings`` stand inside the items of a dataset's
+    files, and can be imported from them.
     """
 
     read: int = 0
@@ -31,6 +32,7 @@ class Report:
     refused: int = 0
     flagged: int = 0
     embedded_ratings: int = 0
+    left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 

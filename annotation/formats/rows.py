@@ -34,6 +34,10 @@ class Block(NamedTuple):
     def size(self) -> int:
         return len(self.lines)
 
+    def first(self) -> dict[str, Any]:
+        """The fields of the first record; of none, its columns without values."""
+        return {name: values[0] if values else None for name, values in zip(self.columns, self.values, strict=True)}
+
     def column(self, name: str) -> Sequence[Any]:
         """The values of one column."""
         return self.values[self.columns.index(name)]

@@ -18,7 +18,6 @@ from annotation.formats.nodes import count_of, names_of, word_of
 from annotation.formats.paths import found, with_value, without
 from annotation.formats.patterns import fits, put_together, taken_apart
 from annotation.formats.problems import FormatError, Problems, Unfit, excerpt
-from annotation.formats.report import named
 from annotation.formats.rows import KEY_COLUMN, Row
 from annotation.formats.values import as_list, as_object, as_parsed
 
@@ -88,7 +87,7 @@ class Keep(Step):
             if names not in kept:
                 kept[names] = [each for each in names if fits(each, self.keep)]
                 if left := [each for each in names if each not in kept[names]]:
-                    problems.note(name, f"columns that the mapping leaves out: {named(left)}.")
+                    problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
             wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
             yield Row(row.line, {each: row.fields[each] for each in wanted})
 
@@ -210,6 +209,37 @@ class Entries(Step):
         inside = as_object(found(record, self.entries), self.entries)
         rest = without(record, self.entries)
         return ({**rest, self.key: key, self.value: value} for key, value in inside.items())
+
+
+@dataclass(frozen=True)
+class Pair(Step):
+    """``pair: column``: two lists side by side, in the columns ``keys`` and ``values``, become one object in a new
+    column, such as {rater: explanation}; texts that have one key are put together, each on a line of its own."""
+
+    pair: str = field(metadata=WORD)
+    keys: str = field(default="key", metadata=WORD)
+    values: str = field(default="value", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        values = as_list(found(record, self.values), self.values)
+        keys = as_list(found(record, self.keys), self.keys) if values else []
+        _require_equal({self.keys: keys, self.values: values})
+        made: dict[str, Any] = {}
+        for key, value in zip(map(written, keys), values, strict=True):
+            made[key] = f"{made[key]}\n{value}" if key in made else value
+        yield {**without(record, self.values), self.pair: made}
+
+
+@dataclass(frozen=True)
+class LookUp(Step):
+    """``look_up: {column: "object.{key}"}``: what an object holds under the key that another column says."""
+
+    look_up: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column, path in self.look_up.items():
+            record = {**record, column: found(record, put_together(path, record))}
+        yield record
 
 
 @dataclass(frozen=True)
@@ -370,7 +400,7 @@ class Where(Step):
 
 
 KINDS: tuple[type[Step], ...] = (
-    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Melt),
+    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Melt),
     *(Extract, Compose, Number, Every, Where),
 )
 BY_NAME: dict[str, type[Step]] = {fields(kind)[0].name: kind for kind in KINDS}

@@ -89,7 +89,7 @@ class Command(BaseCommand):
         except Refused as refused:
             self._refuse(refused.sentence, intake)
         retraction.discard(intake=intake)
-        self._tell(seen["parts"], as_json)
+        self._tell(seen["parts"], seen["report"], as_json)
         if seen["sentence"]:
             self._say([problem["sentence"] for problem in seen["problems"]] or [seen["sentence"]])
             sys.exit(REFUSED)
@@ -103,7 +103,7 @@ class Command(BaseCommand):
             self._refuse("Nothing of the study was stored.", intake)
         except Refused as refused:
             self._refuse(refused.sentence, intake)
-        self._tell(intake.report["parts"], as_json)
+        self._tell(intake.report["parts"], intake.report, as_json)
         if not as_json:
             self.stdout.write(f"All of it is import #{intake.pk}, which can be undone as a whole.")
 
@@ -116,7 +116,7 @@ class Command(BaseCommand):
         for sentence in sentences:
             self.stderr.write(sentence)
 
-    def _tell(self, parts: list[dict[str, Any]], as_json: bool) -> None:
+    def _tell(self, parts: list[dict[str, Any]], report: dict[str, Any], as_json: bool) -> None:
         for part in parts:
             if as_json:
                 self.stdout.write(json.dumps(part, ensure_ascii=False))
@@ -125,6 +125,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{part['kind']}: {part['made']}{number}")
             for line in Report.from_dict(part["report"]).lines():
                 self.stdout.write(f"  {line}")
+        for note in report["notes"] if not as_json else ():
+            self.stdout.write(note)
 
 
 def _recognised(files: list[File], is_folder: bool) -> Study | None:

@@ -153,6 +153,37 @@ def test_lewidi_of_2023() -> None:
     assert found["ratings"] == [("1", "Ann1", task, 0), ("1", "Ann2", task, 1)]
 
 
+def test_lewidi_explanations_are_rationales() -> None:
+    files = only("lewidi", "Par_dev.json")
+    study = recognise(files)
+    assert study is not None
+    ((said, own),) = [part for part in study.parts(files) if part[0].kind == "ratings"]
+    parsed = parse_ratings(own, said.mapping)
+    assert parsed.problems.sentences() == []
+    assert [(row.rater, row.score, row.rationale) for row in parsed.rows] == [
+        ("Ann1", 4, "Near."), ("Ann2", 5, "Same.\nBoth ask why.")
+    ]  # fmt: skip
+
+
+def test_lewidi_conversations_are_turns_and_all_their_annotations_ratings() -> None:
+    files = only("lewidi", "ConvAbuse_dev.json")
+    found = taken("lewidi", files)
+    assert found["dataset"] == [
+        ("1", "en", {}, {"annotation task": "abusiveness detection", "split": "dev", "bot": "E.L.I.Z.A."})
+    ]
+    study = recognise(files)
+    assert study is not None
+    ((said, own),) = [part for part in study.parts(files) if part[0].kind == "dataset"]
+    (item,) = parse_items(own, said.mapping).items
+    turns = [("agent", "Hi"), ("user", "hello"), ("agent", "Well?"), ("user", "Go away")]
+    assert [(turn["speaker"], turn["text"]) for turn in item.turns] == turns
+    assert found["ratings"] == [
+        *(("1", "Ann1", "abusiveness detection", -1), ("1", "Ann2", "abusiveness detection", 1)),
+        *(("1", "Ann1", "ableist", 0), ("1", "Ann2", "ableist", 0)),
+        *(("1", "Ann1", "target.system", 1), ("1", "Ann2", "target.system", 0)),
+    ]
+
+
 def test_judge_bench() -> None:
     found = taken("judge-bench", only("judge-bench", "recipes.json"))
     assert found["dataset"] == [
