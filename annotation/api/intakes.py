@@ -11,13 +11,14 @@ from uuid import UUID
 
 import orjson
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import FileUploadParser, MultiPartParser
+from rest_framework.parsers import BaseParser, FileUploadParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -32,22 +33,34 @@ from annotation.api.intake_files import IntakeFileSerializer
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError
 from annotation.formats.reading import File
+from annotation.formats.writing.files import FORMATS
 from annotation.generator_names import CHOICES
 from annotation.intake import FileRefused
 from annotation.models import Intake
 from annotation.outlooks import outlook
 from annotation.previews import Preview
 
+RAW_TYPES = {
+    "application/octet-stream": "file",
+    **{each.media_type.partition(";")[0]: f"file.{each.ending}" for each in FORMATS.values()},
+    "text/tab-separated-values": "file.tsv",
+    "application/x-ndjson": "file.jsonl",
+    "application/yaml": "file.yaml",
+    "application/zip": "file.zip",
+    "application/gzip": "file.gz",
+}
+"""The types of a body that is a file, and what it is called where the query does not say."""
 STORED_HERE = (Intake.Kind.DATASET, Intake.Kind.RUBRIC, Intake.Kind.RATINGS)
 
 
 class RawFileParser(FileUploadParser):
-    """The body is the file; its name is the query's `name`."""
+    """The body is the file, of whatever type; its name is the query's `name`."""
 
-    media_type = "application/octet-stream"
+    media_type = "*/*"
 
     def get_filename(self, stream: Any, media_type: Any, parser_context: Any) -> str:
-        return str(parser_context["request"].query_params.get("name", "")) or "file"
+        request = parser_context["request"]
+        return str(request.query_params.get("name", "")) or RAW_TYPES.get(_media_type(request), "file")
 
 
 class IntakeSerializer(serializers.Serializer[Intake]):
@@ -209,6 +222,11 @@ class Intakes(generics.ListAPIView[Intake]):
     queryset = Intake.objects.none()
     parser_classes = (MultiPartParser, RawFileParser, ShallowJSONParser)
 
+    def get_parsers(self) -> list[BaseParser]:
+        """Where the query names a file, the body is that file, JSON too."""
+        is_raw = bool(self.request and ("name" in self.request.GET or _media_type(self.request) in RAW_TYPES))
+        return [MultiPartParser(), RawFileParser() if is_raw else ShallowJSONParser()]
+
     def get_queryset(self) -> QuerySet[Intake]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
         return Intake.objects.visible_to(self.request.user).filter(project=room).prefetch_related("files")
@@ -216,7 +234,7 @@ class Intakes(generics.ListAPIView[Intake]):
     @extend_schema(
         request={
             "multipart/form-data": UploadSerializer,
-            "application/octet-stream": OpenApiTypes.BINARY,
+            **dict.fromkeys(RAW_TYPES, OpenApiTypes.BINARY),
             "application/json": ArrivedSerializer,
         },
         parameters=[
@@ -253,7 +271,7 @@ class Intakes(generics.ListAPIView[Intake]):
 
 def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
     """The files of a request, or the keys of those uploaded before it, and what it says about them."""
-    if request.content_type == ShallowJSONParser.media_type:
+    if not _is_raw(request) and _media_type(request) == ShallowJSONParser.media_type:
         asked = ArrivedSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         return [], asked.validated_data["uploads"], dict(asked.validated_data)
@@ -273,10 +291,20 @@ def _check_length(request: Request) -> None:
 
 def _said(request: Request) -> dict[str, Any]:
     """The form, or the raw body beside what the query says."""
-    is_raw = (request.content_type or "").startswith(RawFileParser.media_type)
+    is_raw = _is_raw(request)
     source = request.query_params if is_raw else request.POST
     given = {name: source[name] for name in ("kind", "mapping", "target") if name in source}
     return {"files": [*request.FILES.values()] if is_raw else request.FILES.getlist("files"), **given}
+
+
+def _is_raw(request: Request) -> bool:
+    """Whether the body is a file: the query names it, or its type is that of a file."""
+    kind = _media_type(request)
+    return kind in RAW_TYPES or (kind != MultiPartParser.media_type and "name" in request.query_params)
+
+
+def _media_type(request: HttpRequest | Request) -> str:
+    return (request.content_type or "").partition(";")[0].strip().lower()
 
 
 def _object(said: dict[str, Any], name: str) -> dict[str, Any]:

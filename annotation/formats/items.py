@@ -152,7 +152,7 @@ class _ItemReader:
             external_id=_optional_key(values.get("id"), "id", mapping) or "",
             language=as_language(values.get("language")),
             generator=_optional_key(values.get("generator"), "generator", mapping),
-            scenario=_optional_key(values.get("scenario"), "scenario", mapping),
+            scenario=_scenario(values.get("scenario"), mapping),
             title=as_text(values.get("title"), "title"),
             turns=as_turns(values.get("turns"), mapping.speakers, self.report.dropped),
             fields={field: _content(values[field], field) for field in NAMED_FIELDS if values.get(field) is not None},
@@ -263,6 +263,12 @@ def _place(item: ItemRow) -> str:
 
 def _optional_key(value: Any, field: str, mapping: Mapping) -> str | None:
     return None if is_blank(value) else as_key(value, field, is_trusted=mapping.trust_ids)
+
+
+def _scenario(value: Any, mapping: Mapping) -> str | None:
+    """The scenario, exactly as it is written: spaces around it are part of it."""
+    key = _optional_key(value, "scenario", mapping)
+    return value if key is not None and isinstance(value, str) else key
 
 
 def _content(value: Any, field: str) -> Any:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from babel import Locale
 
 _EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
+# Identifiers that programs make: digits on both sides of letters, hexadecimal digits, capitals and digits.
+_IDENTIFIER = re.compile(r"(?=[^\s]*\d)(?:[\w-]*\d[A-Za-z]+\d[\w-]*|[0-9a-f]{8}[0-9a-f-]*|[A-Z0-9_-]{6,})")
 # Accents that stand by themselves and vowel signs belong to their word, and so does an apostrophe in it.
 _SIGNS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e"
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_SIGNS}]|['’](?=\w))*")
@@ -62,6 +64,8 @@ def personal(text: str) -> str:
     """What of a text reads as a person's name or e-mail address; "" where nothing does."""
     if found := _EMAIL.search(text):
         return found[0]
+    if _IDENTIFIER.fullmatch(text):
+        return ""
     tokens = list(_tokens(text))
     if len(tokens) == 2 and all(map(_is_surname, tokens)) and _ENDING.fullmatch(tokens[1].text):
         return text.strip()
