@@ -8,11 +8,12 @@ lease all the same (its machine slept) can no longer settle.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import uuid4
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -66,15 +67,22 @@ class Held(Custody):
 def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[Intake]:
     """Free the imports whose holder fell silent, or that nobody ever took; returns those to be stored again.
 
-    One that went silent too often takes its worker down with it, and is given up. The parts of a study are the business
-    of whoever stores the study.
+    One that went silent too often takes its worker down with it, and is given up; so is that of a command, which nobody
+    brought by page or API. The parts of a study are the business of whoever stores the study.
     """
     before = timezone.now() - older_than
-    silent = Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before, part_of=None)
+    ended = _("The command that brought this import ended before it was stored. Nothing was stored; run it again.")
+    for abandoned in _silent(kinds, before).filter(created_by=None):
+        fail(abandoned, {"sentence": ended})
+    silent = _silent(kinds, before)
     sentence = _("Storing was interrupted %d times, and nothing was stored. Split the file, or start it again.")
     for tired in silent.filter(report__tries__gte=MOST_TRIES):
         fail(tired, {"sentence": sentence % MOST_TRIES})
     return [each for each in silent if silent.filter(pk=each.pk).update(lease=None, beat_at=timezone.now())]
+
+
+def _silent(kinds: Iterable[str], before: datetime) -> QuerySet[Intake]:
+    return Intake.objects.filter(state=Intake.State.STORING, kind__in=kinds, beat_at__lt=before, part_of=None)
 
 
 def fail(intake: Intake, report: Mapping[str, Any]) -> None:

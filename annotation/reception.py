@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple, cast
 from uuid import UUID
 
@@ -134,13 +134,19 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
 def _keep(intake: Intake, name: str, raw: bytes | BinaryIO) -> None:
     content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
     digest, size = hashlib.sha256(), 0
-    for chunk in content.chunks():
-        digest.update(chunk)
-        size += len(chunk)
     short = uploads.short_name(name)
-    kept = IntakeFile(intake=intake, name=short, size=size, sha256=digest.hexdigest())
-    kept.content.save(uploads.stored_name(short), content, save=False)
-    kept.save()
+    kept = IntakeFile(intake=intake, name=short)
+    kept.content.save(uploads.stored_name(short), ContentFile(b""), save=False)
+    try:
+        with Path(kept.content.path).open("r+b") as file:
+            for chunk in content.chunks():
+                digest.update(chunk)
+                size += file.write(chunk)
+        kept.size, kept.sha256 = size, digest.hexdigest()
+        kept.save()
+    except BaseException:
+        kept.content.storage.delete(str(kept.content.name))
+        raise
 
 
 @contextmanager

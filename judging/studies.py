@@ -61,7 +61,7 @@ def finish(*, intake: Intake, actor: User | None = None) -> Intake:
                 told.append(outcome)
                 _tell(intake, told)
         except Refused:
-            _take_back(intake, actor)
+            take_back(intake, actor)
             reception.tell(intake, Report())
             raise
         storing.settle(intake)
@@ -110,10 +110,10 @@ def undo(*, intake: Intake, actor: User | None = None) -> None:
     """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
     with transaction.atomic():
         retraction.unsettle(intake=intake, actor=actor)
-        _take_back(intake, actor)
+        take_back(intake, actor)
 
 
-def _take_back(intake: Intake, actor: User | None) -> None:
+def take_back(intake: Intake, actor: User | None = None) -> None:
     """Undo the parts of a study, the latest first."""
     for part in intake.parts.order_by("-pk").select_related("project").prefetch_related("files"):
         if part.state == State.STORED:

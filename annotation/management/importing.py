@@ -1,6 +1,7 @@
 """What the import commands share: read the files, store them or only look, and say what came of it.
 
-Exit status: 0 stored (or could be); 1 refused, with one line per problem; 2 asked for wrongly.
+Exit status: 0 stored (or could be); 1 refused, with one line per problem; 2 asked for wrongly; 3 the disk, the database
+or the reader of the output failed.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -18,6 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
+from annotation import intake as storing
 from annotation import previews, reception, retraction
 from annotation.formats.mapping import Mapping
 from annotation.formats.problems import FormatError, Problems
@@ -27,6 +29,24 @@ from annotation.intake import FileRefused
 from annotation.models import Intake
 
 REFUSED, USAGE = 1, 2
+
+
+@contextmanager
+def discarded_on_failure(intake: Intake, clear: Callable[[Intake], None] = storing.unstage) -> Iterator[None]:
+    """Leave nothing of an import behind when storing it breaks off; refusals are the command's business.
+
+    ``clear`` takes back what is stored of it. Where not even that can be written, the sweep gives the import up, and no
+    worker stores it.
+    """
+    try:
+        yield
+    except Refused:
+        raise
+    except BaseException:
+        with suppress(Exception):
+            clear(intake)
+            retraction.discard(intake=intake)
+        raise
 
 
 class ImportCommand(BaseCommand):
@@ -98,7 +118,8 @@ class ImportCommand(BaseCommand):
         intake = reception.open_intake(project=room, kind=self.kind, files=files, mapping=said, target=target)
         laid = reception.mapping_of(intake)
         try:
-            self.carry_out(intake)
+            with discarded_on_failure(intake):
+                self.carry_out(intake)
         except FileRefused as refused:
             report = Report.from_dict(intake.report)
             report.stored, report.refused = 0, max(report.refused, refused.problems.refused)

@@ -5,10 +5,14 @@ Each command is imported when it is called, so that `panelbench stats` pays for 
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 
+FAILED = 3  # the exit status of a command that its disk, its database or its reader let down
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL_DATABASE = ("database or disk is full", "No space left on device", "disk I/O error")
 USAGE = """\
 panelbench up        start web, worker and beat on this machine
 panelbench demo      the same, with a demo project and a simulated judge
@@ -23,11 +27,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Nobody reads any more; what is still buffered must not fail once again when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _failed("The output was closed before its end.")
+    except Exception as error:
+        if "--traceback" in arguments or not (sentence := _sentence(error)):
+            raise
+        return _failed(sentence)
+
+
+def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in OWN_COMMANDS:
         return OWN_COMMANDS[arguments[0]](arguments[1:])
     if not arguments or arguments[0] in {"help", "--help", "-h"}:
         print(USAGE)
     return _django(arguments)
+
+
+def _failed(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return FAILED
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong around a command, its disk or its database; nothing where the fault is the command's own."""
+    cause = error.__cause__ or error
+    told = str(error).strip().partition("\n")[0]
+    if getattr(error, "errno", None) in FULL or any(words in str(cause) for words in FULL_DATABASE):
+        return "The disk is full. Make room, then run the command again."
+    if type(error).__name__ != "OperationalError":
+        return ""
+    if "locked" in told:
+        return "The database is locked: another process is writing to it. Run the command again when that has ended."
+    return f"The database can't be used: {told}"
 
 
 def _up(arguments: Sequence[str]) -> int:

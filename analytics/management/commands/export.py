@@ -45,8 +45,11 @@ class Command(BaseCommand):
             self._write(export, out)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=REFUSED) from None
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            raise CommandError(f"{out}: {error.strerror}", returncode=REFUSED) from None
+            name = out or "standard output"
+            raise CommandError(f"{name}: {error.strerror}", returncode=REFUSED) from None
 
     def _write(self, export: Export, out: Path | None) -> None:
         exports.record(export, actor=None)
@@ -54,9 +57,13 @@ class Command(BaseCommand):
             sys.stdout.buffer.writelines(exports.pieces(export))
             return
         unfinished = out.with_name(f"{out.name}.part")
-        with unfinished.open("wb") as file:
-            file.writelines(exports.pieces(export))
-        unfinished.replace(out)
+        try:
+            with unfinished.open("wb") as file:
+                file.writelines(exports.pieces(export))
+            unfinished.replace(out)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
         self.stdout.write(f"{out}: {out.stat().st_size:,} bytes")
 
 

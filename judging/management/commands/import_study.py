@@ -25,8 +25,9 @@ from annotation.formats.report import Report
 from annotation.formats.studies import Study, recognise, studies
 from annotation.generator_names import CHOICES
 from annotation.intake import FileRefused
+from annotation.management.importing import discarded_on_failure
 from annotation.models import Intake
-from judging.studies import carry_out, look
+from judging.studies import carry_out, look, take_back
 
 REFUSED, USAGE = 1, 2
 
@@ -97,7 +98,8 @@ class Command(BaseCommand):
 
     def _store(self, intake: Intake, as_json: bool) -> None:
         try:
-            carry_out(intake=intake)
+            with discarded_on_failure(intake, take_back):
+                carry_out(intake=intake)
         except FileRefused as refused:
             self._say(refused.problems.sentences())
             self._refuse("Nothing of the study was stored.", intake)
