@@ -7,6 +7,7 @@ are there already collapse, and the same rubric is the same version, so that a s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -121,6 +122,14 @@ def take_back(intake: Intake, actor: User | None = None) -> None:
         storing.unstage(part)
         Intake.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED, lease=None)
         retraction.discard(intake=part, actor=actor)
+
+
+def clear_commands() -> None:
+    """Take back what a command had stored of a study before it was killed."""
+    ended = Intake.objects.filter(kind=Kind.STUDY, state=State.FAILED, created_by=None, parts__isnull=False)
+    for intake in ended.distinct():
+        with suppress(Refused):
+            take_back(intake)
 
 
 # --- looking --------------------------------------------------------------------------------------------------------

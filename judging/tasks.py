@@ -101,6 +101,7 @@ def sweep() -> None:
         for intake_pk in checks.sweep(kinds=[kind]):
             ask_for_check(intake_pk, kind)
         resume(store_kind, kinds=[kind])
+    studies.clear_commands()
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:

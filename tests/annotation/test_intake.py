@@ -92,7 +92,7 @@ def test_an_interrupted_import_leaves_nothing_that_shows_and_can_be_started_agai
 
 
 def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_silent(cast: Cast) -> None:
-    intake = opened(cast, "dataset", ("d.jsonl", JSONL))
+    intake = opened(cast, "dataset", ("d.jsonl", JSONL), actor=cast.boris)
     reception.start(intake=intake)
     dead = Intake.objects.get(pk=intake.pk)
     with Held(dead):
@@ -111,7 +111,7 @@ def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_si
 
 
 def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
-    intake = opened(cast, "dataset", ("d.jsonl", JSONL))
+    intake = opened(cast, "dataset", ("d.jsonl", JSONL), actor=cast.boris)
     reception.start(intake=intake)
     silent = timedelta(seconds=-1)
     for _try in range(custody.MOST_TRIES):
