@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.utils.translation import get_language_bidi
+from django.utils.translation import get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
@@ -88,21 +88,24 @@ class Figure:
 
     @property
     def span(self) -> str:
-        """0.64–0.77, where there is little room, or nothing."""
+        """0.64–0.77, where there is little room, or nothing; −0.42 to 0.34 where a dash would look like a sign."""
         if self.low is None or self.high is None:
             return ""
+        if self.statistic in SIGNED or self.low < 0:
+            return _("%(low)s to %(high)s") % {"low": self._spelt(self.low), "high": self._spelt(self.high)}
         return f"{self._spelt(self.low)}–{self._spelt(self.high)}"
 
     @property
     def basis(self) -> str:
         """What it rests on: 120 items × 3 raters where everyone rated everything."""
-        counts = {"items": self.n_items, "raters": self.n_raters, "ratings": self.n_ratings}
+        items = ngettext("%d item", "%d items", self.n_items) % self.n_items
+        raters = ngettext("%d rater", "%d raters", self.n_raters) % self.n_raters
         if self.n_ratings == self.n_items * self.n_raters:
-            parts = [_("%(items)d items × %(raters)d raters") % counts]
+            parts = [f"{items} × {raters}"]
         else:
-            parts = [_("%(items)d items, %(raters)d raters, %(ratings)d ratings") % counts]
+            parts = [items, raters, ngettext("%d rating", "%d ratings", self.n_ratings) % self.n_ratings]
         if self.n_clusters is not None and self.n_clusters != self.n_items:
-            parts.append(_("%d clusters") % self.n_clusters)
+            parts.append(ngettext("%d cluster", "%d clusters", self.n_clusters) % self.n_clusters)
         if self.n_missing:
             parts.append(_("%d missing") % self.n_missing)
         return ", ".join(parts)

@@ -47,4 +47,6 @@ def _points(criterion: Criterion, language: str) -> tuple[PointBrief, ...]:
 
 
 def _sentence(clauses: Iterable[str] | None) -> str:
-    return "; ".join(clauses or ())
+    """The clauses as one, each without the full stop it would end with alone; the last keeps its own."""
+    written = [clause.strip() for clause in clauses or () if clause.strip()]
+    return "; ".join([*(clause.rstrip(".。") for clause in written[:-1]), *written[-1:]])

@@ -26,7 +26,7 @@ LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANG
 PAGES = {
     "accounts": ("home", "join", "join_closed", "me", "tokens"),
     "annotation": ("desk", "done", "home"),
-    ".": ("403", "404", "429", "500"),
+    ".": ("403", "404", "429", "500", "507"),
 }
 MODULES = {
     "annotation": ("desk", "answers", "sheet", "rationales", "queue", "views/desk", "views/desk_page"),

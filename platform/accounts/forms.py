@@ -157,7 +157,10 @@ class ProfileForm(forms.Form):
 class ProjectForm(forms.Form):
     name = forms.CharField(label=_("Name"), max_length=120)
     slug = forms.SlugField(
-        label=_("Address"), max_length=60, help_text=_("Letters, digits and hyphens; it stands in every link.")
+        label=_("Address"),
+        max_length=60,
+        help_text=_("Letters, digits and hyphens; it stands in every link."),
+        error_messages={"invalid": _("An address has only the letters a to z, digits, hyphens and underscores.")},
     )
     description = forms.CharField(
         label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})

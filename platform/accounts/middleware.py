@@ -43,8 +43,16 @@ class PrivateAnswersMiddleware:
         return response
 
 
+# Pages for leads, researchers and reviewers that are not below a project's address.
+LEADS_PAGES = {"project_new", "shared", "shared_rubric", "shared_chart", "shared_table"}
+
+
 class InterfaceLanguageMiddleware:
-    """The signed-in person's `ui_language` first, then Accept-Language."""
+    """The signed-in person's `ui_language` first, then Accept-Language.
+
+    Pages of leads and researchers are wholly in English unless the language's catalogue is complete, so that no page
+    mixes two languages and two directions.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -52,11 +60,21 @@ class InterfaceLanguageMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         language = _own_language(request) or translation.get_language_from_request(request)
         with translation.override(language):
-            request.LANGUAGE_CODE = language
+            request.LANGUAGE_CODE = request.chosen_language = language  # type: ignore[attr-defined]
             response = self.get_response(request)
-            response.headers.setdefault("Content-Language", language)
+            response.headers.setdefault("Content-Language", request.LANGUAGE_CODE)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> HttpResponse | None:
+        name = str(request.resolver_match.url_name) if request.resolver_match else ""
+        is_for_leads = name in LEADS_PAGES or ("project" in kwargs and not name.startswith("api_"))
+        if is_for_leads and request.LANGUAGE_CODE not in settings.COMPLETE_LANGUAGES:
+            request.LANGUAGE_CODE = settings.LANGUAGE_CODE
+            translation.activate(settings.LANGUAGE_CODE)  # until __call__ leaves its override
+        return None
 
 
 def _own_language(request: HttpRequest) -> str:

@@ -198,6 +198,7 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "panelbench@localhost")
 # --- language and time ----------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("et", "Eesti"), ("es", "Español"), ("ar", "العربية"), ("ja", "日本語")]
+COMPLETE_LANGUAGES = ["en"]  # those whose catalogue says everything: pages of leads and researchers are in no other
 UNREVIEWED_LANGUAGES = ["et", "es", "ar", "ja"]  # no native speaker has read them through; docs/translating.md
 LOCALE_PATHS = [RESOURCE_DIR / "locale"]
 USE_I18N = True

@@ -10,6 +10,7 @@ import judging.urls
 from panelbench import health
 
 handler404 = "panelbench.missing.not_found"
+handler500 = "panelbench.missing.server_error"
 
 APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
 

@@ -243,6 +243,7 @@ const commands = {
     current.element.open = true;
     if (!current.number) return current.giveDigit(digit);
     current.number.focus();
+    current.number.select(); // the digit begins the number anew
     return false;
   },
   na({ sheet }) {

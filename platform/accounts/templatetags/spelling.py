@@ -1,0 +1,33 @@
+"""How words that are not ours are written on our pages."""
+
+from __future__ import annotations
+
+import re
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+
+register = template.Library()
+
+_INNER_CAPITAL = re.compile(r"(?<=\w[ -])[A-Z](?=[a-z]+\b)")
+_BETWEEN_TAGS = re.compile(r"(<[^>]*>)")
+
+
+@register.filter
+def sentence_case(html: SafeString) -> SafeString:
+    """English headings and buttons of allauth in sentence case ("Change password"); markup and acronyms stay."""
+    if not (get_language() or "en").startswith("en"):
+        return html
+    parts = _BETWEEN_TAGS.split(html)
+    parts[::2] = [_INNER_CAPITAL.sub(lambda found: found.group().lower(), text) for text in parts[::2]]
+    return mark_safe("".join(parts))  # noqa: S308 (what it was given, with other letters)
+
+
+FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
+
+
+@register.filter
+def isolate(value: object) -> str:
+    """A number or name inside a sentence, kept apart from the direction of what stands around it."""
+    return f"{FIRST_STRONG_ISOLATE}{value}{POP_ISOLATE}"

@@ -1,0 +1,64 @@
+"""Words and plurals that pages, forms and prompts were found to get wrong."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from analytics.figures import Figure
+from annotation.models import Criterion
+from judging.briefs import criterion_brief
+from tests import make
+from tests.analytics.test_figures import figure
+from tests.annotation import scene
+from tests.cast import Cast
+
+
+def test_one_of_something_is_said_in_the_singular(cast: Cast) -> None:
+    duty = scene.duty(cast, items=1, overlap=1)
+    page = cast.client("aino").get(f"/p/kassa/campaigns/{duty.campaign_id}/").content.decode()
+    assert "0 of 1 item complete" in page
+    assert "1 annotator per item" in page
+    assert "0 of 1 assignment<" in page
+
+
+def test_the_basis_of_a_figure_has_its_singulars() -> None:
+    one: Figure = figure(n_items=1, n_raters=1, n_ratings=1)
+    assert one.basis == "1 item × 1 rater"
+
+
+def test_an_interval_with_negative_ends_is_not_written_with_a_dash() -> None:
+    assert figure(-0.1, -0.42, 0.34).span == "−0.42 to 0.34"
+    assert figure(0.7, 0.64, 0.77).span == "0.64–0.77"
+
+
+def test_an_address_is_refused_by_its_own_name(cast: Cast) -> None:
+    page = cast.client("aino").post("/new/", {"name": "New", "slug": "not an address!"}).content.decode()
+    assert "slug”" not in page
+    assert "An address has only the letters" in page
+
+
+def test_clauses_of_a_prompt_are_joined_without_a_full_stop_before_the_semicolon(cast: Cast) -> None:
+    clauses = {"mark_if": {"en": ["It is rude.", "It is wrong."]}}
+    version = make.rubric(cast.kassa, make.criterion("tone", **clauses))
+    brief = criterion_brief(Criterion.objects.get(rubric_version=version), "en")
+    assert brief.mark_if == "It is rude; It is wrong."
+
+
+def test_a_rubric_is_shown_in_words(cast: Cast) -> None:
+    version = make.rubric(cast.kassa, make.criterion("tone", direction="lower_is_better"))
+    page = cast.client("aino").get(f"/p/kassa/rubrics/{version.rubric.key}/v{version.number}/").content.decode()
+    assert "_is_better" not in page
+    assert "lower is better" in page
+
+
+@pytest.mark.parametrize("address", ["/account/email/", "/account/password/change/", "/account/2fa/"])
+def test_headings_of_accounts_are_in_sentence_case(cast: Cast, address: str) -> None:
+    page = cast.client("aino").get(address, follow=True).content.decode()
+    said = re.findall(
+        r"<h[12][^>]*>(.*?)</h[12]>|<(?:button|a)[^>]*class=\"btn [^\"]*\"[^>]*>([^<]+)<", page, re.DOTALL
+    )
+    words = [(first or second).strip() for first, second in said]
+    assert words
+    assert [text for text in words if re.search(r"\w[ -][A-Z][a-z]+\b", text)] == []
