@@ -222,3 +222,14 @@ def test_the_pages_of_what_there_is_lead_to_its_export(cast: Cast, rated: Campai
     ):
         assert f'href="/p/kassa/export/?{query}"' in browser.get(f"/p/kassa/{page}").content.decode(), page
         assert " selected>" in browser.get(f"/p/kassa/export/?{query}").content.decode(), query
+
+
+def test_a_refused_workbook_leaves_no_file(cast: Cast, tmp_path: Path) -> None:
+    item = {"id": "d1", "language": "et", "answer": "pikk " * 10_000}  # beyond what a cell of a workbook takes
+    boris = cast.client("boris")
+    address = "/api/v1/projects/kassa/intakes/"
+    opened = boris.post(f"{address}?kind=dataset", json.dumps(item), content_type="application/x-ndjson").json()
+    assert boris.post(f"{address}{opened['id']}/store/").status_code == 200
+    with pytest.raises(CommandError, match="JSONL"):
+        call_command("export", "kassa", "items", "--format", "xlsx", "--out", str(tmp_path / "items.xlsx"))
+    assert list(tmp_path.iterdir()) == []
