@@ -222,10 +222,13 @@ def fit_items(items: Iterable[ItemRow]) -> Problems:
     """What of parsed items the tables have no room for."""
     problems = Problems()
     for row in items:
-        for name, longest in LONGEST.items():
-            if len(getattr(row, name) or "") > longest:
-                found = f"{len(getattr(row, name))} characters"
-                problems.refuse(Problem(row.file, row.line, name, found, f"at most {longest} characters", "too_long"))
+        faults = [
+            Problem(row.file, row.line, name, f"{length} characters", f"at most {longest} characters", "too_long")
+            for name, longest in LONGEST.items()
+            if (length := len(getattr(row, name) or "")) > longest
+        ]
+        for number, fault in enumerate(faults):
+            (problems.add if number else problems.refuse)(fault)
     return problems
 
 

@@ -131,7 +131,8 @@ def read_dataset(
     """
     parsed = parse_items(files, mapping, progress=progress, facts=facts)
     shown_names = _settle_names(parsed, extends, names)
-    append(parsed.problems, storing.fit_items(parsed.items))
+    unfit = storing.fit_items(parsed.items)
+    append(parsed.problems, unfit)
     if not parsed.items and not parsed.problems:
         parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
     read = parsed.report
@@ -148,6 +149,7 @@ def read_dataset(
     )
     if extends:
         append(parsed.problems, hold(extends, parsed.items, report))
+    report.stored -= unfit.refused
     return parsed, report, [] if names == generator_names.MASK else shown_names
 
 
@@ -229,6 +231,7 @@ def read_ratings(
     parse = partial(parse_ratings, progress=progress, facts=facts)
     parsed, mapping, notes = read_matched(parse, files, mapping, version)
     counts = parsed.counts()
+    _explain_words(parsed.problems, counts.scored)
     report = Report(
         read=parsed.read,
         stored=counts.scored + counts.not_applicable,
@@ -242,6 +245,19 @@ def read_ratings(
         found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
     )
     return parsed, mapping, report
+
+
+def _explain_words(problems: Problems, scored: int) -> None:
+    """Say once what answers in words may become, where there is no score among them at all."""
+    words = [problem for problem in problems if problem.code == "not_a_number"]
+    if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
+        return
+    found = f"answers in words, such as {words[0].found}, and no score at all"
+    expected = (
+        "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
+        "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
+    )
+    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
 
 
 def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accounts.languages import canonical
 from annotation.formats.nearness import hint, nearest
-from annotation.formats.paths import found, without
+from annotation.formats.paths import found, located, without
 from annotation.formats.patterns import fits
 from annotation.formats.problems import Problem, Unfit, excerpt
 
@@ -23,6 +23,7 @@ _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DATED = re.compile(rf"[0-9]{{1,2}}-(?:{_MONTH})|(?:{_MONTH})-[0-9]{{2}}")
 _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]*)?")
 SPREAD = "attributes"
+MOST_BESIDE = 200  # names
 
 
 class Source(NamedTuple):
@@ -40,13 +41,16 @@ class Source(NamedTuple):
 
 class Plan(NamedTuple):
     """What a mapping means for rows with the same columns: ``kept`` are those that nothing is said about, ``opened``
-    the inner keys taken out of an object, ``spread`` the objects whose keys become columns of their own."""
+    the inner keys taken out of an object, ``spread`` the objects whose keys become columns of their own. ``met`` are
+    the columns inside objects that some row has had, ``beside`` some of what those objects have instead."""
 
     sources: tuple[Source, ...]
     constants: dict[str, str]
     kept: tuple[str, ...]
     opened: dict[str, frozenset[str]]
     spread: tuple[str, ...]
+    met: set[str]
+    beside: set[str]
 
     def take(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The values by field, value maps and constants applied. Raises ``Unfit`` when two columns disagree."""
@@ -54,7 +58,7 @@ class Plan(NamedTuple):
         for source in self.sources:
             value = fields[source.outer]
             if source.inner is not None:
-                value = found(value, source.inner) if isinstance(value, dict) else None
+                value = self._inside(source, value)
             if source.meant:
                 value = source.meant.get(written(value), value)
             if is_blank(values.get(source.field)):
@@ -65,6 +69,16 @@ class Plan(NamedTuple):
             if is_blank(values.get(field)):
                 values[field] = constant
         return values
+
+    def _inside(self, source: Source, outer: Any) -> Any:
+        inner = source.inner or ""
+        if not isinstance(outer, dict):
+            return None
+        if located(outer, inner):
+            self.met.add(source.column)
+        elif len(self.beside) < MOST_BESIDE:
+            self.beside.update(f"{source.outer}.{key}" for key in outer)
+        return found(outer, inner)
 
     def rest(self, fields: dict[str, Any]) -> dict[str, Any]:
         """The columns that no field takes, as they are."""
@@ -125,6 +139,8 @@ class Planner:
             constants=mapping.constants,
             kept=tuple(name for name in names if name not in whole),
             opened={outer: frozenset(inner) for outer, inner in opened.items()},
+            met=set(),
+            beside=set(),
             spread=tuple(column for column, field in mapping.columns.items() if field == SPREAD),
         )
 

@@ -94,14 +94,18 @@ class Headings:
     ignored: dict[str, None] = field(default_factory=dict)
     unused: dict[str, None] = field(default_factory=dict)
     kept: dict[str, None] = field(default_factory=dict)
+    inside: list[Plan] = field(default_factory=list)
 
     def see(self, mapping: Mapping, fields: dict[str, Any], plan: Plan) -> None:
         """Look at the first of the rows that have the same columns, and at what the mapping makes of them."""
         if len(self.kept) + len(self.ignored) > MOST:
             return
         self.wanted |= mapping.columns
-        self.given.update(mapping.constants, (source.field for source in plan.sources))
-        self.taken.update(source.column for source in plan.sources)
+        plain = [source for source in plan.sources if source.inner is None]
+        self.given.update(mapping.constants, (source.field for source in plain))
+        self.taken.update(source.column for source in plain)
+        if len(plain) < len(plan.sources):
+            self.inside.append(plan)  # what stands inside objects is known once their rows are read
         self.taken.update(name for name in plan.spread if name in plan.kept)
         used = {*plan.opened, *plan.spread, *(source.outer for source in plan.sources)}
         self.kept |= dict.fromkeys(name for name in plan.kept if name not in used)
@@ -118,6 +122,9 @@ class Headings:
 
     def notes(self, kept: str) -> list[str]:
         """Sentences on columns that give no field; ``kept`` says what becomes of those the mapping doesn't name."""
+        for plan in self.inside:
+            self.taken |= plan.met
+            self.given.update(source.field for source in plan.sources if source.column in plan.met)
         missing = [column for column, target in self.wanted.items() if self._is_missed(column, target)]
         parts = (
             ("Columns left out, as the mapping says", list(self.ignored)),
@@ -132,5 +139,5 @@ class Headings:
         return not is_there and target not in self.given and list(self.wanted.values()).count(target) == 1
 
     def _wanted(self, column: str) -> str:
-        near = nearest(column, self.kept)
+        near = nearest(column, [*self.kept, *(each for plan in self.inside for each in sorted(plan.beside))])
         return f"{column} (did you mean {near}?)" if near else column

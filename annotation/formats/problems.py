@@ -92,6 +92,12 @@ class Problems:
         self.refused += 1
         self.add(problem)
 
+    def instead(self, code: str, problem: Problem) -> None:
+        """Say one problem in place of all of a code. The rows stay refused."""
+        self.shown = [problem, *(each for each in self.shown if each.code != code)]
+        del self.codes[code]
+        self.codes[problem.code] += 1
+
     def note(self, file: str, sentence: str) -> None:
         """Note what the owner of a file should know, once; it refuses nothing."""
         if (noted := f"{file}: {sentence}") not in self.notes and len(self.notes) < self.limit:
