@@ -296,4 +296,5 @@ def append(problems: Problems, more: Problems) -> None:
     """Add the problems of a second look to those of the first; a row has at most one of them."""
     problems.refused += more.refused
     problems.codes.update(more.codes)
+    problems.alike.update(more.alike)
     problems.shown.extend(more.shown[: max(0, problems.limit - len(problems.shown))])

@@ -157,6 +157,9 @@ class OutlookSerializer(serializers.Serializer[Any]):
     scales = serializers.DictField(child=serializers.CharField())
     problems = ProblemSerializer(many=True)
     more_problems = serializers.IntegerField()
+    kinds_of_problems = serializers.ListField(
+        child=serializers.DictField(), help_text="Counted, with the first places."
+    )
     documents = serializers.ListField(child=serializers.CharField())
     first_lines = serializers.ListField(
         child=serializers.DictField(), help_text="The first rows of a table as they stand: `number` and `text`."

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 SHOWN_AT_MOST = 200
+MOST_KINDS = 200
+Alike = tuple[str, str, str]
+"""What problems of one kind have in common: code, column and what was expected."""
 _EXCERPT = 120
 
 
@@ -69,14 +72,15 @@ class Problems:
 
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
     problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
-    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects.
-    True when there is any problem; iterates over the kept ones.
+    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects. ``alike`` counts
+    the problems of each kind. True when there is any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
         self.limit = limit
         self.shown: list[Problem] = []
         self.codes: Counter[str] = Counter()
+        self.alike: Counter[Alike] = Counter()
         self.refused = 0
         self.notes: list[str] = []
         self.left_out: list[str] = []
@@ -84,6 +88,9 @@ class Problems:
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""
         self.codes[problem.code] += 1
+        kind = (problem.code, problem.column or "", problem.expected)
+        if kind in self.alike or len(self.alike) < MOST_KINDS:
+            self.alike[kind] += 1
         if len(self.shown) < self.limit:
             self.shown.append(problem)
 
@@ -96,7 +103,10 @@ class Problems:
         """Say one problem in place of all of a code. The rows stay refused."""
         self.shown = [problem, *(each for each in self.shown if each.code != code)]
         del self.codes[code]
+        for kind in [kind for kind in self.alike if kind[0] == code]:
+            del self.alike[kind]
         self.codes[problem.code] += 1
+        self.alike[(problem.code, problem.column or "", problem.expected)] += 1
 
     def note(self, file: str, sentence: str) -> None:
         """Note what the owner of a file should know, once; it refuses nothing."""

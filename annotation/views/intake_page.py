@@ -149,6 +149,9 @@ def _unstored(user: User, project: Project, intake: Intake, seen: Outlook) -> di
         "constants": _constants(intake.kind, mapping),
         "criteria": _criteria(seen, mapping),
         "keys": keys,
+        "kinds_of_problems": seen.get("kinds_of_problems", []),
+        "unread": _unread(seen),
+        "speakers": [*mapping.speakers.items(), ("", ""), ("", "")] if "turns" in mapping.columns.values() else [],
         "layout": _layout(intake, mapping, seen),
         "items": [_item(row) for row in seen["rows"]] if intake.kind == Intake.Kind.DATASET else [],
         "lacks_target": _lacks_target(intake),
@@ -180,6 +183,15 @@ def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list
     return [
         ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
         for each in columns
+    ]
+
+
+def _unread(seen: Outlook) -> list[dict[str, Any]]:
+    """The values that mean nothing by themselves, each with the field that it is to give."""
+    return [
+        {**value, "field": column["target"], "column": column["name"], "means": value["means"] or value["likely"]}
+        for column in seen["columns"]
+        for value in column.get("unread", [])
     ]
 
 
@@ -263,6 +275,7 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         unmapped=tuple(unmapped),
         constants=_read_constants(form, before),
         values=_read_values(form, before),
+        speakers=_read_speakers(form, before),
         **_read_layout(form),
     )
 
@@ -285,8 +298,23 @@ def _read_constants(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
 def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, str]]:
     named = zip(form.getlist("criterion"), form.getlist("criterion_key"), strict=False)
     criteria = {name: key for name, key in named if key}
-    others = {field: values for field, values in before.values.items() if field != "criterion"}
-    return {**others, "criterion": criteria} if criteria else others
+    others = {field: dict(values) for field, values in before.values.items() if field != "criterion"}
+    meant = zip(*(form.getlist(f"value_{part}") for part in ("field", "found", "means")), strict=False)
+    for field, found, means in meant:
+        others.setdefault(field, {}).pop(found, None)
+        if means.strip():
+            others[field][found] = means.strip()
+    kept = {field: values for field, values in others.items() if values}
+    return {**kept, "criterion": criteria} if criteria else kept
+
+
+def _read_speakers(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
+    """Where a text is split into turns: at each prefix, as what its speaker says."""
+    if "speaker_prefix" not in form:
+        return before.speakers
+    said = zip(form.getlist("speaker_prefix"), form.getlist("speaker"), strict=False)
+    prefixes = {prefix.strip().removesuffix(":").strip(): speaker.strip() for prefix, speaker in said}
+    return {prefix: speaker or prefix.lower() for prefix, speaker in prefixes.items() if prefix}
 
 
 def read_target(form: QueryDict, intake: Intake) -> dict[str, Any]:
