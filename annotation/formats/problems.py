@@ -72,8 +72,8 @@ class Problems:
 
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
     problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
-    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects. ``alike`` counts
-    the problems of each kind. True when there is any problem; iterates over the kept ones.
+    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects. ``alike``
+    counts the problems of each kind. True when there is any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
