@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import Q
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -35,6 +36,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "items": TABLES,
     "ratings": TABLES,
     "verdicts": TABLES,
+    "dataset-verdicts": TABLES,
     "scores": TABLES,
     "rubric": ("yaml", "json"),
     "campaign": ("json",),
@@ -46,6 +48,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
 PARQUET = "parquet"
 SUBJECTS = {
     "items": "dataset",
+    "dataset-verdicts": "dataset",
     "rubric": "rubric",
     **dict.fromkeys(("ratings", "verdicts", "scores", "campaign", "label-studio", "hugging-face"), "campaign"),
     "bundle": "project",
@@ -199,7 +202,13 @@ def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generat
 # --- tables ---------------------------------------------------------------------------------------------------------
 def table(export: Export) -> Table:
     """The rows that were asked for, not read yet."""
-    made = {"items": _items, "ratings": _ratings, "verdicts": _verdicts, "scores": _scores}[export.what](export)
+    made = {
+        "items": _items,
+        "ratings": _ratings,
+        "verdicts": _verdicts,
+        "dataset-verdicts": _verdicts,
+        "scores": _scores,
+    }[export.what](export)
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
 
 
@@ -220,7 +229,10 @@ def _ratings(export: Export) -> Table:
 
 def _verdicts(export: Export) -> Table:
     chosen = list(runs(export))
-    names = ratings.rater_names(export.subject, chosen)
+    if export.what == "dataset-verdicts":
+        names = {run.pk: run.judge.name for run in chosen}
+    else:
+        names = ratings.rater_names(export.subject, chosen)
     options = export.options
     return judged.verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
 
@@ -239,13 +251,21 @@ def _scores(export: Export) -> Table:
 
 
 def runs(export: Export) -> list[JudgeRun]:
-    """The newest run of each judge on the campaign's items, as in the numbers; or every one."""
-    campaign = export.subject
-    if not export.options.every_run:
-        return whole(ratings.newest_runs(campaign))
-    parts = Dataset.objects.parts_of(campaign.dataset)
-    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=campaign.rubric_version_id)
-    return whole(here.select_related("judge").order_by("pk"))
+    """The newest run of each judge on the campaign's items, as in the numbers; or every one.
+
+    Of a dataset: on each rubric version that a judge was run on, with or without a campaign.
+    """
+    if export.what == "dataset-verdicts":
+        dataset, wanted = export.subject, Q()
+    else:
+        dataset, wanted = export.subject.dataset, Q(rubric_version=export.subject.rubric_version_id)
+    parts = Dataset.objects.parts_of(dataset)
+    here = JudgeRun.objects.filter(wanted, dataset__in=parts).select_related("judge").order_by("pk")
+    if export.options.every_run:
+        return whole(here)
+    versions = sorted(set(here.values_list("rubric_version", flat=True)))
+    newest = (ratings.newest_runs_on(dataset=dataset, rubric_version=version) for version in versions)
+    return whole(chain.from_iterable(newest))
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

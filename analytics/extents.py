@@ -52,7 +52,7 @@ def rows(export: Export) -> int:
     if export.what in {"rubric", "campaign"} or export.kind == "xml":
         return 1
     count = 0
-    if export.what != "verdicts":
+    if export.what not in {"verdicts", "dataset-verdicts"}:
         ratings = Rating.objects.filter(annotation__campaign=export.subject)
         kept = ratings if export.options.revisions else ratings.filter(annotation__superseded_at=None)
         count += kept.count()

@@ -120,8 +120,13 @@ def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
     """One run of each judge on the campaign's items and rubric version: the newest with nothing left to ask, else the
     newest. A run under way so replaces no finished one, and one on an earlier version none on a later.
     """
-    parts = Dataset.objects.parts_of(campaign.dataset)
-    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=campaign.rubric_version_id).exclude(
+    return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
+
+
+def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
+    """The same on a dataset and a rubric version, by primary key, whether or not a campaign has them."""
+    parts = Dataset.objects.parts_of(dataset)
+    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=rubric_version).exclude(
         state=JudgeRun.State.CANCELLED, verdicts=None
     )
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])

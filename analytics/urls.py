@@ -24,6 +24,7 @@ pages = [
     path("p/<slug:project>/settings/sharing/", sharing.shares_page, name="shares"),
     path("p/<slug:project>/settings/sharing/<int:link>/revoke/", sharing.revoke_share, name="share_revoke"),
     path("shared/<str:share>/", shared.shared_numbers, name="shared"),
+    path("shared/<str:share>/figures.json", shared.shared_figures, name="shared_figures"),
     path("shared/<str:share>/rubric/", shared.shared_rubric, name="shared_rubric"),
     path("shared/<str:share>/<int:snapshot>/bias.svg", shared.shared_chart, name="shared_chart"),
     path("shared/<str:share>/<slug:table>.csv", shared.shared_table, name="shared_table"),

@@ -186,12 +186,13 @@ def keep_width(*, run: JudgeRun, width: int) -> None:
 
 
 def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
-    """Let failed calls of a run that was not cancelled wait again; returns how many."""
+    """Let failed calls of a run that was not cancelled wait again; returns how many. Refused where there are none."""
     with transaction.atomic():
         failed = Call.objects.filter(run=run, run__state__in=LIVE, state=Call.State.FAILED)
         count = failed.update(state=Call.State.WAITING, tries=0, not_before=None)
-        if count:
-            audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
+        if not count:
+            raise Refused(_("No call of this run can be asked again."), code="nothing_failed")
+        audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
     return count
 
 

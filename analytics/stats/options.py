@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from argparse import ArgumentParser, ArgumentTypeError
 
 
 def names(text: str) -> tuple[str, ...]:
-    """``A,B,C``"""
-    found = tuple(name.strip() for name in text.split(","))
+    """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
+    found = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
     if not all(found):
         raise ArgumentTypeError("names are separated by commas and never empty")
     return found

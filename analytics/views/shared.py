@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -92,8 +92,19 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
     snapshot, is_stale = dashboards.current(campaign=share.campaign)
     page = _page(request, share, snapshot, secret) if snapshot else None
     numbers = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
-    addresses = {"ratings": reverse("shared_table", args=[secret, "scores"])}
+    addresses = {"scores": reverse("shared_table", args=[secret, "scores"])}
+    addresses["estimates"] = reverse("shared_figures", args=[secret])
     return _shown(request, share, "shared", {**numbers, "panels": _panels(share), "addresses": addresses}, secret)
+
+
+@by_link
+def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonResponse:
+    """The figures of the page as JSON: estimates with how each was made. 404 until there are any."""
+    snapshot, is_stale = dashboards.current(campaign=share.campaign)
+    if snapshot is None:
+        raise Http404("There are no figures yet.")
+    made = ("created_at", "revision", "inputs_digest", "code_version", "seed")
+    return JsonResponse({"stale": is_stale, **{name: getattr(snapshot, name) for name in made}, **snapshot.content})
 
 
 @by_link

@@ -60,6 +60,12 @@ CARDS = (
         ("rationales", "renumbered", *SWITCHES),
     ),
     Card(_("Items"), _("What is rated, as the importer reads it."), (("items", _("Items")),)),
+    Card(
+        _("Verdicts on a dataset"),
+        _("What judges said of a dataset on every rubric, also where no campaign rates it."),
+        (("dataset-verdicts", _("Verdicts")),),
+        ("rationales", "replies", "every_run"),
+    ),
     Card(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
     Card(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
     Card(

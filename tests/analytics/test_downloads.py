@@ -24,6 +24,7 @@ FORMS = {
     "items": ("jsonl", "csv", "xlsx", "parquet"),
     "ratings": ("jsonl", "csv", "xlsx", "parquet"),
     "verdicts": ("jsonl", "csv", "xlsx", "parquet"),
+    "dataset-verdicts": ("jsonl", "csv", "xlsx", "parquet"),
     "scores": ("jsonl", "csv", "xlsx", "parquet"),
     "rubric": ("yaml", "json"),
     "campaign": ("json",),

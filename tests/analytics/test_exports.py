@@ -19,6 +19,7 @@ from accounts.models import AuditEntry, Scope
 from annotation import desk
 from annotation.answers import Answer
 from annotation.models import Campaign
+from judging.models import Judge, JudgeRun, Verdict
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -233,3 +234,27 @@ def test_a_refused_workbook_leaves_no_file(cast: Cast, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="JSONL"):
         call_command("export", "kassa", "items", "--format", "xlsx", "--out", str(tmp_path / "items.xlsx"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_verdicts_leave_without_a_campaign(cast: Cast, tmp_path: Path) -> None:
+    """By page, API and command: a judge was run on a dataset that nobody rates."""
+    dataset, version = make.dataset(cast.kassa, 3, name="Unrated"), make.rubric(cast.kassa)
+    judge = Judge.objects.create(project=cast.kassa, name="Kohtunik", digest="k", model="m")
+    run = JudgeRun.objects.create(project=cast.kassa, judge=judge, dataset=dataset, rubric_version=version)
+    fluency = version.criteria.get(key="fluency")
+    for number, item in enumerate(dataset.items.order_by("ordinal")):
+        Verdict.objects.create(run=run, item=item, criterion=fluency, status="ok", score=number)
+    client = cast.client("aino")
+    shown = client.get("/p/kassa/export/").content.decode()
+    assert "Verdicts on a dataset" in shown
+    by_page = client.get("/p/kassa/export/file/?what=dataset-verdicts&format=jsonl&dataset=Unrated")
+    written = b"".join(by_page.streaming_content)
+    rows = [json.loads(line) for line in written.splitlines()]
+    assert [(row["item"], row["judge"], row["rubric"], row["score"]) for row in rows] == [
+        (f"d{number + 1}", "Kohtunik", "quality", float(number)) for number in range(3)
+    ]
+    assert downloaded(client, "dataset-verdicts", dataset="Unrated") == written
+    call_command("export", "kassa", "dataset-verdicts", "--out", str(tmp_path / "verdicts.jsonl"), verbosity=0)
+    assert (tmp_path / "verdicts.jsonl").read_bytes() == written
+    size = client.get("/api/v1/projects/kassa/exports/dataset-verdicts/size/", {"dataset": "Unrated"}).json()
+    assert size["rows"] == 3

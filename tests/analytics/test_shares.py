@@ -182,3 +182,15 @@ def test_leads_alone_make_and_end_links_and_the_trail_says_so(cast: Cast, campai
     assert Client().get(made["address"].removeprefix("http://testserver")).status_code == 404
     told = set(AuditEntry.objects.filter(subject="analytics.Share").values_list("verb", flat=True))
     assert told == {"share campaign", "revoke share"}
+
+
+def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(link: str, campaign: Campaign) -> None:
+    page = Client().get(link).content.decode()
+    offered = re.findall(r'class="btn btn-s" href="([^"]*)"', page)
+    assert {f"{link}scores.csv", f"{link}figures.json"} <= set(offered)
+    figures = Client().get(f"{link}figures.json").json()
+    stored = dashboards.newest([campaign])[campaign.pk]
+    assert (figures["inputs_digest"], figures["estimates"]) == (stored.inputs_digest, stored.content["estimates"])
+    assert not re.search("Mari|Maasikas|Jaan|Tamm", str(figures))
+    assert "its SHA-256 is the digest below" not in page
+    assert "it is not that of this file" in page

@@ -181,6 +181,8 @@ class TestRun:
         Call.objects.filter(run=run).update(state="failed", tries=8)
         assert "Ask 1 failed call again" in page(boris, "run", run.pk)
         assert "1 call is asked again." in post(boris, "run_move", run.pk, to="rerun")
+        refused = post(boris, "run_move", run.pk, to="rerun")
+        assert "No call of this run can be asked again." in refused and "0 calls are asked" not in refused
         assert worked(run).settled == 1
 
     def test_an_unreadable_reply_is_shown_with_its_text(

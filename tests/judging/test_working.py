@@ -233,7 +233,9 @@ class TestSteering:
         run = started(cast, declared(cast), items=1)
         Call.objects.filter(run=run).update(state="failed")
         runs.cancel(run=run)
-        assert runs.rerun_failed(run=run) == 0
+        with pytest.raises(Refused):
+            runs.rerun_failed(run=run)
+        assert set(Call.objects.filter(run=run).values_list("state", flat=True)) == {"failed"}
 
     def test_a_paused_run_can_be_cancelled(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)

@@ -164,3 +164,15 @@ def test_help_imports_neither_django_nor_pandas_nor_scipy(argv: list[str]) -> No
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert all(name in done.stdout for name in (SUBCOMMANDS if argv == ["--help"] else ["--bootstrap", "--min-items"]))
+
+
+def test_a_rater_whose_name_holds_a_comma_is_named_in_quotes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ratings.csv"
+    names = ("Tamm, Jaan", "Mari", "Noor")
+    rows = [f'd{item},"{name}",{item % 2}' for item in range(6) for name in names]
+    file.write_text("\n".join(["item,rater,score", *rows]))
+    asked = ["agreement", str(file), "--statistic", "percent_agreement", "--format", "json"]
+    assert main([*asked, "--raters", '"Tamm, Jaan",Mari']) == 0
+    assert '"n_raters": 2' in capsys.readouterr().out
