@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analytics.stats import agreement, calibration
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.agreement import among_raters
+from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.judge import calibration
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.estimate import CellEstimate
-    from analytics.stats.scales import Scale
+    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.scales import Scale
 
 AGREEMENT = ("percent_agreement", "fleiss_kappa", "krippendorff_alpha", "gwet_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman", *calibration.COUNTS)
@@ -66,7 +67,7 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 def _estimates(table: RatingsTable, languages: Sequence[str], how: dict[str, Any]) -> Iterator[CellEstimate]:
     judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
     for by in _groupings(languages):
-        yield from agreement.report(table, by=by, statistics=AGREEMENT, **how)
+        yield from among_raters.report(table, by=by, statistics=AGREEMENT, **how)
         for judge in judges:
             yield from calibration.report(table, judge=judge, by=by, statistics=CALIBRATION, **how)
 

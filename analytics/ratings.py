@@ -23,7 +23,7 @@ from judging.models import Call, JudgeRun, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.scales import Level, Scale
+    from analytics.stats.core.scales import Level, Scale
 
 CHUNK = 20_000
 
@@ -108,7 +108,7 @@ def scales(campaign: Campaign) -> dict[str, Scale]:
 
 def scale(criterion: Criterion) -> Scale:
     """A criterion's scale: its points, the steps between its ends, or any number between them."""
-    from analytics.stats.scales import Scale, range_scale
+    from analytics.stats.core.scales import Scale, range_scale
 
     level = cast("Level", criterion.level)
     if criterion.points:

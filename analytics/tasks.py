@@ -46,7 +46,7 @@ def refresh(campaign_pk: int, annotator_pks: Sequence[int] = (), blind_only: boo
 
 
 def _why(error: Exception) -> tuple[Computation.Reason, str]:
-    from analytics.stats.tables import TableError
+    from analytics.stats.core.tables import TableError
 
     if isinstance(error, SoftTimeLimitExceeded):
         return Computation.Reason.LONG, str(computing.LONGEST // 60)

@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import (
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.intervals import percentile
+from analytics.stats.judge import (
     alt_test,
     audits,
+    calibration_curve,
     calibrators,
     ceiling,
     contrasts,
-    correction,
-    curve,
-    ranking,
+    ppi,
     substitution,
 )
-from analytics.stats.correction import Labelled
-from analytics.stats.estimate import Estimate
-from analytics.stats.intervals import percentile
-from analytics.stats.prevalence import Flags, rogan_gladen
+from analytics.stats.judge.ppi import Labelled
+from analytics.stats.judge.prevalence import Flags, rogan_gladen
+from analytics.stats.ranking import concordance
 from bench.coverage_rankings import POPULATIONS
 from bench.populations import GRADES, graded, met, panel, two_criteria
 
@@ -148,7 +148,7 @@ def _substitution(n: int, rng: Rng, resamples: int) -> Named:
 
 
 def _curve(n: int, rng: Rng, _: int) -> Named:
-    return [(_name(e), e) for e in curve.reliability_table(met(*graded(n, rng), GRADES))]
+    return [(_name(e), e) for e in calibration_curve.reliability_table(met(*graded(n, rng), GRADES))]
 
 
 def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
@@ -167,10 +167,12 @@ def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
 def _boards(n: int, rng: Rng) -> Named:
     """The mean of one generator of six in one of two languages, scenarios drawn jointly."""
     scores = POPULATIONS["neighbours"].draw(n, rng)
-    boards = ranking.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=True)
+    boards = concordance.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=True)
     yield (
         "mean",
-        Estimate(statistic="mean", value=ranking.board(scores)[0, 0]).with_(**percentile(boards[:, 0, 0]).as_changes()),
+        Estimate(statistic="mean", value=concordance.board(scores)[0, 0]).with_(
+            **percentile(boards[:, 0, 0]).as_changes()
+        ),
     )
 
 
@@ -181,16 +183,16 @@ def _means(n: int, rng: Rng) -> Named:
     humans, judge = graded(n + UNLABELLED, rng)
     y = humans.mean(axis=1)
     s = Labelled.of(y[:n], judge[:n], judge[n:])
-    yield "classical_mean", correction.classical_mean(s.y, s.cluster)
-    yield "ppi_mean", correction.ppi_mean(s)
-    yield "ppi_plus_mean plain", correction.ppi_plus_mean(s)
-    yield "ppi_plus_mean crossfit", correction.crossfit_mean(s, rng=rng).estimate
-    yield "ppi_plus_mean stratified", correction.stratified_mean(_strata(y, judge, n))
+    yield "classical_mean", ppi.classical_mean(s.y, s.cluster)
+    yield "ppi_mean", ppi.ppi_mean(s)
+    yield "ppi_plus_mean plain", ppi.ppi_plus_mean(s)
+    yield "ppi_plus_mean crossfit", ppi.crossfit_mean(s, rng=rng).estimate
+    yield "ppi_plus_mean stratified", ppi.stratified_mean(_strata(y, judge, n))
     yield "ppi_plus_mean active", _active(y, judge, n, rng)
     d, g = np.where(np.arange(len(y)) < n, humans[:, 0], np.nan), np.where(np.arange(len(y)) < n, humans[:, 1], np.nan)
     yield (
         "ppi_plus_difference",
-        correction.paired_difference((d, judge), (g, judge + rng.normal(size=len(y))), np.arange(len(y))),
+        ppi.paired_difference((d, judge), (g, judge + rng.normal(size=len(y))), np.arange(len(y))),
     )
 
 
@@ -208,7 +210,7 @@ def _active(y: Floats, judge: Floats, n: int, rng: Rng) -> Estimate:
     weight = np.where(judge < 2, 2.0, 1.0)
     probability = np.minimum(1, n * weight / weight.sum())
     drawn = np.where(rng.random(len(y)) < probability, y, np.nan)
-    return correction.active_mean(drawn, judge, probability, np.arange(len(y)))
+    return ppi.active_mean(drawn, judge, probability, np.arange(len(y)))
 
 
 def _true_means(_: int) -> Truth:
@@ -225,7 +227,7 @@ def _gain(n: int, rng: Rng) -> Named:
     """Gains from n labels, and per calibrator."""
     humans, judge = graded(n + UNLABELLED, rng)
     y = humans.mean(axis=1)[:n]
-    found = correction.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng)
+    found = ppi.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng)
     yield (
         "ppi_gain",
         Estimate(
@@ -253,7 +255,7 @@ def _true_gain(n: int) -> Truth:
         humans, judge = graded(n + UNLABELLED, rng)
         y = humans.mean(axis=1)[:n]
         classical.append(y.mean())
-        powered.append(correction.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng).estimate.value or 0.0)
+        powered.append(ppi.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng).estimate.value or 0.0)
         if len(classical) <= SIMULATIONS:
             for name in CHEAP_CALIBRATORS:
                 v = calibrators.cross_validate(name, judge[:n], y, np.arange(n), rng=rng)

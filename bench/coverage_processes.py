@@ -23,13 +23,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats import agreement, alt_test, calibration, comparison, corrected, countwise, pairwise, reliability
-from analytics.stats.countwise import Resampling
-from analytics.stats.estimate import Estimate
-from analytics.stats.meeting import Meeting
-from analytics.stats.patterns import patterns_of
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, coded_from_matrix, ratings_table
+from analytics.stats.agreement import among_raters, from_counts, pairwise, reliability
+from analytics.stats.agreement.from_counts import Resampling
+from analytics.stats.agreement.patterns import patterns_of
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.scales import Scale, scale_of
+from analytics.stats.core.tables import RatingsTable, coded_from_matrix, ratings_table
+from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
+from analytics.stats.judge.paired_scores import Meeting
 from bench import processes
 from bench.processes import Drawn
 from bench.tallies import HEADS, Store, Tally, rows
@@ -65,8 +66,8 @@ CORRECTED = ("classical_mean", "ppi_mean", "ppi_plus_mean", "rogan_gladen")
 def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Agreement of the three raters: counts, one pair's and the mean kappa, ICC."""
     cell, how = coded_from_matrix(drawn.humans, scale=scale, clusters=drawn.cluster), Resampling(RESAMPLES)
-    chosen = [f for f in countwise.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
-    yield from ((_name(e), e) for e in countwise.estimates(cell, chosen, rng=rng, how=how))
+    chosen = [f for f in from_counts.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
+    yield from ((_name(e), e) for e in from_counts.estimates(cell, chosen, rng=rng, how=how))
     for e, raters in pairwise.cohen_rows(cell, rng=rng, how=how, positional=False):
         if e.variant != "linear" and raters in (None, ("1", "2")):
             yield f"kappa {'of a pair' if raters else 'of pairs, mean'} {e.variant}", e
@@ -80,7 +81,7 @@ def icc(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
         yield f"icc {form}", reliability.icc(drawn.humans, form, cluster=drawn.cluster)
     if not scale.declared:
         scale = scale_of(np.unique(drawn.humans), "interval", declared=False)
-        alpha = agreement.measure(
+        alpha = among_raters.measure(
             drawn.humans, "krippendorff_alpha", scale=scale, clusters=drawn.cluster, bootstrap=RESAMPLES, rng=rng
         )
         yield "krippendorff_alpha", alpha
@@ -101,14 +102,14 @@ def corrections(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     names = np.unique(drawn.cluster)
     labelled = drawn.cluster < len(names) // 10
     humans = np.where(labelled[:, None], drawn.humans, np.nan)
-    found = corrected.correct(_meeting(humans, drawn, scale), statistics=CORRECTED, seed=int(rng.integers(2**31)))
+    found = corrected_means.correct(_meeting(humans, drawn, scale), statistics=CORRECTED, seed=int(rng.integers(2**31)))
     return [(_name(e), e) for e in found]
 
 
 def tests(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     """McNemar's test of two raters who are alike, and the alternative annotator test of a judge at the limit."""
     table = _table(drawn.humans[:, :2], drawn.humans[:, 2], drawn.cluster, scale)
-    pair = comparison.report(table, raters=("a", "b"), by=["criterion"], truth="labels" if scale.q == 2 else "mode")
+    pair = mcnemar.report(table, raters=("a", "b"), by=["criterion"], truth="labels" if scale.q == 2 else "mode")
     for one in pair:
         if "read this one first" in (one.estimate.note or ""):
             yield "size of McNemar's test", one.estimate
@@ -146,7 +147,7 @@ def fresh(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
 
 def _of_panel(drawn: Drawn, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
     table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
-    made = agreement.report(
+    made = among_raters.report(
         table,
         by=by,
         statistics=FRESH_AGREEMENT,
@@ -262,7 +263,7 @@ def truth(cell: Cell) -> dict[str, float]:
     if agreed in cell.asked:
         coded = coded_from_matrix(alone.humans, scale=cell.scale)
         patterns = patterns_of(coded)
-        for f in countwise.figures_for(coded):
+        for f in from_counts.figures_for(coded):
             found[" ".join(filter(None, (f.statistic, f.variant)))] = float(
                 f.kernel(patterns.counts, patterns.weights)[0]
             )

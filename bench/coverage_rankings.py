@@ -4,7 +4,7 @@ Generators of known quality in two languages are scored on n scenarios, again an
 asked for. Printed, per population, n and kind: the share of samples whose interval holds the truth, of tau-b, rho and
 inversions, the Monte Carlo error of the first, and the mean width of tau-b's interval.
 
-``compatible`` is the default of ``stats stability`` (analytics/stats/orders.py); ``percentile`` was, and is the
+``compatible`` is the default of ``stats stability`` (analytics/stats/ranking/orders.py); ``percentile`` was, and is the
 paper's; ``basic`` reflects it about the value seen; ``m of n`` is the percentile interval of n^(2/3) scenarios drawn
 out of n.
 """
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import orders, ranking
-from analytics.stats.ranking import Scores
+from analytics.stats.ranking import concordance, orders
+from analytics.stats.ranking.concordance import Scores
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -54,8 +54,8 @@ class Population:
         """(3,) tau-b, rho and inversions of the true means."""
         quality = self.quality
         if self.rounded:
-            quality = ranking.board(self.draw(400_000, np.random.default_rng(4)))
-        found = ranking.compare(*quality.T)
+            quality = concordance.board(self.draw(400_000, np.random.default_rng(4)))
+        found = concordance.compare(*quality.T)
         return np.array([found.tau_b, found.spearman, found.inversions], dtype=np.float64)
 
     def _on_scale(self, score: Floats) -> Floats:
@@ -114,8 +114,8 @@ def covered(population: Population, n: int, simulations: int) -> Iterator[str]:
 def intervals(population: Population, n: int, rng: Rng) -> dict[str, Floats]:
     """(3, 2) bounds of tau-b, rho and inversions of one sample, by kind of interval."""
     scores = population.draw(n, rng)
-    means = ranking.board(scores)
-    boards = ranking.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=population.parallel)
+    means = concordance.board(scores)
+    boards = concordance.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=population.parallel)
     compatible = orders.intervals(means, boards, n_scenarios=n)
     percentile = _quantiles(boards)
     value = ranked(means[None])[:, :1]
@@ -131,8 +131,10 @@ def intervals(population: Population, n: int, rng: Rng) -> dict[str, Floats]:
 
 def ranked(boards: Floats) -> Floats:
     """(3, B) tau-b, rho and inversions of boards (B, G, 2)."""
-    s, t = np.moveaxis(ranking.rank_pairs(boards), -1, 0)
-    return np.stack([ranking.tau_b(s, t), ranking.spearman(s, t, boards.shape[1]), ranking.inversions(s, t)])
+    s, t = np.moveaxis(concordance.rank_pairs(boards), -1, 0)
+    return np.stack(
+        [concordance.tau_b(s, t), concordance.spearman(s, t, boards.shape[1]), concordance.inversions(s, t)]
+    )
 
 
 def _quantiles(boards: Floats) -> Floats:

@@ -25,25 +25,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analytics.stats import (
-    agreement,
-    alt_test,
-    calibration,
-    comparison,
-    consistency,
-    corrected,
-    plan,
-    reference,
-    stability,
-)
-from analytics.stats.estimate import CellEstimate
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, TableError, ratings_table
+from analytics.stats.agreement import among_raters
+from analytics.stats.core.estimate import CellEstimate
+from analytics.stats.core.scales import Scale, scale_of
+from analytics.stats.core.tables import RatingsTable, TableError, ratings_table
+from analytics.stats.judge import alt_test, calibration, consistency, corrected_means, mcnemar, reference
+from analytics.stats.planning import pilot
+from analytics.stats.ranking import stability
 
 JUDGE = "gpt"
 LETTERS = ("poor", "fair", "good", "fine")
 WITHIN: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(agreement.STATISTICS[:4], (0, 1)),
+    **dict.fromkeys(among_raters.STATISTICS[:4], (0, 1)),
     **dict.fromkeys(("applicability_agreement", "accuracy", "accuracy_adjacent", "f1_weighted", "f1"), (0, 1)),
     **dict.fromkeys(("precision", "recall", "alt_test_omega", "alt_test_rho", "alt_test_power"), (0, 1)),
     **dict.fromkeys(("panel_reliability", "rogan_gladen", "confusion", "class_share", "score_share"), (0, 1)),
@@ -209,12 +202,12 @@ def _by(table: RatingsTable) -> tuple[str, ...]:
 
 
 def _agreement(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return agreement.report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
+    return among_raters.report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
 
 
 def _components(table: RatingsTable, b: int) -> list[CellEstimate]:
     wanted = ("variance_component", "panel_reliability", "icc", "cohen_kappa", "conger_kappa")
-    return agreement.report(table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True)
+    return among_raters.report(table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True)
 
 
 def _calibration(table: RatingsTable, b: int) -> list[CellEstimate]:
@@ -242,11 +235,11 @@ def _alternative(table: RatingsTable, b: int) -> list[CellEstimate]:
 
 
 def _corrected(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return corrected.report(table, judge=JUDGE, by=("criterion",))
+    return corrected_means.report(table, judge=JUDGE, by=("criterion",))
 
 
 def _compared(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return comparison.report(table, raters=("h0", JUDGE), by=("criterion",))
+    return mcnemar.report(table, raters=("h0", JUDGE), by=("criterion",))
 
 
 def _stability(table: RatingsTable, b: int) -> list[CellEstimate]:
@@ -258,7 +251,7 @@ def _consistency(table: RatingsTable, b: int) -> list[CellEstimate]:
 
 
 def _plan(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return plan.report(table, plan.Goals(min_items=2), judge=JUDGE, by=("criterion",), bootstrap=b)
+    return pilot.report(table, pilot.Goals(min_items=2), judge=JUDGE, by=("criterion",), bootstrap=b)
 
 
 def _references(table: RatingsTable, b: int) -> list[CellEstimate]:

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats.meeting import Meeting
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.core.scales import Scale, scale_of
+from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.judge.paired_scores import Meeting
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

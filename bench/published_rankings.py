@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats import consistency, ranking
+from analytics.stats.judge import consistency
+from analytics.stats.ranking import concordance
 
 CRITERIA = ("Grammar", "Readability", "Coherence", "Fluency", "LRA")
 GENERATORS = {  # its name in Table 1, in Table 8
@@ -47,7 +48,7 @@ def _stability(rows: list[list[str]]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for (criterion, pair), (tau, rho, counted) in printed.items():
         first, second = re.split(r"\W", pair)
-        found = ranking.compare(means[criterion, first], means[criterion, second])
+        found = concordance.compare(means[criterion, first], means[criterion, second])
         inversions, theirs = found.inversions or 0, int(counted.split(",")[0])
         # Means printed alike may differ either way beyond the second decimal; no other pair can turn round.
         is_possible = inversions <= theirs <= inversions + found.tied_pairs

@@ -21,12 +21,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analytics.stats import agreement, resampling
-from analytics.stats.coefficients import krippendorff_alpha
-from analytics.stats.dawid_skene import fit
-from analytics.stats.patterns import patterns_of_codes
-from analytics.stats.scales import scale_of
-from analytics.stats.tables import coded_from_matrix, ratings_table
+from analytics.stats.agreement import among_raters
+from analytics.stats.agreement.coefficients import krippendorff_alpha
+from analytics.stats.agreement.patterns import patterns_of_codes
+from analytics.stats.core import resampling
+from analytics.stats.core.scales import scale_of
+from analytics.stats.core.tables import coded_from_matrix, ratings_table
+from analytics.stats.judge.reference import fit
 
 Codes = NDArray[np.int8]
 X = np.arange(5.0)
@@ -158,7 +159,7 @@ def campaign_row() -> str:
     start = time.perf_counter()
     table = ratings_table(frame)
     checked = time.perf_counter() - start
-    found = agreement.report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
+    found = among_raters.report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (

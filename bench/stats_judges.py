@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from analytics.stats import orders, ranking
-from analytics.stats.repetition import self_bleu
+from analytics.stats.ranking import concordance, orders
+from analytics.stats.text.repetition import self_bleu
 
 Floats = NDArray[np.float64]
 
@@ -46,18 +46,18 @@ def _tau() -> Iterator[str]:
     scenario, generator, language = (a.ravel() for a in np.indices((100, 6, 4)))
     score = np.round(generator / 3 + rng.normal(size=2400), 1)
     names = (tuple("abcdef"), ("et", "fi", "hu", "en"))
-    scores = ranking.Scores(score, generator, language, scenario, *names)
+    scores = concordance.Scores(score, generator, language, scenario, *names)
 
     def boards() -> Floats:
-        return ranking.resampled_boards(scores, resamples=1500, rng=np.random.default_rng(1), parallel=True)
+        return concordance.resampled_boards(scores, resamples=1500, rng=np.random.default_rng(1), parallel=True)
 
     def taus(drawn: Floats) -> Floats:
-        signs = ranking.rank_pairs(drawn)
-        return np.array([ranking.tau_b(signs[..., a], signs[..., b]) for a, b in ranking.language_pairs(4)])
+        signs = concordance.rank_pairs(drawn)
+        return np.array([concordance.tau_b(signs[..., a], signs[..., b]) for a, b in concordance.language_pairs(4)])
 
     def with_intervals() -> Floats:
-        drawn, means = boards(), ranking.board(scores)
-        for pair in ranking.language_pairs(4):
+        drawn, means = boards(), concordance.board(scores)
+        for pair in concordance.language_pairs(4):
             orders.intervals(means[:, pair], drawn[:, :, pair], n_scenarios=100)
         return taus(drawn)
 
@@ -67,7 +67,7 @@ def _tau() -> Iterator[str]:
         wide = score.reshape(100, 6, 4)
         for b, drawn in enumerate(draws):
             means = wide[drawn].mean(axis=0).round(9)
-            for pair, (first, second) in enumerate(ranking.language_pairs(4)):
+            for pair, (first, second) in enumerate(concordance.language_pairs(4)):
                 found[pair, b] = stats.kendalltau(means[:, first], means[:, second]).statistic
         return found
 

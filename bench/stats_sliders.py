@@ -50,7 +50,7 @@ def slider(ratings: int, *, decimals: int, criteria: int = 1, per_cluster: int =
 
 def measured(checkout: Path, arguments: list[str], limit: float) -> str:
     """Seconds on the clock, seconds of the processor and memory of one run, or that it took too long."""
-    command = [sys.executable, "-m", "analytics.stats.commandline", *arguments, "--format", "csv"]
+    command = [sys.executable, "-m", "analytics.stats.cli.commandline", *arguments, "--format", "csv"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     try:
         done = subprocess.run(

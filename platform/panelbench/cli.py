@@ -93,7 +93,7 @@ def _provider(arguments: Sequence[str]) -> int:
 
 
 def _stats(arguments: Sequence[str]) -> int:
-    from analytics.stats import commandline
+    from analytics.stats.cli import commandline
 
     return commandline.main(arguments)
 

@@ -11,9 +11,10 @@ import pytest
 from django.test import Client
 
 from analytics import dashboards, ratings
-from analytics.stats import agreement, calibration
-from analytics.stats.estimate import CellEstimate
-from analytics.stats.tables import ratings_table
+from analytics.stats.agreement import among_raters
+from analytics.stats.core.estimate import CellEstimate
+from analytics.stats.core.tables import ratings_table
+from analytics.stats.judge import calibration
 from annotation.models import Annotator, Campaign
 from tests.analytics import scene
 from tests.cast import Cast
@@ -52,7 +53,7 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
     how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
     found: list[CellEstimate] = []
     for by in (("language", "criterion"), ("criterion",)):
-        found += agreement.report(again, by=by, **how)
+        found += among_raters.report(again, by=by, **how)
         found += calibration.report(again, judge="Kohtunik", by=by, **how)
     return {_about(each.as_row()): each for each in found}
 

@@ -12,9 +12,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from analytics import dashboards
-from analytics.stats.commandline import main
-from analytics.stats.reading import Source
-from analytics.stats.tables import ratings_table
+from analytics.stats.cli.commandline import main
+from analytics.stats.cli.reading import Source
+from analytics.stats.core.tables import ratings_table
 from annotation import campaigns, intake
 from annotation.formats.ratings import RatingRow
 from annotation.models import Campaign, Intake

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.core.scales import Scale, scale_of
+from analytics.stats.core.tables import RatingsTable, ratings_table
 
 ZERO_TO_THREE = scale_of(range(4))
 

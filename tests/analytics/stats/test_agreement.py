@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.agreement import measure, report
-from analytics.stats.estimate import CellEstimate, Estimate
-from analytics.stats.scales import Scale, scale_of
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.agreement.among_raters import measure, report
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.scales import Scale, scale_of
+from analytics.stats.core.tables import RatingsTable, ratings_table
 
 Figures = dict[tuple[str, str | None, tuple[str, ...] | None], Estimate]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analytics.stats import alt_test
+from analytics.stats.judge import alt_test
 
 NAN = np.nan
 

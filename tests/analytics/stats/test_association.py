@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analytics.stats import association
+from analytics.stats.judge import association
 
 KERNELS = [
     (association.pearson, stats.pearsonr),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.stats import audits
+from analytics.stats.judge import audits
 
 NAN = np.nan
 

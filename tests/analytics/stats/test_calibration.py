@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from analytics.stats import calibration, tables
-from analytics.stats.estimate import Estimate
-from analytics.stats.meeting import meet
-from analytics.stats.scales import scale_of
-from analytics.stats.tables import RatingsTable
+from analytics.stats.core import tables
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.scales import scale_of
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.judge import calibration
+from analytics.stats.judge.paired_scores import meet
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
 NAN = np.nan

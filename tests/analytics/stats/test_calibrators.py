@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from analytics.stats import calibrators
-from analytics.stats.ordinal import fit_ordinal
+from analytics.stats.judge import calibrators
+from analytics.stats.judge.calibrators import fit_ordinal
 
 
 def graded(n: int = 200, seed: int = 10) -> tuple[calibrators.Floats, calibrators.Floats]:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats import ceiling, tables
-from analytics.stats.curve import reliability_table
-from analytics.stats.meeting import Meeting, meet
+from analytics.stats.core import tables
+from analytics.stats.judge import ceiling
+from analytics.stats.judge.calibration_curve import reliability_table
+from analytics.stats.judge.paired_scores import Meeting, meet
 from tests.analytics.stats.panels import panel_table
 
 NAN = np.nan

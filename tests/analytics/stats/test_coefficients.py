@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from statsmodels.stats import inter_rater
 
-from analytics.stats import coefficients as kernels
-from analytics.stats.agreement import measure
-from analytics.stats.patterns import patterns_of_codes, patterns_of_counts
-from analytics.stats.scales import LEVELS, Level, agreement_weights, scale_of
+from analytics.stats.agreement import coefficients as kernels
+from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement.patterns import patterns_of_codes, patterns_of_counts
+from analytics.stats.core.scales import LEVELS, Level, agreement_weights, scale_of
 from tests.analytics.stats.published import FLEISS, KRIPPENDORFF, TEXTBOOK
 
 Array = NDArray[Any]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.commandline import SUBCOMMANDS, main
-from analytics.stats.estimate import COLUMNS
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.core.estimate import COLUMNS
 from tests.analytics.stats.published import KRIPPENDORFF
 
 
@@ -157,7 +157,7 @@ def test_csv_output_is_safe_in_a_spreadsheet(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize("argv", [["--help"], ["agreement", "--help"]])
 def test_help_imports_neither_django_nor_pandas_nor_scipy(argv: list[str]) -> None:
     code = (
-        "import sys\nfrom analytics.stats.commandline import main\n"
+        "import sys\nfrom analytics.stats.cli.commandline import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit: pass\n"
         "sys.stderr.write(','.join(m for m in ('django', 'pandas', 'scipy', 'numpy') if m in sys.modules))"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.stats import conformal
+from analytics.stats.judge import conformal
 
 POINTS = np.arange(4.0)
 

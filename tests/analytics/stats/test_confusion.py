@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from analytics.stats import confusion as cm
-from analytics.stats.scales import disagreement, scale_of
+from analytics.stats.core.scales import disagreement, scale_of
+from analytics.stats.judge import association as cm
 
 RNG = np.random.default_rng(2)
 REFERENCE, JUDGE = RNG.integers(0, 4, 200), RNG.integers(0, 3, 200)

@@ -10,10 +10,10 @@ import pytest
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as oracle
 
-from analytics.stats import consistency
-from analytics.stats.estimate import Estimate
-from analytics.stats.juries import verdicts
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.judge import consistency
+from analytics.stats.judge.juries import verdicts
 
 NAN = np.nan
 LANGUAGES = ("en", "et", "hi")

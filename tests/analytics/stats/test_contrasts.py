@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analytics.stats import rationales
-from analytics.stats.contrasts import between_criteria, between_panels
-from analytics.stats.tables import ratings_table
+from analytics.stats.core.tables import ratings_table
+from analytics.stats.judge.contrasts import between_criteria, between_panels
+from analytics.stats.text import rationales
 
 
 def test_criteria_that_go_together_are_found() -> None:

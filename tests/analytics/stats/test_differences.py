@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analytics.stats.commandline import main
+from analytics.stats.cli.commandline import main
 
 
 def write(path: Path, scores: Any, clusters: Any, raters: list[str]) -> str:

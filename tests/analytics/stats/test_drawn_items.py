@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.stats.commandline import main
+from analytics.stats.cli.commandline import main
 
 # f = 1 on four items; i1 and i3 drawn with .5 and .25, labels 2 and 1:
 # ((1 + (2 - 1)/.5) + 1 + (1 + 0) + 1)/4 = 1.5.

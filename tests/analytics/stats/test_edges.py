@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats import calibrators, correction
-from analytics.stats.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.judge import calibrators, ppi
 
 Row = dict[str, Any]
 HEADER = ("item", "rater", "rater_kind", "score", "language", "generator", "cluster", "panel", "rationale", "criterion")
@@ -117,7 +117,7 @@ def file_of(
 
 def asked(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> list[Row]:
     """Every statistic of the subcommand, asked for by name; warnings are errors."""
-    names = import_module(f"analytics.stats.commands.{subcommand.replace('-', '_')}").names()
+    names = import_module(f"analytics.stats.cli.commands.{subcommand.replace('-', '_')}").names()
     if subcommand == "compare":
         names = ("mcnemar",)  # the others compare two sides (--between): test_differences.py
     argv = [subcommand, path, *OWN.get(subcommand, []), "--statistic", ",".join(names), *options]
@@ -374,10 +374,10 @@ def test_scores_whose_squares_are_nought(unit: float) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lines = [fit(f, np.arange(8.0))(f) for fit in (calibrators.ridge_affine, calibrators.ordinal_logit)]
-        weight = correction.optimal_lambda(f, f, f)
+        weight = ppi.optimal_lambda(f, f, f)
     assert np.isfinite(lines).all()
     assert (np.diff(lines) > 0).all()
     assert 0 <= weight <= 1
     if unit > 1e-300:
         assert lines[0] == pytest.approx(7 / 2 + (np.arange(8) - 7 / 2) * 8 / 9)
-        assert weight == pytest.approx(correction.optimal_lambda(*[f / unit] * 3))
+        assert weight == pytest.approx(ppi.optimal_lambda(*[f / unit] * 3))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.commandline import main
-from analytics.stats.embeddings import Endpoint, cached, local
+from analytics.stats.cli.commandline import main
+from analytics.stats.text.embeddings import Endpoint, cached, local
 
 
 class _Provider(BaseHTTPRequestHandler):

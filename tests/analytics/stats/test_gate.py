@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.estimate import Estimate
-from analytics.stats.gate import PRESETS, Decision, Evidence, decide
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.planning.gate import PRESETS, Decision, Evidence, decide
 
 
 def known(statistic: str, value: float, low: float, high: float, n: int = 100) -> Estimate:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analytics.stats import calibration
-from analytics.stats.commandline import main
-from analytics.stats.reliability import icc
-from analytics.stats.scales import scale_of
+from analytics.stats.agreement.reliability import icc
+from analytics.stats.cli.commandline import main
+from analytics.stats.core.scales import scale_of
+from analytics.stats.judge import calibration
 from bench.populations import met
 
 Floats = NDArray[np.float64]

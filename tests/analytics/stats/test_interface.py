@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
 
 HEADER = "item,rater,score\n"
 ROWS = "a,1,2\na,2,1\nb,1,0\nb,2,0\nc,1,1\nc,2,1\n"

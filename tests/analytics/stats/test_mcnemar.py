@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 from statsmodels.stats.contingency_tables import mcnemar as oracle
 
-from analytics.stats import mcnemar
+from analytics.stats.judge import mcnemar
 
 COUNTS = [(1, 7), (10, 30), (0, 3), (5, 5), (121, 59), (4, 0)]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.stats.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
 
 ROOT = Path(__file__).parents[3]
 STATS = ROOT / "analytics" / "stats"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
 
 HEADER = "item,rater,score\n"
 SCORES = [(2, 1, 2), (0, 0, 1), (1, 1, 1), (3, 2, 3), (0, 1, 0), (2, 2, 2)]

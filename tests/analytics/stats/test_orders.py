@@ -7,14 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.stats import orders, ranking
-from analytics.stats.orders import Gaps
+from analytics.stats.ranking import concordance, orders
+from analytics.stats.ranking.orders import Gaps
 
 
 def weak_orders(n: int) -> np.ndarray:
     """(W, P) pair signs of all rankings of n generators, ties allowed."""
     ranks = np.unique([np.unique(r, return_inverse=True)[1] for r in product(range(n), repeat=n)], axis=0)
-    return ranking.rank_pairs(ranks[..., None].astype(float))[..., 0]
+    return concordance.rank_pairs(ranks[..., None].astype(float))[..., 0]
 
 
 def every_value(signs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
@@ -22,12 +22,12 @@ def every_value(signs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
     rankings = weak_orders(n)
     first, second = (rankings[((known == 0) | (rankings == known)).all(axis=1)] for known in signs.T)
     s, t = (side.reshape(-1, side.shape[-1]) for side in np.broadcast_arrays(first[:, None], second[None]))
-    return ranking.tau_b(s, t), ranking.spearman(s, t, n), ranking.inversions(s, t)
+    return concordance.tau_b(s, t), concordance.spearman(s, t, n), concordance.inversions(s, t)
 
 
 def known(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
     """(P, 2) signs of two random rankings, a share of them known."""
-    signs = ranking.rank_pairs(rng.normal(size=(n, 2)))
+    signs = concordance.rank_pairs(rng.normal(size=(n, 2)))
     return np.where(rng.random(signs.shape) < share, signs, 0.0)
 
 
@@ -50,8 +50,8 @@ def test_no_compatible_ranking_lies_outside_and_of_two_generators_some_reach_the
 
 def test_what_is_wholly_known_leaves_one_value_and_what_is_not_leaves_all() -> None:
     means = np.array([[1, 2], [2, 1], [3, 3], [4, 5], [5, 4], [6, 6.0]])
-    point = ranking.compare(*means.T)
-    exact = orders.allowed(ranking.rank_pairs(means), 6)
+    point = concordance.compare(*means.T)
+    exact = orders.allowed(concordance.rank_pairs(means), 6)
     assert exact.tau_b == pytest.approx((point.tau_b, point.tau_b))
     assert exact.spearman == pytest.approx((point.spearman, point.spearman))
     assert exact.inversions == (point.inversions, point.inversions)
@@ -101,9 +101,9 @@ def sample(quality: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.nd
     """Means and 300 boards of n parallel scenarios."""
     scenario, generator, language = (a.ravel() for a in np.indices((n, *quality.shape)))
     score = (quality + rng.normal(size=(n, *quality.shape))).ravel()
-    scores = ranking.Scores(score, generator, language, scenario, tuple("abcdef"), ("et", "fi"))
-    assert (ranking.scenarios(scores) == n).all()
-    return ranking.board(scores), ranking.resampled_boards(scores, resamples=300, rng=rng, parallel=True)
+    scores = concordance.Scores(score, generator, language, scenario, tuple("abcdef"), ("et", "fi"))
+    assert (concordance.scenarios(scores) == n).all()
+    return concordance.board(scores), concordance.resampled_boards(scores, resamples=300, rng=rng, parallel=True)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def sample(quality: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.nd
 )  # fmt: skip
 def test_they_hold_the_truth_where_resampled_taus_do_not(second: list[float]) -> None:
     quality = np.column_stack([np.arange(6) / 2, second])
-    truth = ranking.compare(*quality.T)
+    truth = concordance.compare(*quality.T)
     rng, held, resampled_held = np.random.default_rng(3), 0, 0
     for _ in range(100):
         means, boards = sample(quality, 60, rng)
         tau, rho, inversions = orders.intervals(means, boards, n_scenarios=60)
         held += tau.low <= truth.tau_b + 1e-9 <= tau.high + 2e-9
-        s, t = np.moveaxis(ranking.rank_pairs(boards), -1, 0)
-        low, high = np.quantile(ranking.tau_b(s, t), [0.025, 0.975])
+        s, t = np.moveaxis(concordance.rank_pairs(boards), -1, 0)
+        low, high = np.quantile(concordance.tau_b(s, t), [0.025, 0.975])
         resampled_held += low <= truth.tau_b + 1e-9 <= high + 2e-9
         assert (tau.low, tau.high) == pytest.approx((1 - inversions.high / 7.5, 1 - inversions.low / 7.5))
         assert rho.low >= -1 - 1e-9

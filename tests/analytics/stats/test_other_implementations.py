@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.stats import reliability
-from analytics.stats.agreement import measure
-from analytics.stats.scales import scale_of
+from analytics.stats.agreement import reliability
+from analytics.stats.agreement.among_raters import measure
+from analytics.stats.core.scales import scale_of
 
 GAPS = "33033 1.344 1.310 01114 1030. 2.222 43444 43.24 03000 34403 3.21. .3123 32333"
 WHOLE = "202 010 122 332 123 321 212 302 121 222 221 002 311"

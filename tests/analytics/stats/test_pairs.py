@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
-from analytics.stats.agreement import measure
-from analytics.stats.pairs import cohen_kappa, cohen_kappa_se, conger_kappa
-from analytics.stats.scales import Weighting, disagreement, scale_of
+from analytics.stats.agreement.among_raters import measure
+from analytics.stats.agreement.pairs import cohen_kappa, cohen_kappa_se, conger_kappa
+from analytics.stats.core.scales import Weighting, disagreement, scale_of
 from tests.analytics.stats.published import COHEN, KRIPPENDORFF
 
 Array = NDArray[Any]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from analytics.stats.agreement import measure
-from analytics.stats.commandline import main
-from analytics.stats.estimate import Estimate
-from analytics.stats.rater_sample import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
-from analytics.stats.scales import scale_of
+from analytics.stats.agreement.among_raters import measure
+from analytics.stats.cli.commandline import main
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.rater_sample import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
+from analytics.stats.core.scales import scale_of
 from bench.processes import fresh_raters
 
 GRADES = scale_of(range(4))

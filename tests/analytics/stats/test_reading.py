@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analytics.stats.reading import BrokenRowsError, Source
-from analytics.stats.tables import TableError
+from analytics.stats.cli.reading import BrokenRowsError, Source
+from analytics.stats.core.tables import TableError
 
 
 def source(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> Source:

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytics.stats import classes
-from analytics.stats.dawid_skene import fit
-from analytics.stats.reference import Rule, Ties, excluding, medians, modes, reference_labels, settled
-from analytics.stats.scales import scale_of
-from analytics.stats.substitution import substituted, substituted_by_trials
-from analytics.stats.tables import RatingsTable, coded_from_matrix, ratings_table
+from analytics.stats.core.scales import scale_of
+from analytics.stats.core.tables import RatingsTable, coded_from_matrix, ratings_table
+from analytics.stats.judge import agreement_classes
+from analytics.stats.judge.reference import Rule, Ties, excluding, fit, medians, modes, reference_labels, settled
+from analytics.stats.judge.substitution import substituted, substituted_by_trials
 
 Array = NDArray[Any]
 
@@ -173,11 +172,11 @@ def test_a_replaced_rater_and_the_mode_are_what_counting_says(seed: int) -> None
 
 
 def test_agreement_classes_and_what_is_given_in_each() -> None:
-    assert classes.agreement_class(np.array([[3, 0, 0], [2, 1, 0], [1, 1, 1], [1, 0, 0]])).tolist() == [
+    assert agreement_classes.agreement_class(np.array([[3, 0, 0], [2, 1, 0], [1, 1, 1], [1, 0, 0]])).tolist() == [
         "full", "partial", "none", ""]  # fmt: skip
     rows = {
         (row.cell["agreement_class"], row.estimate.statistic, row.judge, row.estimate.variant): row.estimate.value
-        for row in classes.report(PANEL, by=())
+        for row in agreement_classes.report(PANEL, by=())
     }
     assert rows["partial", "class_share", None, None] == pytest.approx(1 / 3)
     assert rows["partial", "score_share", None, "3"] == pytest.approx(2 / 3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from analytics.stats.reliability import FORMS, Form, icc, mean_squares, reliability_curve, variance_components
+from analytics.stats.agreement.reliability import FORMS, Form, icc, mean_squares, reliability_curve, variance_components
 from tests.analytics.stats.published import SHROUT_FLEISS
 
 Array = NDArray[Any]

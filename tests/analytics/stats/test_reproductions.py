@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from analytics.stats.commandline import main
+from analytics.stats.cli.commandline import main
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reproductions.md"
@@ -178,8 +178,8 @@ def test_beluga_on_the_human_stories(long: Path) -> None:
 def test_settled_scores_of_dices(long: Path) -> None:
     import pandas as pd
 
-    from analytics.stats.reference import reference_labels
-    from analytics.stats.tables import ratings_table
+    from analytics.stats.core.tables import ratings_table
+    from analytics.stats.judge.reference import reference_labels
 
     frame = pd.read_csv(long / "dices.csv", dtype=str, keep_default_na=False)
     assert frame["score"].value_counts().to_dict() == {"No": 26292, "Yes": 14064, "Unsure": 2694}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytics.stats.intervals import (
+from analytics.stats.core.intervals import (
     Interval,
     bca,
     log_t_interval,
@@ -19,7 +19,7 @@ from analytics.stats.intervals import (
     t_interval,
     wilson_interval,
 )
-from analytics.stats.resampling import Units, bootstrap, jackknife, left_out, resampled
+from analytics.stats.core.resampling import Units, bootstrap, jackknife, left_out, resampled
 
 Array = NDArray[Any]
 
@@ -144,7 +144,7 @@ def test_closed_form_intervals() -> None:
 def test_a_wide_table_of_clusters_is_kept_sparse_and_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pattern, cluster = np.array([0, 1, 1, 3, 2, 0]), np.array([0, 0, 1, 1, 2, 3])
     dense = Units.of(pattern, cluster)
-    monkeypatch.setattr("analytics.stats.resampling.DENSE_CELLS", 1)
+    monkeypatch.setattr("analytics.stats.core.resampling.DENSE_CELLS", 1)
     sparse = Units.of(pattern, cluster)
     assert not isinstance(sparse.composition, np.ndarray)
     assert sparse.pattern_totals == pytest.approx(dense.pattern_totals)

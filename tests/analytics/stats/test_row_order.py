@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.commandline import main
+from analytics.stats.cli.commandline import main
 
 HEADER = ["item", "rater", "rater_kind", "criterion", "score", "language", "generator", "cluster"]
 COMMANDS = {

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.stats import stability
-from analytics.stats.estimate import Estimate
-from analytics.stats.tables import RatingsTable, ratings_table
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.ranking import stability
 
 
 def parallel(effect: Any, n: int = 40, seed: int = 14) -> RatingsTable:

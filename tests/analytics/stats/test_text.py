@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats import diversity, lemmas, repetition
-from analytics.stats.tokens import sentences, tokeniser, words
+from analytics.stats.text import diversity, lemmas, repetition
+from analytics.stats.text.tokens import sentences, tokeniser, words
 
 CORPUS = ["the cat sat on the mat", "the cat sat on the hat today", "a dog barked", "the dog sat on the mat the mat"]
 # Printed by NLTK 3.10.4: sentence_bleu(others, text, smoothing_function=SmoothingFunction().method4) for each text.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from analytics.stats.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main
 
 ITEMS, PER_CLUSTER = 96, 3
 

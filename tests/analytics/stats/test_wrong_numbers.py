@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.commandline import main
-from analytics.stats.reliability import FORMS, icc
+from analytics.stats.agreement.reliability import FORMS, icc
+from analytics.stats.cli.commandline import main
 
 Row = dict[str, Any]
 

@@ -1,0 +1,491 @@
+"""Figures that don't ask who gave a score: one pass over a cell's patterns gives all of them and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.agreement import coefficients as kernels
+from analytics.stats.agreement import linearised, many_points
+from analytics.stats.agreement.patterns import Patterns, patterns_of
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.intervals import (
+    CARRIED,
+    MAX_UNDEFINED_SHARE,
+    Doubt,
+    Interval,
+    Shape,
+    bca,
+    doubted,
+    few_off_point,
+    jackknife_interval,
+    percentile,
+    t_interval,
+    tails_of,
+    wilson_interval,
+)
+from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
+from analytics.stats.core.scales import Scale, Weighting, agreement_weights
+
+if TYPE_CHECKING:
+    from analytics.stats.core.tables import Coded
+
+Floats = NDArray[np.float64]
+Kernel = Callable[[Floats, Floats], Floats]
+
+MANY_UNITS = 5000
+"""From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
+NOTHING_DIFFERS = "no two scores that share an item differ"
+
+CHANCE_CORRECTED = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac", "brennan_prediger")
+BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
+"""Where resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
+
+SKEWED = ("fleiss_kappa", "krippendorff_alpha")
+"""Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
+
+SHARES = ("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent")
+"""Means of answers between 0 and 1: Wilson's interval by default, with the spread of the resamples (decision 0015)."""
+
+CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
+"""S2 reads Verdict Confidence by these bounds."""
+PAPER_NOTE = "S0's script: n taken from the first item; biased when items have unequal ratings"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One statistic and variant as a kernel (P, q), (B, P) -> (B,).
+
+    ``influence`` (P, q), (P,) -> (P,) linearises it where a published standard error exists. ``complete`` restricts it
+    to the items with that many ratings.
+    """
+
+    statistic: str
+    variant: str | None
+    kernel: Kernel
+    influence: Kernel | None = None
+    weights: Weighting | None = None
+    complete: int | None = None
+    paper: bool = False
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether chance is taken out, so that values below 0 have a meaning."""
+        return self.statistic in CHANCE_CORRECTED or self.variant == "corrected"
+
+    @property
+    def shape(self) -> Shape:
+        """What values it can take."""
+        if self.is_share:
+            return "share"
+        return "coefficient" if self.is_corrected and not self.paper else "free"
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a mean of answers between 0 and 1."""
+        return self.statistic in SHARES or (self.statistic, self.variant) == ("verdict_confidence", "observed")
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How intervals are made: ``resamples`` 0 asks for closed-form and jackknife ones.
+
+    ``method``: ``percentile``, ``bca``, or ``default``: jackknife t where units are few enough to leave out one by one
+    (docs/decisions/0017), else what covers best for the statistic, and percentile where BCa has no acceleration.
+    """
+
+    resamples: int = 2000
+    method: str = "default"
+    confidence: float = 0.95
+
+    def leaves_out(self, units: Units) -> bool:
+        """Whether intervals come from leaving out units, not from resampling them."""
+        return self.method == "default" and units.n_kinds <= MOST_LEFT_OUT
+
+    def wants_bca(self, statistic: str) -> bool:
+        """Whether a statistic's resamples are to be corrected for bias and skewness."""
+        return self.method == "bca" or (self.method == "default" and statistic in BCA_BY_DEFAULT)
+
+    def interval(
+        self, statistic: str, value: float, draws: Floats, without: Floats | None, multiplicity: Floats
+    ) -> Interval:
+        """Of (B,) draws and, for BCa, (U,) values with a unit of each kind left out."""
+        plain = percentile(draws, confidence=self.confidence)
+        if without is None or not self.wants_bca(statistic) or plain.low is None:
+            return plain
+        corrected = bca(value, draws, without, multiplicity, confidence=self.confidence)
+        return plain if corrected.low is None and self.method == "default" else corrected
+
+
+def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[Figure]:
+    """The count-based figures that mean something on the cell's scale, in the published order."""
+    found = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
+    return [figure for figure in found if statistics is None or figure.statistic in statistics]
+
+
+def estimates(
+    cell: Coded, figures: Sequence[Figure], *, rng: np.random.Generator, how: Resampling = Resampling()
+) -> list[Estimate]:
+    """An estimate per figure; all figures see the same resamples. Cells of ``wide`` are linearised, not resampled."""
+    if not cell.scale.is_sparse and many_points.is_wide(cell.scale, cell.n_items):
+        return _wide(cell, figures, how)
+    if cell.scale.is_continuous:
+        return [_continuous(cell, figure, rng, how) for figure in figures]
+    patterns = patterns_of(cell)
+    values = [float(value) for value in _together(patterns, figures)(patterns.weights)[:, 0]] if cell.n_items else []
+    reasons = [reason_undefined(cell, patterns, figure) for figure in figures]
+    found = []
+    for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
+        why = reason or ("chance alone would agree always" if np.isnan(value) else None)
+        base = _described(cell, figure)
+        found.append(_banded(base.with_(value=None if why else value, reason=why)))
+    return _with_intervals(patterns, figures, found, rng, how, doubt_of(patterns.counts, patterns.units, cell.scale))
+
+
+def _banded(estimate: Estimate) -> Estimate:
+    """Verdict Confidence with the band it falls into."""
+    if estimate.value is None or (estimate.statistic, estimate.variant) != ("verdict_confidence", "observed"):
+        return estimate
+    bounds = [0.0, *(bound for bound in CONFIDENCE_BANDS if bound <= estimate.value)]
+    above = [bound for bound in (*CONFIDENCE_BANDS, 1.0) if bound > estimate.value] or [1.0]
+    return estimate.with_(note=f"band {bounds[-1]:.2f} to {above[0]:.2f}")
+
+
+def reason_undefined(cell: Coded, patterns: Patterns, figure: Figure) -> str | None:
+    """Why a figure has no value here, by METHODS 1's edge rulings."""
+    return _reason(cell, figure, patterns.n, lambda kept: int((patterns.counts[kept].sum(axis=0) > 0).sum()))
+
+
+def _reason(cell: Coded, figure: Figure, n: Floats, points_used: Callable[[NDArray[np.bool_]], int]) -> str | None:
+    """The same from the ratings per item or pattern n (P,) and how many points the kept ones (P,) use."""
+    if not cell.code.size:
+        return "nothing is rated"
+    if len(cell.raters) < 2:
+        return "only one rater"
+    if not (n >= 2).any():
+        return "no item has two ratings"
+    if figure.complete is not None and not (n == figure.complete).any():
+        return f"no item was rated by all {figure.complete} raters"
+    if figure.variant == "corrected" and cell.scale.q < 2:
+        return "the scale has a single point"
+    if figure.statistic not in CHANCE_CORRECTED:
+        return None
+    kept = np.ones(len(n), dtype=bool)
+    if figure.complete is not None:
+        kept = n == figure.complete
+    elif figure.statistic == "krippendorff_alpha":
+        kept = n >= 2
+    return None if points_used(kept) > 1 else _reason_without_contrast(cell.scale, figure)
+
+
+def _reason_without_contrast(scale: Scale, figure: Figure) -> str | None:
+    """Every score kept is the same point."""
+    if figure.statistic in ("gwet_ac", "brennan_prediger"):
+        if not scale.declared:
+            return "only one category is used and no scale is declared"
+        return None if scale.q > 1 else "the scale has a single point"
+    return "only one category is used: chance alone would agree always"
+
+
+def _percentages(scale: Scale) -> list[Figure]:
+    found = [
+        Figure("percent_agreement", None, kernels.percent_agreement),
+        Figure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
+        Figure("percent_agreement_exact", None, kernels.percent_agreement_exact),
+    ]
+    adjacent = Figure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
+    return [*found, adjacent] if scale.has_order else found
+
+
+def _fleiss(cell: Coded) -> list[Figure]:
+    """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
+    identity = np.eye(1 if cell.scale.is_continuous else cell.scale.q)
+    influence = partial(linearised.fleiss_influence, w=identity)
+    as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
+    return [
+        Figure("fleiss_kappa", "unequal", kernels.fleiss_kappa, influence),
+        Figure("fleiss_kappa", "complete", kernels.fleiss_kappa, influence, complete=len(cell.raters)),
+        Figure("fleiss_kappa", "paper_compat", as_printed, paper=True),
+    ]
+
+
+def _ratings_of_first(cell: Coded) -> int:
+    """Ratings of the first item, in the order of the file, that has two or more."""
+    per_row = np.bincount(cell.item, minlength=1)[cell.item]
+    places = np.where(per_row >= 2, cell.place, np.iinfo(np.intp).max)
+    return int(per_row[places.argmin()]) if per_row.size else 0
+
+
+def _alpha(scale: Scale) -> Figure:
+    if scale.is_continuous:
+        return Figure("krippendorff_alpha", None, kernels.krippendorff_alpha_interval)
+    return Figure("krippendorff_alpha", None, partial(kernels.krippendorff_alpha, x=scale.values, level=scale.level))
+
+
+def _weighted(scale: Scale) -> list[Figure]:
+    names: tuple[Weighting, ...] = ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
+    found = []
+    for statistic, kernel, influence in (
+        ("gwet_ac", kernels.gwet_ac, linearised.gwet_influence),
+        ("brennan_prediger", kernels.brennan_prediger, linearised.brennan_prediger_influence),
+    ):
+        for name in names:
+            w = np.eye(1) if scale.is_continuous else agreement_weights(scale, name)
+            found.append(Figure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
+    return found
+
+
+def _confidence() -> list[Figure]:
+    return [
+        Figure("verdict_confidence", "observed", kernels.verdict_confidence),
+        Figure("verdict_confidence", "chance", kernels.verdict_confidence_chance),
+        Figure("verdict_confidence", "corrected", kernels.verdict_confidence_corrected),
+    ]
+
+
+def _together(patterns: Patterns, figures: Sequence[Figure]) -> Callable[[Floats], Floats]:
+    """All figures as one statistic of weights (B, P) -> (figures, B)."""
+    views = [_view(patterns, figure) for figure in figures]
+
+    def values(weights: Floats) -> Floats:
+        return np.stack(
+            [figure.kernel(counts, weights if keep is None else weights[:, keep])
+             for figure, (counts, keep) in zip(figures, views, strict=True)]
+        )  # fmt: skip
+
+    return values
+
+
+def _view(patterns: Patterns, figure: Figure) -> tuple[Floats, NDArray[np.bool_] | None]:
+    if figure.complete is None:
+        return patterns.counts, None
+    keep = patterns.n == figure.complete
+    return patterns.counts[keep], keep
+
+
+def _described(cell: Coded, figure: Figure) -> Estimate:
+    """The counts an estimate carries: the items that enter its observed agreement, their raters and ratings."""
+    per_item = np.bincount(cell.item, minlength=cell.n_items)
+    enters = per_item == figure.complete if figure.complete is not None else per_item >= 2
+    return Estimate(
+        statistic=figure.statistic,
+        variant=figure.variant,
+        level=cell.scale.level,
+        value=None,
+        reason="not computed",
+        n_items=int(enters.sum()),
+        n_raters=int(np.count_nonzero(np.bincount(cell.rater[enters[cell.item]]))),
+        n_ratings=int(per_item[enters].sum()),
+        n_missing=cell.n_missing,
+        note=PAPER_NOTE if figure.paper else None,
+    )
+
+
+def _with_intervals(
+    patterns: Patterns,
+    figures: Sequence[Figure],
+    found: list[Estimate],
+    rng: np.random.Generator,
+    how: Resampling,
+    doubt: Doubt | None,
+) -> list[Estimate]:
+    """Standard errors where a formula is published, then intervals: jackknife, resampled, or closed-form.
+
+    ``doubt`` says why those of SKEWED figures are approximate.
+    """
+    with_se = [_with_se(patterns, figure, estimate) for figure, estimate in zip(figures, found, strict=True)]
+    defined = [index for index, estimate in enumerate(with_se) if estimate.value is not None]
+    units, kept = patterns.units, [figures[index] for index in defined]
+    if not defined or units.n < 2:
+        reason = "an interval needs two items" if defined else None
+        return [e.with_(interval_reason=reason) if e.is_defined else e for e in with_se]
+    intervals = (
+        _made(patterns, kept, [with_se[index] for index in defined], rng, how, doubt)
+        if how.resamples
+        else [_closed(patterns, figures[index], with_se[index], how) for index in defined]
+    )
+    for index, interval in zip(defined, intervals, strict=True):
+        lowest = -np.inf if figures[index].is_corrected else 0.0
+        highest = np.inf if figures[index].paper else 1.0
+        with_se[index] = with_se[index].with_(**interval.within(lowest, highest).as_changes())
+    return with_se
+
+
+def _with_se(patterns: Patterns, figure: Figure, estimate: Estimate) -> Estimate:
+    if estimate.value is None or figure.influence is None:
+        return estimate
+    counts, keep = _view(patterns, figure)
+    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    se = linearised.standard_error(figure.influence(counts, units.pattern_totals), units)
+    return estimate.with_(se=se if np.isfinite(se) else None)
+
+
+def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
+    """The units with some patterns taken out of them; single items go with their pattern."""
+    if units.composition is None:
+        return Units(units.multiplicity[keep])
+    kept = units.composition[:, keep]
+    holding = np.asarray(kept.sum(axis=1)).ravel() > 0
+    return Units(units.multiplicity[holding], kept[holding])
+
+
+def _made(
+    patterns: Patterns,
+    figures: Sequence[Figure],
+    found: Sequence[Estimate],
+    rng: np.random.Generator,
+    how: Resampling,
+    doubt: Doubt | None,
+) -> list[Interval]:
+    """Jackknife intervals where units are few enough to leave each out, and resampled ones for what that undefines."""
+    doubts = [doubt if figure.statistic in SKEWED else None for figure in figures]
+    if not how.leaves_out(patterns.units):
+        made = _resampled(patterns, figures, found, rng, how)
+        return [doubted(interval, why) for interval, why in zip(made, doubts, strict=True)]
+    values = np.array([estimate.value for estimate in found], dtype=np.float64)
+    errors, dfs = left_out_error(values, left_out(_together(patterns, figures), patterns.units), patterns.units)
+    undefined = [index for index, se in enumerate(errors) if np.isnan(se)]
+    again = [figures[index] for index in undefined], [found[index] for index in undefined]
+    resampled_ones = iter(_resampled(patterns, *again, rng, how)) if undefined else iter(())
+    return [
+        doubted(next(resampled_ones), CARRIED)
+        if np.isnan(se)
+        else _left_out(patterns, figure, estimate, (float(se), float(df)), how, why)
+        for figure, estimate, se, df, why in zip(figures, found, errors, dfs, doubts, strict=True)
+    ]
+
+
+def _left_out(
+    patterns: Patterns,
+    figure: Figure,
+    estimate: Estimate,
+    error: tuple[float, float],
+    how: Resampling,
+    doubt: Doubt | None,
+) -> Interval:
+    """The jackknife interval of one figure; its published standard error, where there is one, stays."""
+    answers = float(_restricted(patterns.units, patterns.n >= 2).n)
+    interval = jackknife_interval(
+        float(estimate.value or 0.0), error[0], patterns.units.df, figure.shape, tail_df=error[1], n=answers,
+        doubt=doubt, confidence=how.confidence,
+    )  # fmt: skip
+    return interval if estimate.se is None else replace(interval, se=None)
+
+
+def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = False) -> Doubt | None:
+    """Why chance-corrected figures of patterns (P, q) are skewed, if so.
+
+    Few items leave the commonest point, or all of them in few clusters; or scores have heavy tails and a figure takes
+    them for distances (``weighted``, or by the level of the scale). Source: bench/results/coverage_processes.md.
+    """
+    items = units.pattern_totals
+    totals = items @ counts
+    if not totals.sum():
+        return None
+    off = counts.sum(axis=1) > counts[:, totals.argmax()]
+    n_items, n_units = int(items @ off), _restricted(units, off).n
+    if few := few_off_point(n_items, n_units):
+        return few
+    if scale.q <= 2 or not (weighted or scale.level in ("interval", "ratio")):
+        return None
+    n, used = counts.sum(axis=1), totals > 0
+    x, per_point, given = scale.values[used], counts[:, used], np.maximum(n, 1)
+    means = per_point @ x / given
+    left = (x - means[:, None]).ravel(), (per_point * items[:, None]).ravel()
+    return tails_of(len(x), int(items @ (n >= 2)), (x, totals[used]), (means, items * (n >= 2)), left)
+
+
+def _resampled(
+    patterns: Patterns, figures: Sequence[Figure], found: Sequence[Estimate], rng: np.random.Generator, how: Resampling
+) -> list[Interval]:
+    statistic = _together(patterns, figures)
+    values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
+    skewed = [index for index, figure in enumerate(figures) if how.wants_bca(figure.statistic)]
+    without: dict[int, Floats] = {}
+    if skewed:
+        rows = left_out(_together(patterns, [figures[index] for index in skewed]), patterns.units)
+        without = dict(zip(skewed, rows, strict=True))
+    m = patterns.units.multiplicity.astype(np.float64)
+    return [
+        _of_share(patterns, estimate, row, how)
+        if how.method == "default" and figures[index].is_share
+        else how.interval(estimate.statistic, float(estimate.value or 0.0), row, without.get(index), m)
+        for index, (estimate, row) in enumerate(zip(found, values, strict=True))
+    ]
+
+
+def _of_share(patterns: Patterns, found: Estimate, draws: Floats, how: Resampling) -> Interval:
+    """Wilson's interval with the spread of (B,) resamples; units in which everybody agrees still count as answers."""
+    undefined = float(np.isnan(draws).mean())
+    if undefined > MAX_UNDEFINED_SHARE:
+        return percentile(draws, confidence=how.confidence)
+    answers = _restricted(patterns.units, patterns.n >= 2).n
+    spread = float(np.nanstd(draws))
+    interval = wilson_interval(
+        float(found.value or 0.0), spread, answers, method="Wilson, bootstrap spread", confidence=how.confidence
+    )
+    return replace(interval, undefined_share=undefined)
+
+
+def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampling) -> Interval:
+    counts, keep = _view(patterns, figure)
+    units = patterns.units if keep is None else _restricted(patterns.units, keep)
+    if estimate.se is not None and estimate.value is not None:
+        method = "linearised t (approximate: single ratings)" if (patterns.n == 1).any() else "linearised t"
+        return t_interval(estimate.value, estimate.se, units.df, method=method, confidence=how.confidence)
+    interval = jackknife(lambda weights: figure.kernel(counts, weights), units, confidence=how.confidence)
+    if figure.is_share and how.method == "default" and interval.se is not None:
+        answers = _restricted(units, patterns.n >= 2).n
+        value = float(estimate.value or 0.0)
+        return wilson_interval(value, interval.se, answers, method="Wilson, jackknife", confidence=how.confidence)
+    return interval
+
+
+def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estimate]:
+    """Many points and many items: exact values from the long list of scores, with linearised intervals."""
+    scores, found = many_points.LongScores(cell), []
+    for figure in figures:
+        base = _described(cell, figure)
+        reason = _reason(cell, figure, scores.n, scores.points_used)
+        value = many_points.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
+        if value is None or np.isnan(value[0]):
+            found.append(base.with_(reason=reason or "chance alone would agree always"))
+            continue
+        found.append(_linearised(cell, base, value, figure, how))
+    return found
+
+
+def _linearised(cell: Coded, base: Estimate, value: many_points.Value, figure: Figure, how: Resampling) -> Estimate:
+    if np.isnan(value[0]):
+        return base.with_(reason=NOTHING_DIFFERS)
+    interval = many_points.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
+    lowest, highest = -np.inf if figure.is_corrected else 0.0, np.inf if figure.paper else 1.0
+    return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
+
+
+def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:
+    """On a continuous scale only interval alpha is left; it needs no categories."""
+    base = _described(cell, figure)
+    if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":
+        return base.with_(reason=cell.scale.why_continuous)
+    if len(np.unique(cell.cluster)) > MANY_UNITS:
+        return _linearised(cell, base, many_points.alpha(many_points.LongScores(cell)), figure, how)
+    x = cell.scale.values[cell.code]
+    # Around the middle score, so that what is left without a far one keeps its digits.
+    x = (x - np.median(x)) / (float(np.ptp(x)) or 1.0)
+    sums = [np.bincount(cell.item, weights=power, minlength=cell.n_items) for power in (x**0, x, x**2)]
+    moments = np.stack(sums, axis=1).astype(np.float64)
+    patterns = Patterns(moments, Units.of(np.arange(cell.n_items), cell.cluster))
+    value = float(figure.kernel(moments, patterns.weights)[0])
+    if np.isnan(value):
+        return base.with_(reason=NOTHING_DIFFERS)
+    means = sums[1] / np.maximum(sums[0], 1)
+    doubt = tails_of(
+        len(np.unique(x)), int((sums[0] >= 2).sum()), (x,), (means[sums[0] >= 2],), (x - means[cell.item],)
+    )
+    return _with_intervals(patterns, [figure], [base.with_(value=value, reason=None)], rng, how, doubt)[0]

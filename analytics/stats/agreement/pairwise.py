@@ -1,0 +1,389 @@
+"""Figures that ask who gave a score: Cohen's kappa of each pair of raters and on average, Conger's of the panel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.agreement import linearised, many_points
+from analytics.stats.agreement import pairs as kernels
+from analytics.stats.agreement.from_counts import Resampling, doubt_of
+from analytics.stats.agreement.pairs import OrderedPatterns, ordered_patterns_of
+from analytics.stats.agreement.patterns import patterns_of
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.intervals import (
+    CARRIED,
+    Doubt,
+    Interval,
+    approximate,
+    doubted,
+    jackknife_interval,
+    normal_interval,
+    t_interval,
+)
+from analytics.stats.core.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
+from analytics.stats.core.scales import Scale, Weighting, disagreement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from analytics.stats.core.tables import Coded
+
+Floats = NDArray[np.float64]
+Pair = tuple[int, int]
+Row = tuple[Estimate, tuple[str, ...] | None]
+"""An estimate and the two raters it compares; None for the whole panel."""
+
+MOST_RESAMPLED_PAIRS = 100
+"""Larger panels get large-sample intervals for their pairs and none for the mean: pairs grow with the square."""
+MOST_RESAMPLED_RATERS = 30
+MOST_LISTED_RATERS = 20
+"""Larger panels list only the pairs that share an item."""
+
+FEW_COMMON_ITEMS = 50
+"""Below so many common items an interval of kappa on a rare flag covers too little (docs/decisions/0009)."""
+
+COHEN_VARIANTS: dict[str, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
+ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is unknown"
+
+
+def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
+    """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean."""
+    reason = _refusal(cell, positional)
+    is_wide = reason is None and many_points.is_wide(cell.scale, cell.n_items)
+    patterns = None if reason or is_wide else ordered_patterns_of(cell)
+    for variant, weighting in COHEN_VARIANTS.items():
+        if variant != "unweighted" and not cell.scale.has_order:
+            continue
+        if is_wide:
+            yield from _wide_cohen_rows(cell, variant, weighting, how)
+        elif patterns is None:
+            yield _undefined(cell, "cohen_kappa", variant, reason), None
+        else:
+            yield from _cohen_rows(cell, patterns, variant, disagreement(cell.scale, weighting), rng, how)
+
+
+def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
+    """Conger's kappa of the panel per weighting."""
+    reason = _refusal(cell, positional)
+    is_wide = reason is None and many_points.is_wide(cell.scale, cell.n_items)
+    patterns = None if reason or is_wide else ordered_patterns_of(cell)
+    for weighting in _weightings(cell.scale):
+        if is_wide:
+            yield _wide_conger_estimate(cell, weighting, how), None
+        elif patterns is None:
+            yield _undefined(cell, "conger_kappa", weighting, reason), None
+        else:
+            yield _conger_estimate(cell, patterns, weighting, rng, how), None
+
+
+def _refusal(cell: Coded, positional: bool) -> str | None:
+    if positional:
+        return ANONYMOUS
+    if not cell.code.size:
+        return "nothing is rated"
+    if len(cell.raters) < 2:
+        return "only one rater"
+    if cell.scale.is_sparse or (cell.scale.is_continuous and cell.scale.level in ("interval", "ratio")):
+        return cell.scale.why_continuous
+    return None
+
+
+def _weightings(scale: Scale) -> tuple[Weighting, ...]:
+    return ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
+
+
+def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) -> Estimate:
+    return Estimate(
+        statistic=statistic,
+        variant=variant,
+        level=cell.scale.level,
+        value=None,
+        reason=reason,
+        n_items=cell.n_items,
+        n_raters=len(cell.raters),
+        n_ratings=int(cell.code.size),
+        n_missing=cell.n_missing,
+    )
+
+
+@dataclass(frozen=True)
+class _Resamples:
+    """Kappas of all pairs: (pairs, U) with a unit of each kind left out where asked for, and (pairs, B) resampled.
+
+    ``doubt`` says why intervals are only approximate.
+    """
+
+    several: Statistic
+    units: Units
+    how: Resampling
+    seed: np.random.Generator
+    without: Floats | None
+    doubt: Doubt | None
+
+    @cached_property
+    def draws(self) -> Floats:
+        """Resampled only where leaving out units does not do."""
+        return resampled(self.several, self.units, resamples=self.how.resamples, rng=self.seed)
+
+    def interval(self, value: float, pairs: Any) -> Interval:
+        """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
+        without = None if self.without is None else self.without[pairs].mean(axis=0)
+        if without is not None and self.how.leaves_out(self.units):
+            found = _left_out(value, without, self.units, self.doubt, self.how)
+            if found.interval_reason != UNDEFINED_LEFT_OUT:
+                return found
+        m = self.units.multiplicity.astype(np.float64)
+        found = self.how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, m)
+        return doubted(found, CARRIED if self.how.leaves_out(self.units) else self.doubt)
+
+
+def _cohen_rows(
+    cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, rng: np.random.Generator, how: Resampling
+) -> Iterator[Row]:
+    """A row per pair, then their mean over the pairs that have a kappa; one set of resamples serves all."""
+    listed = _listed_pairs(cell)
+    several = _several(patterns, listed, d)
+    values = several(patterns.weights)[:, 0] if listed else np.zeros(0)
+    resamples = (
+        _resamples(_doubt(cell, d), several, patterns.units, rng, how)
+        if 0 < len(listed) <= MOST_RESAMPLED_PAIRS
+        else None
+    )
+    shared = []
+    for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
+        found = _pair_estimate(cell, patterns, variant, d, pair, float(value))
+        if found.is_defined:
+            shared.append(found.n_items)
+            interval = (
+                resamples.interval(float(value), [index]) if resamples else _closed(patterns, found, pair, d, how)
+            )
+            interval = interval if found.se is None else replace(interval, se=None)
+            found = _marked(found.with_(**interval.within(-1, 1).as_changes()), found.n_items)
+        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+    mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
+    yield _marked(mean, min(shared, default=0)), None
+
+
+def _marked(estimate: Estimate, shared: int) -> Estimate:
+    """An interval on few common items says that it is approximate."""
+    if estimate.method is None or shared >= FEW_COMMON_ITEMS:
+        return estimate
+    return estimate.with_(method=approximate(estimate.method))
+
+
+def _resamples(
+    doubt: Doubt | None, several: Statistic, units: Units, rng: np.random.Generator, how: Resampling
+) -> _Resamples | None:
+    if not how.resamples or units.n < 2:
+        return None
+    without = left_out(several, units) if how.leaves_out(units) or how.wants_bca("cohen_kappa") else None
+    return _Resamples(several, units, how, rng, without, doubt)
+
+
+UNDEFINED_LEFT_OUT = "without one of the units the figure is undefined"
+
+
+def _left_out(value: float, without: Floats, units: Units, doubt: Doubt | None, how: Resampling) -> Interval:
+    """The jackknife interval of a kappa from its values with a unit of each kind left out (U,)."""
+    se, tail_df = left_out_error(np.array(value), without, units)
+    if np.isnan(se):
+        return Interval(interval_reason=UNDEFINED_LEFT_OUT)
+    return jackknife_interval(
+        value, float(se), units.df, "coefficient", tail_df=float(tail_df), doubt=doubt, confidence=how.confidence
+    )
+
+
+def _doubt(cell: Coded, d: Floats) -> Doubt | None:
+    """Why kappas with disagreement d are skewed here, if so."""
+    patterns = patterns_of(cell)
+    weighted = bool((d != 1 - np.eye(len(d))).any())
+    return doubt_of(patterns.counts, patterns.units, cell.scale, weighted=weighted)
+
+
+def _listed_pairs(cell: Coded) -> list[Pair]:
+    """All pairs of a small panel; of a large one those that share an item."""
+    everyone = len(cell.raters)
+    if everyone <= MOST_LISTED_RATERS:
+        return list(combinations(range(everyone), 2))
+    order = np.lexsort((cell.rater, cell.item))
+    ends = np.flatnonzero(np.diff(cell.item[order])) + 1
+    groups = np.split(cell.rater[order], ends)
+    met = {number for group in groups for number in _pair_numbers(group, everyone)}
+    return [divmod(number, everyone) for number in sorted(met)]
+
+
+def _pair_numbers(group: NDArray[np.intp], everyone: int) -> list[int]:
+    first, second = np.triu_indices(len(group), 1)
+    return [int(number) for number in group[first] * everyone + group[second]]
+
+
+def _several(patterns: OrderedPatterns, listed: Sequence[Pair], d: Floats) -> Statistic:
+    """Kappas of many pairs as one statistic of weights (B, P) -> (pairs, B)."""
+
+    def values(weights: Floats) -> Floats:
+        columns = patterns.codes.T
+        return np.stack([kernels.cohen_kappa(columns[a], columns[b], weights, d) for a, b in listed])
+
+    return values
+
+
+def _pair_estimate(
+    cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, pair: Pair, value: float
+) -> Estimate:
+    """Kappa of one pair and its large-sample standard error; the interval comes after."""
+    a, b = patterns.codes[:, pair[0]], patterns.codes[:, pair[1]]
+    totals = patterns.weights[0]
+    n = int(totals @ ((a >= 0) & (b >= 0)))
+    undefined = np.isnan(value)
+    se = np.nan if undefined else kernels.cohen_kappa_se(a, b, totals, d)
+    return Estimate(
+        statistic="cohen_kappa",
+        variant=variant,
+        level=cell.scale.level,
+        value=None if undefined else value,
+        reason=_reason_for_pair(n, a, b) if undefined else None,
+        se=se if np.isfinite(se) else None,
+        n_items=n,
+        n_raters=2,
+        n_ratings=2 * n,
+        n_missing=cell.n_missing,
+    )
+
+
+def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, d: Floats, how: Resampling) -> Interval:
+    """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
+    if patterns.units.composition is None:
+        se = np.nan if found.se is None else found.se
+        return normal_interval(
+            found.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
+        )
+    one = _several(patterns, [pair], d)
+    return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
+
+
+def _reason_for_pair(n: int, a: NDArray[np.integer], b: NDArray[np.integer]) -> str:
+    if n == 0:
+        return "the two raters share no item"
+    both = (a >= 0) & (b >= 0)
+    one = np.unique(np.concatenate([a[both], b[both]])).size == 1
+    return "only one category is used: chance alone would agree always" if one else "chance alone would agree always"
+
+
+def _reason_for_all(cell: Coded) -> str:
+    """Why no pair has a kappa."""
+    if np.unique(cell.code).size == 1:
+        return "only one category is used: chance alone would agree always"
+    if np.bincount(cell.item).max() < 2:
+        return "no item has two ratings"
+    return "no pair of raters has a kappa: where two share items, chance alone would agree always"
+
+
+def _mean_estimate(
+    cell: Coded,
+    patterns: OrderedPatterns,
+    variant: str,
+    values: Floats,
+    several: Statistic,
+    resamples: _Resamples | None,
+    how: Resampling,
+) -> Estimate:
+    """Unweighted mean of the pairs' kappas."""
+    base = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
+    defined = ~np.isnan(values)
+    if not defined.any():
+        return base
+    note = None if defined.all() else f"mean of the {int(defined.sum())} of {len(values)} pairs that have a kappa"
+    value = float(values[defined].mean())
+    found = base.with_(value=value, reason=None, note=note)
+    if len(values) > MOST_RESAMPLED_PAIRS:
+        return found.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
+    if resamples:
+        return found.with_(**resamples.interval(value, defined).as_changes())
+
+    def mean(weights: Floats) -> Floats:
+        return np.asarray(several(weights)[defined].mean(axis=0))
+
+    return found.with_(**jackknife(mean, patterns.units, confidence=how.confidence).within(-1, 1).as_changes())
+
+
+def _conger_estimate(
+    cell: Coded, patterns: OrderedPatterns, weighting: Weighting, rng: np.random.Generator, how: Resampling
+) -> Estimate:
+    d = disagreement(cell.scale, weighting)
+    codes, totals = patterns.codes, patterns.weights
+    base = _undefined(cell, "conger_kappa", weighting, "no item has two ratings")
+    if not ((codes >= 0).sum(axis=1) >= 2).any():
+        return base
+    value = float(kernels.conger_kappa(codes, totals, d)[0])
+    if np.isnan(value):
+        return base.with_(reason="only one category is used: chance alone would agree always")
+    se = linearised.standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
+    found = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
+    if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
+        interval = replace(_conger_resampled(cell, patterns, d, value, rng, how), se=None)
+    else:
+        interval = t_interval(value, se, patterns.units.df, method="linearised t", confidence=how.confidence)
+    return found.with_(**interval.within(-np.inf, 1).as_changes())
+
+
+def _conger_resampled(
+    cell: Coded, patterns: OrderedPatterns, d: Floats, value: float, rng: np.random.Generator, how: Resampling
+) -> Interval:
+    units, doubt = patterns.units, _doubt(cell, d)
+
+    def statistic(weights: Floats) -> Floats:
+        return kernels.conger_kappa(patterns.codes, weights, d)
+
+    without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
+    if without is not None and how.leaves_out(units):
+        found = _left_out(value, without, units, doubt, how)
+        if found.interval_reason != UNDEFINED_LEFT_OUT:
+            return found
+        doubt = CARRIED
+    values = resampled(statistic, units, resamples=how.resamples, rng=rng)
+    found = how.interval("conger_kappa", value, values, without, units.multiplicity.astype(np.float64))
+    return doubted(found, doubt)
+
+
+def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:
+    """``_cohen_rows`` of a cell of many points and items: linearised, and without a table of points by points."""
+    distance, listed = many_points.Distance.of(cell.scale, weighting), _listed_pairs(cell)
+    codes = cell.matrix().astype(np.intp)
+    values, slopes = [], []
+    for pair in listed:
+        a, b = codes[:, pair[0]], codes[:, pair[1]]
+        value = many_points.cohen_kappa(a, b, distance)
+        n = int(((a >= 0) & (b >= 0)).sum())
+        found = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
+        found = found.with_(n_items=n, n_raters=2, n_ratings=2 * n)
+        if not np.isnan(value[0]):
+            values.append(value[0])
+            slopes.append(value[1])
+            found = _marked(_linearised(cell, found, value, how, -1), n)
+        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+    mean = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
+    if values:
+        several = f"mean of the {len(values)} of {len(listed)} pairs that have a kappa"
+        mean = mean.with_(note=None if len(values) == len(listed) else several)
+        mean = _linearised(cell, mean, (float(np.mean(values)), np.mean(slopes, axis=0)), how, -1)
+    yield mean, None
+
+
+def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) -> Estimate:
+    value = many_points.conger_kappa(many_points.LongScores(cell), many_points.Distance.of(cell.scale, weighting))
+    if np.isnan(value[0]):
+        paired = np.bincount(cell.item).max() >= 2
+        reason = "only one category is used: chance alone would agree always" if paired else "no item has two ratings"
+        return _undefined(cell, "conger_kappa", weighting, reason)
+    return _linearised(cell, _undefined(cell, "conger_kappa", weighting, "undefined"), value, how, -np.inf)
+
+
+def _linearised(cell: Coded, base: Estimate, value: many_points.Value, how: Resampling, lowest: float) -> Estimate:
+    interval = many_points.interval(value, cell.cluster, "coefficient", confidence=how.confidence)
+    return base.with_(value=value[0], reason=None, **interval.within(lowest, 1).as_changes())

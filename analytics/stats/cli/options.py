@@ -1,0 +1,138 @@
+"""Values of the command line, each read by a function that says what it should be, and options subcommands share."""
+
+from __future__ import annotations
+
+import csv
+import math
+from argparse import ArgumentParser, ArgumentTypeError
+
+
+def names(text: str) -> tuple[str, ...]:
+    """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
+    found = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
+    if not all(found):
+        raise ArgumentTypeError("names are separated by commas and never empty")
+    return found
+
+
+def whole(text: str) -> int:
+    """0, 1, 2, ..."""
+    if not text.isdecimal():
+        raise ArgumentTypeError("should be a whole number, 0 or more")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """1, 2, 3, ..."""
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError("should be a whole number, 1 or more")
+    return int(text)
+
+
+def resamples(text: str) -> int:
+    """0, or 200, 201, ...: with fewer the ends of an interval are chance."""
+    from analytics.stats.core.intervals import FEWEST_RESAMPLES
+
+    if not text.isdecimal() or 0 < int(text) < FEWEST_RESAMPLES:
+        raise ArgumentTypeError(f"should be 0 (no resampling) or a whole number from {FEWEST_RESAMPLES} on")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ArgumentTypeError("should be a number")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    if (value := number(text)) <= 0:
+        raise ArgumentTypeError("should be above 0")
+    return value
+
+
+def sides(text: str) -> tuple[str, tuple[str, str]]:
+    """``language=en,et``: a column and two of its values."""
+    column, _, values = text.partition("=")
+    found = names(values) if column and values else ()
+    if len(found) != 2 or found[0] == found[1]:
+        raise ArgumentTypeError("should be COLUMN=A,B")
+    return column.strip(), (found[0], found[1])
+
+
+def price(text: str) -> tuple[str, float]:
+    """``et=2``: a language and what a label costs there."""
+    language, _, money = text.partition("=")
+    if not (language and money):
+        raise ArgumentTypeError("should be LANGUAGE=PRICE")
+    return language, positive(money)
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """``gpt-4=openai``: a rater and what it belongs to."""
+    name, _, value = (part.strip() for part in text.partition("="))
+    if not (name and value):
+        raise ArgumentTypeError("should be NAME=VALUE")
+    return name, value
+
+
+def probability(text: str) -> float:
+    """A number between 0 and 1, neither of them."""
+    if not 0 < (value := number(text)) < 1:
+        raise ArgumentTypeError("should be between 0 and 1")
+    return value
+
+
+TIES = ("exclude", "lower", "upper", "median", "adjudicated")
+REFERENCES = ("mode", "median", "mean", "each")
+
+
+def add_judge(parser: ArgumentParser, what: str) -> None:
+    """--judge, without which the subcommand has nothing to do."""
+    parser.add_argument("--judge", required=True, metavar="RATER", help=what)
+
+
+def add_judges(parser: ArgumentParser, what: str, *, required: bool = False) -> None:
+    """--judge with several names."""
+    parser.add_argument("--judge", type=names, required=required, metavar="RATER,...", help=what)
+
+
+def add_reference(parser: ArgumentParser, more: tuple[str, ...] = ()) -> None:
+    """--reference: what a judge is set against."""
+    parser.add_argument(
+        "--reference", choices=(*REFERENCES, *more), help="the panel's label (default: mode; interval: mean)"
+    )
+
+
+def add_ties(parser: ArgumentParser) -> None:
+    """--ties: of the mode."""
+    what = "what the mode does where several points lead (default: exclude the item)"
+    parser.add_argument("--ties", choices=TIES, default="exclude", help=what)
+
+
+def add_jury_rule(parser: ArgumentParser) -> None:
+    """--rule: of a jury."""
+    parser.add_argument(
+        "--rule", choices=("majority", "median", "mean"), default="majority", help="how they settle (default: majority)"
+    )
+
+
+def add_length(parser: ArgumentParser) -> None:
+    """--length: for the audit of verbosity."""
+    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text: does it move the judge?")
+
+
+def add_pivot(parser: ArgumentParser, default: str) -> None:
+    """--pivot: the language others are set against."""
+    what = f"the language to set others against (default: {default})"
+    parser.add_argument("--pivot", metavar="LANGUAGE", help=what)
+
+
+def add_epsilon(parser: ArgumentParser, what: str, *, default: float | None = None) -> None:
+    """--epsilon: of the alternative annotator test."""
+    parser.add_argument("--epsilon", type=number, default=default, help=what)

@@ -1,0 +1,262 @@
+"""Files of ratings into frames: CSV, TSV, JSONL and Parquet, every record keeping the line it stands on."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from analytics.stats.core.tables import Problem, TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Quoting = Literal[0, 3]
+"""csv.QUOTE_MINIMAL or csv.QUOTE_NONE."""
+Lines = Callable[[int], int]
+"""From a record's 0-based place in the frame to the 1-based line of the file it starts on."""
+
+
+MOST_DIGITS = 300
+
+csv.field_size_limit(sys.maxsize)  # a dialogue in a cell is longer than the module's 131,072 characters
+
+
+class Source:
+    """One file: its bytes' digest, its records as text, and where each record stands."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self.content = self.path.read_bytes()
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the file's bytes."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def frame(self) -> tuple[pd.DataFrame, Lines]:
+        """The records with the file's own column names, and the line of each."""
+        readers = {".csv": self._csv, ".tsv": self._tsv, ".jsonl": self._jsonl, ".parquet": self._parquet}
+        if reader := readers.get(self.path.suffix.lower()):
+            frame, lines = reader()
+            if frame.empty:
+                raise TableError([Problem(None, "the file holds no rows")])
+            return frame, lines
+        raise TableError([Problem(None, "the file name should end in .csv, .tsv, .jsonl or .parquet")])
+
+    def _text(self) -> str:
+        """The file's text; carriage returns alone end lines, too, where nothing else does."""
+        try:
+            text = self.content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.content[: error.start].count(b"\n") + 1
+            raise BrokenRowsError([(line, "is not UTF-8 text")]) from error
+        if "\0" in text:
+            broken = [number for number, line in enumerate(text.split("\n"), start=1) if "\0" in line]
+            raise BrokenRowsError([(number, "holds a NUL byte: is it text?") for number in broken])
+        return text if "\n" in text else text.replace("\r", "\n")
+
+    def _csv(self) -> tuple[pd.DataFrame, Lines]:
+        """Commas, or the semicolons that spreadsheets write where the comma is the decimal mark."""
+        text = self._text()
+        header = text.partition("\n")[0]
+        return _delimited(text, ";" if ";" in header and "," not in header else ",", csv.QUOTE_MINIMAL)
+
+    def _tsv(self) -> tuple[pd.DataFrame, Lines]:
+        """Quotes are text in a TSV file, unless its header is quoted."""
+        text = self._text()
+        return _delimited(text, "\t", csv.QUOTE_MINIMAL if text.startswith('"') else csv.QUOTE_NONE)
+
+    def _jsonl(self) -> tuple[pd.DataFrame, Lines]:
+        import pandas as pd
+
+        records, places, broken = [], [], []
+        text = self._text()
+        if text.lstrip().startswith("["):
+            raise BrokenRowsError([(1, "is a JSON list: write each of its objects on a line of its own")])
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                records.append(_json_object(line))
+                places.append(number)
+            except ValueError as error:
+                broken.append((number, str(error)))
+        if broken:
+            raise BrokenRowsError(broken)
+        frame = pd.DataFrame(records, dtype=object)
+        return frame.map(_json_text), lambda row: places[row]
+
+    def _parquet(self) -> tuple[pd.DataFrame, Lines]:
+        import pandas as pd
+
+        try:
+            return pd.read_parquet(io.BytesIO(self.content)), lambda row: row + 1
+        except ImportError as error:
+            raise TableError(
+                [Problem(None, "reading Parquet needs pyarrow: pip install 'panelbench[parquet]'")]
+            ) from error
+        except Exception as error:  # pyarrow has no common parent for what a broken file raises
+            raise TableError([Problem(None, f"is not a Parquet file: {error}")]) from error
+
+
+class BrokenRowsError(ValueError):
+    """Lines that are no records, as (1-based line, what is wrong)."""
+
+    def __init__(self, broken: list[tuple[int, str]]) -> None:
+        super().__init__(f"{len(broken)} broken lines")
+        self.broken = broken
+
+
+def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """The frame with its columns under the table's names: ``names`` maps item, rater, ... to the file's own."""
+    if absent := [
+        f"the column {own!r} (given by --{name}) is missing" for name, own in names.items() if own not in frame
+    ]:
+        raise TableError([Problem(None, message) for message in absent])
+    shadowed = [name for name, own in names.items() if name != own and name in frame.columns]
+    return frame.drop(columns=shadowed).rename(columns={own: name for name, own in names.items()})
+
+
+def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """The columns of --by under the table's names, given under these or under the file's own."""
+    found = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
+    if absent := [column for column in found if column not in frame]:
+        raise TableError([Problem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
+    return found
+
+
+def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFrame, Lines]:
+    """Records by pandas' parser; the slower csv module is asked for line numbers only where quoted cells span lines."""
+    import pandas as pd
+
+    header = next(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), None)
+    if not header:
+        raise TableError([Problem(None, "the file is empty")])
+    header = [name.strip() for name in header]
+    if len(set(header)) != len(header):
+        raise TableError([Problem(None, "two columns have the same name")])
+    _refuse_ragged(text, delimiter, quoting, len(header))
+    frame = pd.read_csv(io.StringIO(text), sep=delimiter, quoting=quoting, names=header, header=0, dtype=str,
+                        keep_default_na=False, na_filter=False, index_col=False, engine="c")  # fmt: skip
+    return frame.apply(_repeated_once), _Starts(text, delimiter, quoting)
+
+
+def _repeated_once(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Text as Python strings, one for all its repetitions: a million ratings name few items, raters and criteria."""
+    import pandas as pd
+
+    codes, names = pd.factorize(column)
+    return pd.Series(names.to_numpy(dtype=object)[codes], index=column.index, dtype=object)
+
+
+def _is_regular(text: str, delimiter: str, width: int) -> bool:
+    """Whether every line has the delimiters of ``width`` fields: one look at the bytes instead of one at each line."""
+    import numpy as np
+
+    content = np.frombuffer((text if text.endswith("\n") else text + "\n").encode(), dtype=np.uint8)
+    ends = np.searchsorted(np.flatnonzero(content == ord(delimiter)), np.flatnonzero(content == ord("\n")))
+    return bool((np.diff(ends, prepend=0) == width - 1).all())
+
+
+def _refuse_ragged(text: str, delimiter: str, quoting: Quoting, width: int) -> None:
+    """Records with too few or too many fields, or a quote that never closes."""
+    if quoting == csv.QUOTE_NONE or '"' not in text:
+        if _is_regular(text, delimiter, width):
+            return
+        rows = text.split("\n")
+        broken = [
+            (number, f"has {row.count(delimiter) + 1} fields, the header has {width}")
+            for number, row in enumerate(rows, start=1)
+            if row.strip("\r") and row.count(delimiter) != width - 1
+        ]
+    else:
+        broken = _ragged_quoted(text, delimiter, width)
+    if broken:
+        raise BrokenRowsError(broken)
+
+
+def _ragged_quoted(text: str, delimiter: str, width: int) -> list[tuple[int, str]]:
+    broken, start = [], 1
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        for fields in reader:
+            if fields and len(fields) != width:
+                broken.append((start, f"has {len(fields)} fields, the header has {width}"))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        broken.append((start, f"is broken: {error}"))
+    return broken
+
+
+class _Starts:
+    """The first line of each record, found only when somebody asks."""
+
+    def __init__(self, text: str, delimiter: str, quoting: Quoting) -> None:
+        self.text, self.delimiter, self.quoting = text, delimiter, quoting
+        self.starts: list[int] | None = None
+
+    def __call__(self, row: int) -> int:
+        if self.starts is None:
+            self.starts = self._found()
+        return self.starts[row]
+
+    def _found(self) -> list[int]:
+        starts, line = [], 1
+        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, quoting=self.quoting)
+        for fields in reader:
+            if fields:
+                starts.append(line)
+            line = reader.line_num + 1
+        return starts[1:]
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    """The record of a line; ``ValueError`` says what is wrong with it, to follow its number."""
+    try:
+        record = json.loads(line, object_pairs_hook=_named_once, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError("holds lists within lists without end") from error
+    if not isinstance(record, dict):
+        raise ValueError("is not a JSON object")
+    if "\\u" in line and not _is_whole(record):
+        raise ValueError("holds half a character (a surrogate without its other half)")
+    return record
+
+
+def _whole(digits: str) -> int | str:
+    """A whole number; what has more digits than any number to compute with stays text."""
+    return int(digits) if len(digits) < MOST_DIGITS else digits
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"gives {next(name for name in names if names.count(name) > 1)!r} twice")
+    return record
+
+
+def _is_whole(record: dict[str, Any]) -> bool:
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_text(value: Any) -> Any:
+    """JSON values as the text a CSV would hold; null and an absent key are nothing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, (dict, list, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    return value

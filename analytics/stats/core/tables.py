@@ -1,0 +1,294 @@
+"""The ratings table: one row per score (METHODS 0), validated once, then cut into cells and coded as small integers.
+
+Columns of ``RatingsTable.frame`` after ``ratings_table``:
+
+=============== ======== =======================================================================================
+item            str      the unit rated; with language and generator it names one item (``item_key`` numbers them)
+rater           str      annotator, judge or jury; a slot when raters are anonymous (``--positional``)
+criterion       str      "" when the file has none
+score           float64  the number given, NaN for text points, N/A and missing
+code            int32    index into ``scales[criterion].points``, of the nearest (half up) for a judge's fraction; -1
+                         for N/A, missing, or a judge value beyond the ends
+applicable      bool     False when the rater decided "not applicable"
+missing         bool     True when there is neither a score nor N/A
+out_of_range    bool     True for a judge value beyond the ends of the scale: counted, never clipped
+rater_kind      str      annotator | judge | jury | adjudicator | reference
+cluster         str      what is resampled: dialogue or scenario; the item itself when not given
+language, generator      str or None
+repeat          int64    0 unless given
+=============== ======== =======================================================================================
+
+Rows are sorted by criterion, item, rater and repeat, so that no figure depends on the order of the file; ``row`` is a
+record's 0-based place in it. Any other column of the input is kept as it is and may be a ``by`` column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from analytics.stats.core.scales import Level, Scale, inferred_scale, scale_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+REQUIRED = ("item", "rater", "score")
+RATER_KINDS = ("annotator", "judge", "jury", "adjudicator", "reference")
+HUMAN_KINDS = ("annotator",)
+MISSING = ("NA", "NaN", "nan", "null", "NULL", "<NA>", "#N/A")
+"""Texts in the score column that mean "no score", as an empty one does; a note counts them where they occur."""
+TRUE_WORDS = ("true", "1", "1.0", "yes")
+FALSE_WORDS = ("false", "0", "0.0", "no")
+
+
+class Problem(NamedTuple):
+    """What is wrong with one record: its 0-based row in the frame (None: the table as a whole) and a sentence."""
+
+    row: int | None
+    message: str
+
+
+class TableError(ValueError):
+    """A table that can't be used, with every problem found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(problem.message for problem in problems[:5]))
+        self.problems = list(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsTable:
+    """A validated ratings table, the scale of each criterion, and what a reader should be told about the input."""
+
+    frame: pd.DataFrame
+    scales: Mapping[str, Scale]
+    notes: tuple[str, ...] = ()
+
+    def scale_in_words(self, criterion: str | None) -> str:
+        """The scale of a criterion, or of every one where figures speak of several at once."""
+        if criterion is not None and criterion in self.scales:
+            return self.scales[criterion].described()
+        words = {name: scale.described() for name, scale in self.scales.items()}
+        if len(set(words.values())) < 2:
+            return next(iter(words.values()), "")
+        return "; ".join(f"{name}: {scale}" for name, scale in words.items())
+
+    def only(self, **wanted: Sequence[str]) -> RatingsTable:
+        """The rows whose columns hold one of the wanted values: ``table.only(rater_kind=["annotator"])``."""
+        keep = np.ones(len(self.frame), dtype=bool)
+        for column, values in wanted.items():
+            keep &= self.frame[column].isin(list(values)).to_numpy()
+        return RatingsTable(self.frame[keep], self.scales, self.notes)
+
+    def annotators(self) -> RatingsTable:
+        """Only the panel: no judge, jury, adjudicator or reference."""
+        return self.only(rater_kind=HUMAN_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The rows of the ratings table that share a key, with the scale they were scored on."""
+
+    key: dict[str, str | None]
+    frame: pd.DataFrame
+    scale: Scale
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether the table says of nobody that the rater is an anonymous slot (column ``rater_identified``)."""
+        if "rater_identified" not in self.frame:
+            return True
+        return not self.frame["rater_identified"].astype(str).str.lower().isin(FALSE_WORDS).any()
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """One cell's scores as small integers, in long form.
+
+    ``item``, ``rater``, ``code`` (M,): indices into ``items`` (N,), ``raters`` (R,) and the scale's points; M scores.
+    ``place`` (M,): where each score stands in the file. ``cluster`` (N,): index of each item's cluster. ``n_missing``:
+    rows of the cell with neither score nor N/A.
+    """
+
+    item: NDArray[np.intp]
+    rater: NDArray[np.intp]
+    code: NDArray[np.intp]
+    place: NDArray[np.intp]
+    cluster: NDArray[np.intp]
+    scale: Scale
+    raters: tuple[str, ...]
+    n_missing: int = 0
+
+    @property
+    def n_items(self) -> int:
+        """N, items with at least one score."""
+        return int(self.cluster.size)
+
+    def counts(self) -> NDArray[np.int64]:
+        """(N, q) n_ik: how many raters gave item i the point k."""
+        q = self.scale.q
+        return np.bincount(self.item * q + self.code, minlength=self.n_items * q).reshape(self.n_items, q)
+
+    def matrix(self) -> NDArray[np.int32]:
+        """(N, R) the code each rater gave each item; -1 marks "no score" inside kernels only.
+
+        32 bits: a continuous scale has as many codes as distinct scores, and kernels multiply codes by q.
+        """
+        codes = np.full((self.n_items, len(self.raters)), -1, dtype=np.int32)
+        codes[self.item, self.rater] = self.code
+        return codes
+
+    def values(self) -> NDArray[np.float64]:
+        """(N, R) the number each rater gave each item, NaN where there is none."""
+        values = np.full((self.n_items, len(self.raters)), np.nan)
+        values[self.item, self.rater] = self.scale.values[self.code]
+        return values
+
+    def without_rater(self, index: int) -> Coded:
+        """The same cell with one rater left out."""
+        keep = self.rater != index
+        raters = tuple(name for position, name in enumerate(self.raters) if position != index)
+        moved = self.rater[keep] - (self.rater[keep] > index)
+        item, cluster = _compact(self.item[keep], self.cluster)
+        return Coded(item, moved, self.code[keep], self.place[keep], cluster, self.scale, raters, self.n_missing)
+
+
+def ratings_table(
+    frame: pd.DataFrame,
+    *,
+    scales: Mapping[str, Scale] | None = None,
+    level: Level | None = None,
+    judges: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
+    allow_values: bool = False,
+) -> RatingsTable:
+    """Validate a frame of ratings and number its scores; raise ``TableError`` naming every bad row.
+
+    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the whole
+    numbers from the least to the greatest in the whole table, or the sorted values that occur when they are others, at
+    ``level`` or at the default level (text nominal, whole numbers ordinal, others interval). There values that are
+    probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
+    unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
+    a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
+    no ``rater_kind`` column.
+    """
+    from analytics.stats.core.validation import validated
+
+    return validated(frame, scales=scales or {}, level=level, judges=judges, missing=missing, allow_values=allow_values)
+
+
+def cells(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"), pool: bool = False) -> Iterator[Cell]:
+    """The cells of the table in sorted order of their keys.
+
+    Criteria are never pooled unless ``pool`` says so (then all pooled criteria must share one scale's points).
+    """
+    columns = [column for column in by if not (pool and column == "criterion")]
+    if not pool and "criterion" not in columns:
+        columns.append("criterion")
+    for key, rows in grouped(table.frame, columns):
+        yield _cell(dict(zip(columns, key, strict=True)), table, rows)
+
+
+def coded(cell: Cell, *, raters: Sequence[str] | None = None) -> Coded:
+    """A cell's scores as integers, the first repeat of each rater and item only; items in sorted order."""
+    import pandas as pd
+
+    rows = cell.frame if raters is None else cell.frame[cell.frame["rater"].isin(list(raters))]
+    n_missing = int(rows["missing"].sum())
+    rows = rows[(rows["code"] >= 0).to_numpy() & (rows["repeat"] == rows["first_repeat"]).to_numpy()]
+    item, _ = pd.factorize(_item_identity(rows), sort=True)
+    rater, names = pd.factorize(rows["rater"], sort=True)
+    cluster, _ = pd.factorize(rows["cluster"], sort=True)
+    of_item = np.zeros(int(item.max()) + 1 if item.size else 0, dtype=np.intp)
+    of_item[item] = cluster
+    code, place = (np.asarray(rows[column], dtype=np.intp) for column in ("code", "row"))
+    return Coded(item, rater, code, place, of_item, cell.scale, tuple(map(str, names)), n_missing)
+
+
+def coded_from_matrix(scores: Any, *, scale: Scale, clusters: Any = None, raters: Sequence[str] = ()) -> Coded:
+    """An (items, raters) array of scores, NaN or None where missing, as a coded cell on a scale.
+
+    Text points are matched as text, numbers as numbers; ``ValueError`` for a score that is no point of the scale.
+    """
+    scores = np.atleast_2d(np.asarray(scores, dtype=object if not scale.is_numeric else np.float64))
+    codes = codes_on(scores, scale)
+    item, rater = np.nonzero(codes >= 0)
+    names = tuple(raters) or tuple(str(number + 1) for number in range(scores.shape[1]))
+    cluster = np.arange(len(scores)) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
+    n_missing = int((codes < 0).sum())
+    item_kept, cluster_kept = _compact(item, cluster)
+    code = codes[item, rater].astype(np.intp)
+    return Coded(item_kept, rater, code, np.arange(len(code)), cluster_kept, scale, names, n_missing)
+
+
+def codes_on(scores: NDArray[Any], scale: Scale) -> NDArray[np.int64]:
+    """Index of each score among the scale's points, -1 where missing (NaN, None); ValueError for another value."""
+    import pandas as pd
+
+    codes = np.full(scores.shape, -1, dtype=np.int64)
+    for index, point in enumerate(scale.points):
+        codes[scores == point] = index
+    missing = pd.isna(scores)
+    if strangers := sorted({str(value) for value in scores[(codes < 0) & ~missing]}):
+        raise ValueError(f"not on the scale: {', '.join(strangers[:5])}")
+    return codes
+
+
+def grouped(frame: pd.DataFrame, columns: list[str]) -> Iterator[tuple[tuple[str | None, ...], pd.DataFrame]]:
+    """The rows of each combination of values, in sorted order; nothing in a column is a value of its own, None."""
+    import pandas as pd
+
+    if not columns:
+        if len(frame):
+            yield (), frame
+        return
+    for key, rows in frame.groupby(columns, sort=True, observed=True, dropna=False):
+        yield tuple(None if pd.isna(part) else str(part) for part in cast("tuple[Any, ...]", key)), rows
+
+
+def _cell(key: dict[str, str | None], table: RatingsTable, rows: pd.DataFrame) -> Cell:
+    """A cell; when criteria are pooled their points are merged and the codes renumbered."""
+    known = {
+        criterion: table.scales[criterion] for criterion in rows["criterion"].unique() if criterion in table.scales
+    }
+    used = {criterion: scale for criterion, scale in known.items() if scale.points} or known
+    if len(set(used.values())) == 1:
+        return Cell(key, rows, next(iter(used.values())))
+    scale = _merged(list(used.values()))
+    code = rows["code"].to_numpy(copy=True)
+    for criterion, own in used.items():
+        here = (rows["criterion"] == criterion).to_numpy() & (code >= 0)
+        code[here] = np.array([scale.points.index(point) for point in own.points])[rows["code"].to_numpy()[here]]
+    return Cell(key, rows.assign(code=code), scale)
+
+
+def _merged(scales: Sequence[Scale]) -> Scale:
+    """One scale for pooled criteria: points that merely occur are merged, declared points must be the same."""
+    levels = {scale.level for scale in scales}
+    fixed = any(scale.declared and scale.level not in ("interval", "ratio") for scale in scales)
+    if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
+        raise TableError([Problem(None, "criteria with different scales can't be pooled: name one with --scale")])
+    points = {point for scale in scales for point in scale.points}
+    if all(scale.any_number for scale in scales):
+        return Scale(tuple(sorted(cast("set[float]", points))), levels.pop(), any_number=True)
+    if all(scale.declared for scale in scales) or not all(scale.is_whole for scale in scales):
+        return scale_of(points, levels.pop(), declared=all(scale.declared for scale in scales))
+    return inferred_scale(cast("set[float]", points), levels.pop())
+
+
+def _item_identity(rows: pd.DataFrame) -> pd.Series[Any]:
+    """Pooled criteria keep their items apart: the unit is then an (item, criterion) pair."""
+    if rows["criterion"].nunique() < 2:
+        return rows["item_key"]
+    return rows["item_key"].astype(str) + "\0" + rows["criterion"].astype(str)
+
+
+def _compact(item: NDArray[np.intp], cluster: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Item indices renumbered without gaps, and the clusters of the items that remain."""
+    kept, renumbered = np.unique(item, return_inverse=True)
+    return renumbered, cluster[kept]

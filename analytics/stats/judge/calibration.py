@@ -1,0 +1,558 @@
+"""The judge against the panel, cell by cell, with cluster bootstrap intervals (METHODS 3).
+
+``report(table, judge="gpt")`` returns a list of ``CellEstimate``: for every cell MAE, RMSE, bias, Pearson, Spearman,
+Kendall tau-b, accuracy (exact and adjacent), weighted F1, F1 / precision / recall of each label, Cohen's kappa
+(unweighted, linear, quadratic), each with an interval or the reason there is none, then the counts of what was left
+out: ``out_of_range`` judge scores and items ``without_reference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.agreement import many_points
+from analytics.stats.core import rater_sample, resampling
+from analytics.stats.core.clusters import number_of
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import (
+    CARRIED,
+    MAX_UNDEFINED_SHARE,
+    Doubt,
+    Interval,
+    approximate,
+    doubted,
+    few_off_point,
+    jackknife_interval,
+    log_t_interval,
+    percentile,
+    tails_of,
+    wilson_interval,
+)
+from analytics.stats.core.rater_sample import RatersAs
+from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_error
+from analytics.stats.core.scales import Scale, snapped
+from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge import agreement_classes, calibration_curve, ceiling, substitution, weighted
+from analytics.stats.judge.association import confusion, row_shares
+from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.judge.reference import Rule, Ties, labels_of, modes
+from analytics.stats.judge.weighted import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Doubts = Callable[[Figure], Doubt | None]
+
+REFERENCES = ("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first")
+SETTLED = ("dawid_skene", "adjudicated_first")
+"""Rules that look beyond an item's own scores."""
+COUNTS = ("out_of_range", "without_reference")
+BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
+ON_REQUEST = ("confusion", *agreement_classes.STATISTICS)
+"""Long lists, shown when they are asked for by name."""
+STATISTICS = (*weighted.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+SHARE_WITHOUT_MODE = 0.1
+"""Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
+FEW_ANSWERS = 10
+"""A share of fewer is covered more often than asked for (bench/results/coverage_judges.md): approximate."""
+_POOLED = "criteria are pooled: what differs between them counts as correlation"
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    reference: str | None = None,
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    ties: Ties = "exclude",
+    raters_as: RatersAs = "these",
+) -> list[CellEstimate]:
+    """Every calibration figure of one judge in every cell of the table.
+
+    Parameters
+    ----------
+    reference : "mode", "median", "mean" or "each"; by default the mode, on interval scales the mean. Items whose mode
+        is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator in turn
+        and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
+        ``adjudicated_first``.
+    ties : what the mode does with items on which several points lead (``reference.settled``).
+    raters : the annotators that make the panel, all by default.
+    statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
+        the confusion matrix, variant "reference label ~ judge label") only when it is named.
+    bootstrap : resamples of clusters; 0 gives values without intervals.
+    raters_as : "sample" makes intervals for raters like these (``rater_sample``), not for these raters alone.
+
+    Returns
+    -------
+    One ``CellEstimate`` per figure. ``n_items`` counts the items compared, ``n_raters`` the annotators,
+    ``n_ratings`` the human scores behind the reference, ``n_missing`` the items left out.
+    """
+    found = []
+    for cell in cells(table, by=by, pool=pool):
+        rule = reference or default_reference(cell.scale)
+        meeting = meet(cell, judge, raters=raters)
+        if rule in SETTLED or (rule == "mode" and ties != "exclude"):
+            settle = partial(labels_of, cell, meeting.rows, rule=cast("Rule", rule), ties=ties)
+            meeting = replace(meeting, labels=settle(raters=raters))
+        else:
+            settle = None
+        shown = rule if ties == "exclude" or rule not in ("mode", "adjudicated_first") else f"{rule}, ties: {ties}"
+        estimates = calibrate(
+            meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
+        )
+        if raters_as == "these":
+            estimates = [e if e.statistic in COUNTS else rater_sample.for_these(e) for e in estimates]
+        else:
+            left = [_without_annotator(meeting, i, settle) for i in range(len(meeting.annotators))]
+            estimates = for_raters_like_these(estimates, meeting, left, rule)
+        if pool and cell.frame["criterion"].nunique() > 1:
+            estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
+        found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=shown) for e in estimates]
+    return found
+
+
+def beside_humans(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """What stands beside the figures, per cell.
+
+    The human ceiling (``ceiling_accuracy``, ``ceiling_mae``, ``ceiling_pearson``), ``panel_given_judge``, Verdict
+    Confidence with the judge in a rater's place; and the distribution of scores by class of agreement
+    (``class_share``, ``score_share``) when it is named.
+    """
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge, raters=raters)
+        rows = []
+        if statistics is None or set(statistics) & set(ceiling.STATISTICS):
+            rows += ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed)
+        if statistics is None or "panel_given_judge" in statistics:
+            rows += calibration_curve.reliability_table(meeting)
+        if statistics is None or "verdict_confidence" in statistics:
+            rows += substitution.estimates(meeting, seed=seed)
+        kept = [row for row in rows if statistics is None or row.statistic in statistics]
+        found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
+        if set(statistics or ()) & set(agreement_classes.STATISTICS):
+            found += agreement_classes.of_cell(cell, judges=[judge], raters=raters)
+    return found
+
+
+def default_reference(scale: Scale) -> str:
+    """The panel's mode, or its mean where scores are distances."""
+    return "mean" if scale.level in ("interval", "ratio") else "mode"
+
+
+def calibrate(
+    meeting: Meeting,
+    *,
+    rule: str,
+    statistics: Sequence[str] | None = None,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[Estimate]:
+    """The figures of one meeting of judge and panel."""
+    chosen = weighted.figures(meeting.scale, statistics)
+    faced = face(meeting, rule)
+    if weighted.is_many(faced.part, faced.judge, faced.reference):
+        doubts = _doubts(faced, meeting.scale)
+        estimates = [_linearised(figure, meeting, faced, confidence, doubts) for figure in chosen]
+    else:
+        units = faced.units()
+        point = faced.kernel(chosen, meeting.scale)(units.pattern_totals[None, :])[:, 0]
+        intervals = _intervals(faced, chosen, meeting.scale, units, bootstrap, confidence, seed)
+        estimates = [
+            _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
+            for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
+        ]
+    wanted = COUNTS if statistics is None else statistics
+    if "confusion" in wanted:
+        estimates += _confusion(meeting, rule)
+    return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
+
+
+def for_raters_like_these(
+    estimates: Sequence[Estimate], meeting: Meeting, left: Sequence[Meeting], rule: str
+) -> list[Estimate]:
+    """Intervals that take the annotators for a sample; ``left`` are the meetings without each of them."""
+    shapes = {figure.statistic: figure.shape for figure in weighted.figures(meeting.scale)}
+    names = [e.statistic for e in estimates if e.statistic in shapes]
+    sizes = (~np.isnan(meeting.humans)).sum(axis=0)
+    values: list[dict[tuple[str, str | None], float | None]] = [
+        {(e.statistic, e.variant): e.value for e in calibrate(one, rule=rule, statistics=names, bootstrap=0)}
+        for one, size in zip(left, sizes, strict=True) if size
+    ] if (sizes > 0).sum() >= rater_sample.FEWEST_RATERS else []  # fmt: skip
+    return [
+        rater_sample.for_raters_like_these(
+            e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
+        )
+        if e.statistic in shapes
+        else e
+        for e in estimates
+    ]
+
+
+def _without_annotator(meeting: Meeting, index: int, settle: Callable[..., Floats] | None) -> Meeting:
+    """The meeting without one annotator, its labels settled anew."""
+    kept = tuple(name for i, name in enumerate(meeting.annotators) if i != index)
+    humans = np.delete(meeting.humans, index, axis=1)
+    return replace(meeting, humans=humans, annotators=kept, labels=settle(raters=kept) if settle else None)
+
+
+@dataclass(frozen=True)
+class Faced:
+    """Judge scores and reference labels side by side, (M,) each.
+
+    ``part`` (M,) is 0 everywhere, or the annotator whose scores are the reference (rule ``each``).
+    """
+
+    judge: Floats
+    reference: Floats
+    part: Codes
+    cluster: Codes
+    n_items: int
+    n_ratings: int
+    n_without_reference: int
+    n_left_out: int
+
+    @cached_property
+    def clusters(self) -> Codes:
+        """(M,) number of each pair's cluster, from 0."""
+        return np.unique(self.cluster, return_inverse=True)[1]
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return int(self.clusters.max(initial=-1)) + 1
+
+    @cached_property
+    def parts(self) -> list[Codes]:
+        """Places of the pairs of each part."""
+        return [np.flatnonzero(self.part == one) for one in np.unique(self.part)]
+
+    def units(self) -> Units:
+        """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
+        return Units.of(self._patterns()[1], self.cluster)
+
+    def kernel(self, chosen: Sequence[Figure], scale: Scale) -> resampling.Statistic:
+        """The chosen figures as a function of pattern weights (b, P) -> (F, b), averaged over parts."""
+        patterns, _ = self._patterns()
+        part, x, y = patterns.T
+        parts = [np.flatnonzero(part == one) for one in np.unique(part)] or [np.empty(0, dtype=np.intp)]
+
+        def statistic(weights: Floats) -> Floats:
+            each = np.array([values(chosen, x[p], y[p], weights[:, p], scale) for p in parts])
+            defined = ~np.isnan(each)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean: Floats = np.where(defined, each, 0).sum(axis=0) / defined.sum(axis=0)
+            return mean
+
+        return statistic
+
+    def _patterns(self) -> tuple[Floats, Codes]:
+        rows = np.column_stack([self.part, self.judge, self.reference]).astype(np.float64)
+        patterns, index = np.unique(rows, axis=0, return_inverse=True)
+        return patterns, index.reshape(-1)
+
+
+def face(meeting: Meeting, rule: str) -> Faced:
+    """The judge's scores beside the reference labels that a rule makes of the panel's."""
+    judged = ~np.isnan(meeting.judge)
+    if rule == "each":
+        item, part = np.nonzero(~np.isnan(meeting.humans) & judged[:, None])
+        label = meeting.humans[item, part]
+    else:
+        labels = panel_labels(meeting, rule)
+        item = np.flatnonzero(judged & ~np.isnan(labels))
+        part, label = np.zeros(len(item), dtype=np.intp), labels[item]
+    used = np.unique(item)
+    rated = meeting.n_human > 0
+    if meeting.labels is not None:
+        rated |= ~np.isnan(meeting.labels)
+    tied = int((rated & judged).sum()) - len(used)
+    return Faced(
+        meeting.judge[item], label, part, meeting.cluster[item], len(used), int(meeting.n_human[used].sum()), tied,
+        int((rated | judged).sum()) - len(used),
+    )  # fmt: skip
+
+
+def panel_labels(meeting: Meeting, rule: str) -> Floats:
+    """(N,) reference label of each item, NaN where the panel gave no score or its mode is tied."""
+    if meeting.labels is not None:
+        return meeting.labels
+    rated = meeting.n_human > 0
+    labels: Floats = np.full(len(rated), np.nan)
+    if rule == "mode":
+        labels = modes(meeting.humans)[0]
+    else:
+        summary = np.nanmedian if rule == "median" else np.nanmean
+        labels[rated] = summary(meeting.humans[rated], axis=1)
+    return labels
+
+
+def confusion_matrix(meeting: Meeting, *, rule: str) -> NDArray[np.int64]:
+    """(q, q) counts of reference label (rows) against judge label (columns), both rounded half up to the scale."""
+    faced = face(meeting, rule)
+    reference, judge = (snapped(x, meeting.scale) for x in (faced.reference, faced.judge))
+    counts: Floats = confusion(reference, judge, np.ones((1, len(judge))), meeting.scale.q)[0]
+    return counts.astype(np.int64)
+
+
+def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
+    """Row shares of the confusion matrix, the counts behind them in ``n_items``."""
+    scale = meeting.scale
+    if scale.q > MOST_LABELS:
+        reason = f"a matrix of {scale.q} labels: declare a shorter scale"
+        return [Estimate(statistic="confusion", value=None, level=scale.level, reason=reason)]
+    counts, faced = confusion_matrix(meeting, rule=rule), face(meeting, rule)
+    places = [snapped(x, scale) for x in (faced.reference, faced.judge)]
+    shares = row_shares(counts[None].astype(np.float64))[0]
+    found = []
+    for (k, j), share in np.ndenumerate(shares):
+        base = Estimate(
+            statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
+            reason="the reference never gives this label", n_items=int(counts[k, j]),
+            interval_reason="a share of what was seen; no interval", n_raters=len(meeting.annotators),
+            n_clusters=number_of(faced.cluster[(places[0] == k) & (places[1] == j)]),
+        )  # fmt: skip
+        found.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
+    return found
+
+
+def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
+    """One figure of many different pairs, averaged over parts, with a linearised interval."""
+    found, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
+    for here in () if inapplicable(figure, scale) else faced.parts:
+        x, y = faced.judge[here], faced.reference[here]
+        value, slope = weighted.value_of(figure, x, y, scale)
+        if not np.isnan(value):
+            found.append(value)
+            gradient[here] = slope
+            base += float(figure.base(weighted.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
+    value = float(np.mean(found)) if found else np.nan
+    size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
+    unit = size if figure.statistic in weighted.IN_SCORES else 1.0
+    gradient /= max(len(found), 1)
+    interval = (
+        _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if found else Interval()
+    )
+    return _estimate(figure, value, interval, meeting, faced)
+
+
+def _of_gradient(
+    figure: Figure,
+    value: float,
+    gradient: Floats,
+    base: float,
+    cluster: Codes,
+    confidence: float,
+    unit: float,
+    doubts: Doubts,
+) -> Interval:
+    """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
+    (se, df, tail_df), units = many_points.standard_error(gradient, cluster), int(cluster.max()) + 1
+    answers, doubt = float(units), doubts(figure)
+    if figure.base is not None and base > 0:
+        answers = max(1.0, base * units / len(cluster))
+        se = max(se, (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else se
+        doubt = _few(base if 0 < value < 1 else answers) or doubt
+    return jackknife_interval(
+        value, se, df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt, confidence=confidence, unit=unit,
+        by="linearised",
+    )  # fmt: skip
+
+
+def _intervals(
+    faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, resamples: int, confidence: float, seed: int
+) -> list[Interval]:
+    if not resamples:
+        return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
+    if units.n < 2:
+        return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
+    made = _Made(faced, chosen, scale, units, confidence)
+    found: list[Interval | None] = [None] * len(chosen)
+    carried = units.n_kinds <= MOST_LEFT_OUT
+    if carried:
+        without = resampling.left_out(made.kernel, units)
+        found = [made.left_out(index, row) for index, row in enumerate(without)]
+    if None in found:
+        rows = resampling.resampled(made.kernel, units, resamples=resamples, rng=np.random.default_rng(seed))
+        found = [made.resampled(i, rows[i], carried=carried) if one is None else one for i, one in enumerate(found)]
+    return [one or Interval() for one in found]
+
+
+class _Made:
+    """Intervals of the chosen figures, from units left out one by one or resampled."""
+
+    def __init__(self, faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, confidence: float) -> None:
+        self.chosen, self.faced, self.units, self.confidence = chosen, faced, units, confidence
+        self.kernel = faced.kernel(chosen, scale)
+        self.point = self.kernel(units.pattern_totals[None, :])[:, 0]
+        self.bases = dict(_bases(faced, chosen, scale, units))
+        self.size = float(max(np.abs(faced.judge).max(initial=0), np.abs(faced.reference).max(initial=0)))
+        self.doubts = _doubts(faced, scale)
+
+    def unit(self, figure: Figure) -> float:
+        """Size of the numbers the figure is made of."""
+        return self.size if figure.statistic in weighted.IN_SCORES else 1.0
+
+    def left_out(self, index: int, without: Floats) -> Interval | None:
+        """From (U,) values with a unit of each kind left out; None where one of them is undefined."""
+        figure, value = self.chosen[index], np.array(self.point[index])
+        if figure.statistic == "f1":
+            value, without = _jaccard(value), _jaccard(without)
+        se, tail_df = (float(part) for part in left_out_error(value, without, self.units))
+        if np.isnan(se) and not np.isnan(value):
+            return None
+        answers, doubt = self.answers(index), self.doubts(figure)
+        if figure.base:
+            doubt = _few(self.bases[index] if 0 < value < 1 else answers) or doubt
+        if figure.shape == "share" and figure.statistic != "f1_weighted":
+            se = max(se, (float(value) * (1 - float(value)) / self.bases[index]) ** 0.5) if 0 < value < 1 else 0.0
+        interval = jackknife_interval(
+            float(value), se, self.units.df, figure.shape, tail_df=tail_df, n=answers, doubt=doubt,
+            confidence=self.confidence, unit=self.unit(figure),
+        )  # fmt: skip
+        return _from_jaccard(interval) if figure.statistic == "f1" else interval
+
+    def answers(self, index: int) -> float:
+        """How many independent answers a share that does not vary rests on: what comes in one cluster counts once."""
+        return max(1.0, self.bases.get(index, 0.0) * self.faced.n_clusters / len(self.faced.judge))
+
+    def resampled(self, index: int, row: Floats, *, carried: bool) -> Interval:
+        """From (B,) resampled values; ``carried`` says that leaving out a unit makes the figure undefined."""
+        figure, value = self.chosen[index], float(self.point[index])
+        found = percentile(row, confidence=self.confidence, unit=self.unit(figure))
+        if figure.statistic == "rmse" and found.low is not None:
+            found = log_t_interval(value, row, self.units.df, confidence=self.confidence, unit=self.size)
+        if figure.base and figure.statistic != "f1" and (found.undefined_share or 0) <= MAX_UNDEFINED_SHARE:
+            found = _of_share(value, row, self.bases[index], self.faced, self.confidence)
+        return doubted(found, CARRIED if carried else self.doubts(figure))
+
+
+def _doubts(faced: Faced, scale: Scale) -> Doubts:
+    """Why the interval of a figure is approximate, if so: too few pairs off the commonest, or heavy tails."""
+    x, y = faced.judge, faced.reference
+    commonest = [np.unique(v, return_counts=True) for v in (x, y)]
+    tops = [values[counts.argmax()] for values, counts in commonest] if len(x) else [0.0, 0.0]
+    off = (x != tops[0]) | (y != tops[1])
+    few = few_off_point(int(off.sum()), int(np.count_nonzero(np.bincount(faced.clusters[off]))))
+    of_points, n_points = scale.q > 2 or scale.level in ("interval", "ratio"), max(len(v) for v, _ in commonest)
+    errors = tails_of(n_points, faced.n_items, (x - y,)) if of_points else None
+    either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
+              if of_points else None)  # fmt: skip
+
+    def doubt(figure: Figure) -> Doubt | None:
+        if figure.skewed and few:
+            return few
+        return (errors if figure.statistic == "rmse" else either) if figure.distances else None
+
+    return doubt
+
+
+def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:
+    """What either (n,) does not tell of the other by a straight line."""
+    for given, left in ((x, y), (y, x)):
+        d = given - given.mean()
+        spread = float(d @ d)
+        if spread > 0:
+            yield (left - float(d @ left) / spread * d,)
+
+
+def _few(answers: float) -> Doubt | None:
+    """The doubt of a share of few answers; where it does not vary, what comes in one cluster is one answer."""
+    return Doubt(f"{answers:.3g} answers") if answers < FEW_ANSWERS else None
+
+
+def _jaccard(f1: Floats) -> Floats:
+    """F1 = 2 J / (1 + J) of the share J of the items given the label by either that both give it."""
+    return f1 / (2 - f1)
+
+
+def _from_jaccard(interval: Interval) -> Interval:
+    """The interval of F1 from that of the share J."""
+    if interval.low is None or interval.high is None:
+        return interval
+    low, high = (2 * bound / (1 + bound) for bound in (interval.low, interval.high))
+    return replace(interval, low=low, high=high, se=None)
+
+
+def _bases(faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units) -> Iterator[tuple[int, float]]:
+    """Places of the shares among the chosen figures, and how many pairs each is a share of."""
+    counted = {index: figure.base for index, figure in enumerate(chosen) if figure.base}
+    if counted:
+        shares = [replace(chosen[index], kernel=base) for index, base in counted.items()]
+        per_part = faced.kernel(shares, scale)(units.pattern_totals[None, :])[:, 0]
+        yield from zip(counted, (per_part * len(faced.parts)).tolist(), strict=True)
+
+
+def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: float) -> Interval:
+    """Wilson's interval of a share with the spread of its resamples (B,), at least that of ``base`` single answers.
+
+    A share of 0 or 1 has no spread: then whatever comes in one cluster counts as one answer.
+    """
+    se = max(float(np.nanstd(row)), (value * (1 - value) / base) ** 0.5) if 0 < value < 1 else 0.0
+    answers = max(1.0, base * faced.n_clusters / len(faced.judge))
+    method = "Wilson, bootstrap spread" if answers >= FEW_ANSWERS else approximate("Wilson, bootstrap spread")
+    interval = wilson_interval(value, se, answers, method=method, confidence=confidence)
+    return replace(interval, undefined_share=float(np.isnan(row).mean()))
+
+
+def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:
+    counts: dict[str, Any] = {
+        "level": meeting.scale.level,
+        "n_items": faced.n_items,
+        "n_clusters": faced.n_clusters,
+        "n_raters": len(meeting.annotators),
+        "n_ratings": faced.n_ratings,
+        "n_missing": faced.n_left_out,
+    }
+    if np.isnan(value):
+        reason = inapplicable(figure, meeting.scale) or (figure.undefined if faced.n_items else _nothing(meeting))
+        return Estimate(statistic=figure.statistic, variant=figure.variant, value=None, reason=reason, **counts)
+    left_out = faced.n_without_reference
+    # Only a mode leaves out what people scored.
+    note = (
+        f"{left_out / (left_out + faced.n_items):.1%} of the items have no mode and are left out" if left_out else None
+    )
+    estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, note=note, **counts)
+    return estimate.with_(**interval.as_changes())
+
+
+def _nothing(meeting: Meeting) -> str:
+    if np.isnan(meeting.judge).all():
+        return "the judge scored no item here"
+    return "no item has both a judge score and a reference label"
+
+
+def _counts(meeting: Meeting, faced: Faced) -> list[Estimate]:
+    counted = (meeting.n_out_of_range, faced.n_without_reference)
+    return [
+        Estimate(
+            statistic=name,
+            value=float(n),
+            n_items=faced.n_items,
+            n_raters=len(meeting.annotators),
+            n_clusters=faced.n_clusters,
+        )
+        for name, n in zip(COUNTS, counted, strict=True)
+    ]

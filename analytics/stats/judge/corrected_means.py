@@ -1,0 +1,264 @@
+"""Corrected means, cell by cell: what ``panelbench stats correct`` prints (METHODS 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.clusters import number_of
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import Shape, approximate
+from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs, of_report
+from analytics.stats.core.scales import snapped
+from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge import ppi
+from analytics.stats.judge.calibration import panel_labels
+from analytics.stats.judge.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
+from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.judge.ppi import FEWEST_LABELS, Labelled
+from analytics.stats.judge.prevalence import Flags, rogan_gladen
+
+Floats = NDArray[np.float64]
+
+STATISTICS = (
+    "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "ppi_plus_difference", "ppi_gain", "calibration_gain",
+    "rogan_gladen",
+)  # fmt: skip
+OF_PANELS: dict[str, Shape] = {
+    "classical_mean": "free", "ppi_mean": "free", "ppi_plus_mean": "free", "ppi_plus_difference": "free",
+    "rogan_gladen": "share",
+}  # fmt: skip
+"""What raters as a sample move, and the values it takes."""
+MOST_CATEGORIES = 50
+"""An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
+ENOUGH_FOR_GAINS = 100
+"""With fewer labels the interval of a gain covers too little (bench/results/coverage_judges.md)."""
+UNSTEADY = ("cell_means", "ordinal_logit")
+"""Calibrators whose gain's interval covers too little at 100 labels as well, or is not simulated."""
+NOMINAL = "labels without an order have no mean"
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+    raters_as: RatersAs = "these",
+    stratum: str | None = None,
+    generators: Sequence[str] | None = None,
+) -> list[CellEstimate]:
+    """The mean panel score of every cell from its labelled items and the judge's scores of all.
+
+    Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
+    ``active`` where the file has inclusion_prob), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
+    scales ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` for raters like
+    these; ``judge_mean`` is about the judge, and gains stay with these raters. ``stratum``: a column within whose
+    values labels were drawn (variant ``stratified``). ``generators``: ``ppi_plus_difference`` of two, first - second,
+    on the items that share cluster and language.
+    """
+    if raters_as == "sample":
+        how: dict[str, Any] = {"judge": judge, "by": by, "raters": raters, "pool": pool, "seed": seed}
+        how |= {"stratum": stratum, "generators": generators}
+        chosen = [name for name in statistics or STATISTICS if name in OF_PANELS]
+        rows = report(table, statistics=statistics, confidence=confidence, **how)
+        return of_report(rows, lambda kept: report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters)
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge, raters=raters)
+        more = [*_stratified(meeting, stratum, confidence), *_paired(meeting, generators, confidence)]
+        estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed, more=more)
+        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in estimates]
+    return found
+
+
+def correct(
+    meeting: Meeting,
+    *,
+    statistics: Sequence[str] | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    more: Sequence[Estimate] = (),
+) -> list[Estimate]:
+    """The corrected means of one meeting of judge and panel; ``more`` rows of it stand behind the means."""
+    split = _Split.of(meeting)
+    found = [*_means(split, confidence, seed), *more, *_prevalence(meeting, confidence), *_calibrations(split, seed)]
+    counts = {
+        "level": meeting.scale.level,
+        "n_raters": len(meeting.annotators),
+        "n_ratings": int(meeting.n_human.sum()),
+        "n_missing": meeting.n_out_of_range + split.n_unjudged,
+    }
+    return [e.with_(**counts) for e in found if statistics is None or e.statistic in statistics]
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Labelled and unlabelled items of one meeting; ``y`` (N,) and ``f`` (N,) hold all of them, NaN where missing."""
+
+    y: Floats
+    f: Floats
+    cluster: NDArray[np.intp]
+    sample: Labelled
+    probability: Floats | None
+    has_distances: bool
+
+    @classmethod
+    def of(cls, meeting: Meeting) -> _Split:
+        """The panel's mean of each item is its label."""
+        rated, f = meeting.n_human > 0, meeting.judge
+        y = np.full(len(f), np.nan)
+        y[rated] = np.nanmean(meeting.humans[rated], axis=1)
+        both, rest = rated & ~np.isnan(f), ~rated & ~np.isnan(f)
+        sample = Labelled(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
+        return cls(y, f, meeting.cluster, sample, meeting.probability, meeting.scale.has_order)
+
+    @property
+    def n_unjudged(self) -> int:
+        """Labelled items the judge gave no usable score."""
+        return int((~np.isnan(self.y) & np.isnan(self.f)).sum())
+
+
+def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
+    names = [("classical_mean", None), ("judge_mean", None), ("ppi_mean", "plain"), ("ppi_plus_mean", "plain"),
+             ("ppi_plus_mean", "crossfit")]  # fmt: skip
+    if not s.has_distances:
+        yield from (Estimate(statistic=name, variant=variant, value=None, reason=NOMINAL) for name, variant in names)
+        return
+    labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
+    yield ppi.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence)
+    raw = ppi.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence)
+    yield raw.with_(
+        statistic="judge_mean",
+        reason=None if raw.is_defined else "the judge scored no item here",
+        speaks_for=THIS_JUDGE if raw.is_defined else None,
+    )
+    yield ppi.ppi_mean(s.sample, confidence=confidence)
+    yield ppi.ppi_plus_mean(s.sample, confidence=confidence)
+    crossfit = ppi.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
+    yield crossfit.estimate.with_(seed=seed)
+    yield _gain(crossfit)
+    if s.probability is not None:
+        yield ppi.active_mean(s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged])
+
+
+def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iterator[Estimate]:
+    """PPI++ within the values of a column, where one is named."""
+    if column is None:
+        return
+    s, rated = _Split.of(meeting), meeting.n_human > 0
+    if not s.has_distances:
+        yield Estimate(statistic="ppi_plus_mean", variant="stratified", value=None, reason=NOMINAL)
+        return
+    names = meeting.rows[column].fillna("").astype(str).to_numpy()
+    judged = ~np.isnan(s.f)
+    strata = []
+    for name in np.unique(names[judged]):
+        both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
+        strata.append(Labelled(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
+    found = ppi.stratified_mean(strata, confidence=confidence)
+    note = f"{len(strata)} strata by {column}"
+    yield found.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
+
+
+def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: float) -> Iterator[Estimate]:
+    """PPI++ of the difference of two generators on the items that share cluster, language and criterion."""
+    if generators is None:
+        return
+    s, rows = _Split.of(meeting), meeting.rows
+    base = Estimate(statistic="ppi_plus_difference", variant=" - ".join(generators), value=None, reason=NOMINAL)
+    if not s.has_distances:
+        yield base
+        return
+    keys = list(zip(*(rows[name].fillna("").astype(str) for name in ("cluster", "language", "criterion")), strict=True))
+    maker = rows["generator"].fillna("").astype(str).to_numpy()
+    first, second = ([i for i in range(len(keys)) if maker[i] == name] for name in generators)
+    places = [{keys[i]: i for i in own} for own in (first, second)]
+    if len(places[0]) < len(first) or len(places[1]) < len(second):
+        yield base.with_(reason="a cluster holds several items of one generator and language: which belong together?")
+        return
+    shared = sorted(set(places[0]) & set(places[1]))
+    a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)
+    found = ppi.paired_difference((s.y[a], s.f[a]), (s.y[b], s.f[b]), s.cluster[a], confidence=confidence)
+    yield found.with_(variant=base.variant)
+
+
+def _gain(crossfit: ppi.CrossFit) -> Estimate:
+    reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
+    n = crossfit.estimate.n_items
+    found = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
+    found = found.with_(n_clusters=crossfit.estimate.n_clusters)
+    return found.with_(**_gained(crossfit.gain_low, crossfit.gain_high, _how_gained(n), crossfit.gain_reason))
+
+
+def _gained(low: float | None, high: float | None, method: str, reason: str | None) -> dict[str, Any]:
+    """The fields of a gain's interval, or why it has none."""
+    if low is None:
+        return {"interval_reason": reason}
+    return {"low": low, "high": high, "confidence": 0.95, "method": method}
+
+
+def _how_gained(n: int, calibrator: str = "") -> str:
+    """Errors out of fold are resampled as they are, without fitting again: too little with few labels."""
+    method = "bootstrap percentile"
+    return approximate(method) if n < ENOUGH_FOR_GAINS or calibrator in UNSTEADY else method
+
+
+def _calibrations(s: _Split, seed: int) -> Iterator[Estimate]:
+    """Out-of-sample gain of each calibrator over the labels' mean, and a warning about scores the labels never saw."""
+    n, n_clusters = len(s.sample.y), number_of(s.sample.cluster)
+    too_few = n < FEWEST_LABELS or n_clusters < 2 or not s.has_distances
+    outside = share_outside(s.sample.f, s.sample.f_rest) if n else 0.0
+    for name in CALIBRATORS:
+        if name == "constant":
+            continue
+        too_many = name == "ordinal_logit" and (q := len(np.unique(s.sample.y))) > MOST_CATEGORIES
+        if too_few or too_many:
+            reason = f"cross-validation needs {FEWEST_LABELS} labels in two clusters, on an ordered scale"
+            if not too_few:
+                reason = f"the labels take {q} values: an ordinal model is for {MOST_CATEGORIES} at most"
+            yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason,
+                           n_clusters=n_clusters)  # fmt: skip
+            continue
+        checked = cross_validate(name, s.sample.f, s.sample.y, s.sample.cluster, rng=np.random.default_rng(seed))
+        notes = [] if checked.is_useful else ["useless: no better than the labels' mean"]
+        if outside >= MOST_OUTSIDE:
+            notes.append(f"{outside:.0%} of the judge's scores lie beyond those seen in labels: no claim about levels")
+        gain = Estimate(
+            statistic="calibration_gain", variant=name, value=checked.gain, n_items=n, n_clusters=n_clusters, seed=seed,
+            reason=None if checked.gain is not None else "the labels do not vary", note="; ".join(notes) or None,
+        )  # fmt: skip
+        yield gain.with_(**_gained(checked.gain_low, checked.gain_high, _how_gained(n, name), checked.gain_reason))
+
+
+def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
+    """Rogan-Gladen on two-point scales; the higher point is the flag, the panel's mode its truth."""
+    if meeting.scale.q != 2:
+        return
+    judged = ~np.isnan(meeting.judge)
+    flag = np.zeros(len(judged), dtype=bool)
+    flag[judged] = snapped(meeting.judge[judged], meeting.scale) == 1
+    label = panel_labels(meeting, "mode")
+    is_true, is_false = label == meeting.scale.values[1], label == meeting.scale.values[0]
+    rest = judged & (meeting.n_human == 0)
+    marks = np.stack([flag & rest, rest, flag & is_true & judged, is_true & judged, ~flag & is_false & judged,
+                      is_false & judged])  # fmt: skip
+    used = marks.any(axis=0)
+    names, index = np.unique(meeting.cluster[used], return_inverse=True)
+    counts = [np.bincount(index, weights=row, minlength=len(names)) for row in marks[:, used]]
+    by_cluster: Floats = np.stack(counts, axis=1).astype(np.float64)
+    flags = Flags(**dict(zip(_COUNTED, marks.sum(axis=1).tolist(), strict=True)))
+    clustered = len(names) < int(used.sum())
+    found = rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
+    yield found.with_(n_clusters=len(names))
+
+
+_COUNTED = tuple(one.name for one in fields(Flags))

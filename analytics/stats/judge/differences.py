@@ -1,0 +1,226 @@
+"""The difference of any statistic between two languages, judges, panels or values of any column, with its interval.
+
+The statistic is computed on both sides again and again, each time without one cluster (or one of 60 groups of clusters)
+on whichever side has it. Sides that share clusters are so compared in pairs: what a cluster does to both cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.agreement import among_raters
+from analytics.stats.core.clusters import effective_number
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import FEW_UNITS, Interval, Shape, approximate, t_interval
+from analytics.stats.core.multiple_tests import holm
+from analytics.stats.core.rater_sample import RatersAs, of_report
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.judge import calibration, corrected_means, weighted
+
+Floats = NDArray[np.float64]
+Key = tuple[str, str | None, tuple[tuple[str, str | None], ...], tuple[str, ...] | None]
+"""Statistic, variant, cell, pair of raters."""
+Side = Callable[[RatingsTable], list[CellEstimate]]
+
+MOST_GROUPS = 60
+"""More clusters are left out in so many groups: the statistic is computed twice for each."""
+OF_JUDGES = (*weighted.STATISTICS, *corrected_means.STATISTICS)
+OF_PANELS = tuple(name for name in among_raters.STATISTICS if name not in OF_JUDGES)
+STATISTICS = tuple(dict.fromkeys((*among_raters.STATISTICS, *OF_JUDGES)))
+_HOLM = "; Holm p "
+_UNDEFINED = "it is undefined on one side, or without some of the clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is compared: two values of a column (``judge``: two judges), statistics, and the judge of both sides."""
+
+    column: str
+    values: tuple[str, str]
+    statistics: tuple[str, ...]
+    judge: str | None = None
+    by: tuple[str, ...] = ("language", "criterion")
+    reference: str | None = None
+    raters: tuple[str, ...] | None = None
+    pool: bool = False
+    seed: int = 0
+    confidence: float = 0.95
+    raters_as: RatersAs = "these"
+
+
+def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
+    """``first - second`` of each statistic in every cell both sides have, with p of no difference (Holm in the note).
+
+    Interval: t from the delete-a-group jackknife. Clusters that both sides have, and those of one side only, are left
+    out within their kind; degrees of freedom by Satterthwaite: of means these are the paired and Welch's t-test.
+    Undefined where a side is. Source: Kott 2001, The delete-a-group jackknife (Journal of Official Statistics 17, 521);
+    stratified: ``clusters.jackknife_error``. Raters as a sample are left out on the side or sides where they
+    rate; p, which takes the raters as they are, is then none.
+    """
+    if question.raters_as == "sample":
+        rows = report(table, replace(question, raters_as="these"))
+        return _for_raters_like_these(rows, table, question)
+    sides = [_side(table, question, value) for value in question.values]
+    parts, groups = _groups(sides, question.seed)
+    found = [_values(side, question, value) for side, value in zip(sides, question.values, strict=True)]
+    without = [
+        [
+            _values(_without(side, groups, g), question, value)
+            for side, value in zip(sides, question.values, strict=True)
+        ]
+        for g in range(len(parts))
+    ]
+    rows = [_difference(key, question, found, without, parts) for key in found[0] if key in found[1]]
+    return _with_holm(rows)
+
+
+def _for_raters_like_these(rows: Sequence[CellEstimate], table: RatingsTable, q: Question) -> list[CellEstimate]:
+    """The differences with the raters of both sides taken for samples; judges are none."""
+    shapes: dict[str, Shape] = dict.fromkeys(q.statistics, "free")
+    plain = [_plain(row) for row in rows]
+    compared = None if q.column == "judge" else (q.column, q.values)
+    return of_report(plain, lambda kept: _bare(kept, q), table, shapes, raters=q.raters, sides=compared)
+
+
+def _plain(row: CellEstimate) -> CellEstimate:
+    note = (row.estimate.note or "").split(_HOLM)[0] or None
+    return replace(row, estimate=row.estimate.with_(p=None, note=note))
+
+
+def _bare(table: RatingsTable, q: Question) -> list[CellEstimate]:
+    """The differences alone."""
+    found = [_values(_side(table, q, value), q, value) for value in q.values]
+    return [_difference(key, q, found, [], []) for key in found[0] if key in found[1]]
+
+
+def _side(table: RatingsTable, q: Question, value: str) -> RatingsTable:
+    """The rows of one side; judges stay on both sides of a comparison of panels."""
+    if q.column == "judge":
+        return table
+    keep = (table.frame[q.column].astype(str) == value).to_numpy()
+    if q.column == "panel":
+        keep |= table.frame["rater_kind"].isin(["judge", "jury"]).to_numpy()
+    return replace(table, frame=table.frame[keep])
+
+
+def _values(side: RatingsTable, q: Question, value: str) -> dict[Key, Estimate]:
+    """Every figure asked for, by what it is of; without intervals."""
+    by = [column for column in q.by if column != q.column]
+    judge = value if q.column == "judge" else q.judge
+    shared = {"by": by, "raters": q.raters, "pool": q.pool, "bootstrap": 0}
+    rows: list[CellEstimate] = []
+    of_panels = [
+        name for name in q.statistics if name in OF_PANELS or (judge is None and name in among_raters.STATISTICS)
+    ]
+    of_judges = [name for name in q.statistics if name not in of_panels]
+    if of_panels:
+        rows += among_raters.report(side, statistics=of_panels, **shared)  # type: ignore[arg-type]
+    if judge is not None and (chosen := [n for n in of_judges if n in weighted.STATISTICS]):
+        rows += calibration.report(side, judge=judge, statistics=chosen, reference=q.reference, **shared)  # type: ignore[arg-type]
+    if judge is not None and (chosen := [n for n in of_judges if n in corrected_means.STATISTICS]):
+        del shared["bootstrap"]
+        rows += corrected_means.report(side, judge=judge, statistics=chosen, seed=q.seed, **shared)  # type: ignore[arg-type]
+    return {(r.estimate.statistic, r.estimate.variant, tuple(r.cell.items()), r.raters): r.estimate for r in rows}
+
+
+def _groups(sides: Sequence[RatingsTable], seed: int) -> tuple[list[int], dict[str, int]]:
+    """The kind of each group (0: clusters of both sides, 1 and 2: of one), and the group of each cluster."""
+    names = [set(side.frame["cluster"].astype(str)) for side in sides]
+    kinds = [names[0] & names[1], names[0] - names[1], names[1] - names[0]]
+    rng, parts, groups = np.random.default_rng(seed), list[int](), dict[str, int]()
+    for kind, clusters in enumerate(kinds):
+        order = rng.permutation(np.array(sorted(clusters), dtype=object))
+        n = min(len(order), MOST_GROUPS)
+        groups |= {str(name): len(parts) + place % n for place, name in enumerate(order)}
+        parts += [kind] * n
+    return parts, groups
+
+
+def _without(side: RatingsTable, groups: dict[str, int], group: int) -> RatingsTable:
+    keep = (side.frame["cluster"].astype(str).map(groups) != group).to_numpy()
+    return side if keep.all() else replace(side, frame=side.frame[keep])
+
+
+def _difference(
+    key: Key,
+    q: Question,
+    found: Sequence[dict[Key, Estimate]],
+    without: Sequence[Sequence[dict[Key, Estimate]]],
+    parts: Sequence[int],
+) -> CellEstimate:
+    statistic, variant, cell, raters = key
+    first, second = (side[key] for side in found)
+    said = " - ".join(q.values)
+    base = Estimate(
+        statistic=statistic, variant=f"{variant}, {said}" if variant else said, level=first.level, value=None,
+        reason=_UNDEFINED, n_items=first.n_items + second.n_items, n_raters=max(first.n_raters, second.n_raters),
+        n_ratings=first.n_ratings + second.n_ratings, n_missing=first.n_missing + second.n_missing,
+        n_clusters=_clusters(first, second, parts),
+    )  # fmt: skip
+    if first.value is not None and second.value is not None:
+        left = np.array([_gap(*(side.get(key) for side in sides)) for sides in without], dtype=np.float64)
+        base = _tested(base.with_(value=first.value - second.value, reason=None), left, np.array(parts), q.confidence)
+        sizes = [f"{v} {e.value:.4g} ({e.n_items} items)" for v, e in zip(q.values, (first, second), strict=True)]
+        base = base.with_(note=f"{', '.join(sizes)}; {_how_paired(parts)}")
+    return CellEstimate(estimate=base, cell=dict(cell), raters=raters)
+
+
+def _clusters(first: Estimate, second: Estimate, parts: Sequence[int]) -> int | None:
+    """Clusters of both sides together; those on both sides count once."""
+    if first.n_clusters is None or second.n_clusters is None:
+        return None
+    both = first.n_clusters + second.n_clusters
+    return both if 0 not in parts else max(first.n_clusters, second.n_clusters, both - parts.count(0))
+
+
+def _gap(first: Estimate | None, second: Estimate | None) -> float:
+    if first is None or second is None or first.value is None or second.value is None:
+        return float("nan")
+    return first.value - second.value
+
+
+def _how_paired(parts: Sequence[int]) -> str:
+    shared = sum(part == 0 for part in parts)
+    paired = (
+        f"paired by {shared} groups of clusters" if shared == MOST_GROUPS else f"paired by {shared} shared clusters"
+    )
+    return "not paired: no cluster is on both sides" if not shared else paired
+
+
+def _tested(e: Estimate, left: Floats, parts: NDArray[np.intp], confidence: float) -> Estimate:
+    """Standard error, p and interval of a difference from its values without each group (G,), groups of kinds (G,)."""
+    from scipy.special import stdtr
+
+    value, variances, dfs = float(e.value or 0.0), [], []
+    if np.isnan(left).any():
+        return e.with_(interval_reason="without one of the clusters it is undefined on one side")
+    for part in np.unique(parts):
+        own = left[parts == part] - value
+        if len(own) < 2:
+            return e.with_(interval_reason="an interval needs two clusters on each side")
+        variances.append((len(own) - 1) / len(own) * float((own**2).sum()))
+        dfs.append(effective_number(np.ones(len(own))) - 1)
+    total = sum(variances)
+    if total <= 0:
+        return e.with_(interval_reason="no cluster changes the difference")
+    df, se = total**2 / sum(v**2 / d for v, d in zip(variances, dfs, strict=True)), float(np.sqrt(total))
+    method = "jackknife t of the difference"
+    interval: Interval = t_interval(value, se, df, method=method, confidence=confidence)
+    if df + 1 < FEW_UNITS and interval.method:
+        interval = replace(interval, method=approximate(interval.method, f"{df + 1:.3g} independent units"))
+    return e.with_(p=float(2 * stdtr(df, -abs(value) / se)), **interval.as_changes())
+
+
+def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
+    """All differences asked for are one family."""
+    tested = [i for i, row in enumerate(rows) if row.estimate.p is not None]
+    corrected_p = holm([p for i in tested if (p := rows[i].estimate.p) is not None])
+    for i, p in zip(tested, corrected_p, strict=True):
+        if len(tested) > 1:
+            e = rows[i].estimate
+            rows[i] = replace(rows[i], estimate=e.with_(note=f"{e.note}{_HOLM}{p:.4g} in a family of {len(tested)}"))
+    return rows

@@ -1,0 +1,302 @@
+"""Means of panel scores from few human labels and many judge scores: prediction-powered inference (METHODS 3).
+
+``y`` (n,): mean human score of each labelled item; ``f`` (n,): the judge's score of the same items; ``f_rest`` (N,):
+the judge's scores of the items without labels. Level: interval (a scale whose mean means something).
+Sources: Angelopoulos et al. 2023, doi:10.1126/science.adi6000; PPI++: Angelopoulos, Duchi & Zrnic 2023,
+arXiv:2311.01453; cross-fitting: Zrnic & Candes 2024, doi:10.1073/pnas.2322083121.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.clusters import effective_number, error_of_mean, jackknife_error, number_of
+from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.intervals import Interval, normal_interval, percentile, t_interval
+from analytics.stats.core.resampling import resampled_sums
+from analytics.stats.judge.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+FEWEST_LABELS = 20
+WARN_BELOW = 50
+_NO_REST = "no item without a human label has a judge score: the classical mean says all there is"
+_ONE_WITHOUT = "one item without a label does not say how far judge scores spread"
+_TOO_FEW = "two labelled items are the least a standard error needs"
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Labels, judge scores and the clusters both belong to; ``f`` is finite wherever ``y`` is."""
+
+    y: Floats
+    f: Floats
+    f_rest: Floats
+    cluster: Codes
+    cluster_rest: Codes
+
+    @classmethod
+    def of(
+        cls, y: Floats, f: Floats, f_rest: Floats, cluster: Codes | None = None, cluster_rest: Codes | None = None
+    ) -> Labelled:
+        """Items that stand alone unless clusters are given."""
+        n = len(y)
+        alone = (np.arange(n), np.arange(n, n + len(f_rest)))
+        first, rest = alone if cluster is None or cluster_rest is None else (cluster, cluster_rest)
+        return cls(y, f, f_rest, first, rest)
+
+    @property
+    def size(self) -> float:
+        """The largest label or judge score, without its sign: what counts as rounding depends on it."""
+        return float(max(np.abs(part).max(initial=0.0) for part in (self.y, self.f, self.f_rest)))
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether some cluster holds more than one item."""
+        both = np.concatenate([self.cluster, self.cluster_rest])
+        return len(np.unique(both)) < len(both)
+
+
+def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
+    """Mean of the human labels alone (n,), cluster-robust standard error and t (``clusters.error_of_mean``)."""
+    base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
+    if not len(y):
+        return Estimate(value=None, reason="no item has a human label", **base)
+    mean = float(y.mean())
+    se, df = error_of_mean(y, cluster)
+    size = float(np.abs(y).max())
+    interval = t_interval(mean, se, df, method="cluster-robust t", confidence=confidence, unit=size)
+    return Estimate(value=mean, **base).with_(**interval.as_changes())
+
+
+def ppi_mean(s: Labelled, *, lam: float = 1.0, confidence: float = 0.95) -> Estimate:
+    """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI).
+
+    Normal interval; where clusters hold several items, t from leaving them out one by one.
+    """
+    return _plain("ppi_mean", s, lam, confidence)
+
+
+def ppi_plus_mean(s: Labelled, *, confidence: float = 0.95) -> Estimate:
+    """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval.
+
+    Where clusters hold several items, each is left out in turn, lambda chosen again, and the interval is t.
+    A constant judge, or no item to power with, gives lambda 0: the mean of the labels. Undefined without a label.
+    """
+    return _plain("ppi_plus_mean", s, optimal_lambda(s.y, s.f, s.f_rest), confidence, chosen=True)
+
+
+def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
+    """lambda* = cov(y, f) / ((1 + n/N) var f), clipped to [0, 1].
+
+    cov over the n labels (divided by n), var over all n + N judge scores (by n + N - 1), as the authors' code has it.
+    """
+    n, rest = len(y), len(f_rest)
+    if not n or not rest or np.ptp(every := np.concatenate([f, f_rest])) == 0:
+        return 0.0
+    exponent = raised(every)
+    cov = float(((y - y.mean()) * np.ldexp(f - f.mean(), exponent)).mean())
+    variance = float(np.ldexp(every - every.mean(), exponent).var(ddof=1))
+    half = math.ldexp(1.0, exponent // 2)  # the whole power may be beyond a double
+    slope = cov / ((1 + n / rest) * variance) * half * math.ldexp(1.0, exponent - exponent // 2)
+    return min(max(slope, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """The cross-fitted estimate, the gain over the labels alone, and its interval.
+
+    ``gain`` = n_eff / n: how many times more labels the classical mean would need for the same standard error.
+    """
+
+    estimate: Estimate
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    gain_reason: str | None = None
+
+
+def crossfit_mean(
+    s: Labelled, *, rng: np.random.Generator, calibrator: str | None = None, folds: int = 5, confidence: float = 0.95
+) -> CrossFit:
+    """PPI++ with calibrator and lambda fitted on the other folds of clusters, t interval, cluster-robust error.
+
+    theta = mean over labels of e_i, e_i = y_i - lambda_k (g_k(f_i) - mean g_k(f_rest)) with k the fold of i. Refuses
+    below 20 labels; below 50 the interval is marked approximate.
+    """
+    n = len(s.y)
+    base: dict[str, Any] = {
+        "statistic": "ppi_plus_mean",
+        "variant": "crossfit",
+        "n_items": n,
+        "n_clusters": number_of(s.cluster),
+    }
+    if n < FEWEST_LABELS or len(np.unique(s.cluster)) < 2:
+        reason = f"{n} labels; cross-fitting needs {FEWEST_LABELS}, in two clusters or more"
+        return CrossFit(Estimate(value=None, reason=reason, **base))
+    e, h = _corrected(s, calibrator or default_calibrator(n), folds_by_cluster(s.cluster, folds=folds, rng=rng))
+    theta = float(e.mean())
+    se = _robust(_pooled((e - theta) / n, h / max(len(h), 1), s), np.concatenate([s.cluster, s.cluster_rest]))
+    df = effective_number(np.unique(s.cluster, return_counts=True)[1]) - 1
+    method = "cross-fitted t" + (", approximate: fewer than 50 labels" if n < WARN_BELOW else "")
+    estimate = Estimate(value=theta, **base).with_(
+        **t_interval(theta, se, df, method=method, confidence=confidence, unit=s.size).as_changes()
+    )
+    return CrossFit(estimate, *_gain(s.y, e, h, s, rng))
+
+
+def stratified_mean(strata: list[Labelled], *, confidence: float = 0.95) -> Estimate:
+    """PPI++ within each stratum, weighted by its share of all items; two labels per stratum at least.
+
+    theta = sum_h W_h theta_h, var = sum_h W_h^2 var_h. Source: Fisch et al. 2024, arXiv:2406.04291.
+    """
+    n = sum(len(s.y) for s in strata)
+    parts = [ppi_plus_mean(s) for s in strata]
+    base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "stratified", "n_items": n}
+    if not parts or any(part.se is None for part in parts):
+        return Estimate(value=None, reason="a stratum has fewer than two labels", **base)
+    size = np.array([len(s.y) + len(s.f_rest) for s in strata])
+    share = size / size.sum()
+    theta = float(share @ np.array([part.value for part in parts], dtype=np.float64))
+    se = float(np.sqrt(share**2 @ np.array([part.se for part in parts], dtype=np.float64) ** 2))
+    largest = max(stratum.size for stratum in strata)
+    method = "stratified normal (approximate)"
+    interval = normal_interval(theta, se, method=method, confidence=confidence, unit=largest)
+    return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def active_mean(
+    y: Floats, f: Floats, probability: Floats, cluster: Codes, *, lam: float = 1.0, confidence: float = 0.95
+) -> Estimate:
+    """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
+
+    theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson). Source: Zrnic & Candes 2024,
+    arXiv:2403.03208.
+    """
+    drawn = ~np.isnan(y)
+    base: dict[str, Any] = {"statistic": "ppi_plus_mean", "variant": "active", "n_items": int(drawn.sum())}
+    base["n_clusters"] = number_of(cluster[drawn])
+    if not drawn.any() or np.isnan(probability[drawn]).any():
+        reason = "every labelled item needs one probability that it was drawn with (inclusion_prob)"
+        return Estimate(value=None, reason=reason, **base)
+    z = lam * f
+    z[drawn] += (y[drawn] - lam * f[drawn]) / probability[drawn]
+    theta = float(z.mean())
+    se, df = error_of_mean(z, cluster)
+    df, size = min(df, float(drawn.sum()) - 1), float(np.nanmax(np.abs(y)))
+    interval = t_interval(theta, se, df, method="Horvitz-Thompson t", confidence=confidence, unit=size)
+    return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def paired_difference(
+    first: tuple[Floats, Floats], second: tuple[Floats, Floats], cluster: Codes, *, confidence: float = 0.95
+) -> Estimate:
+    """PPI++ mean of first - second over parallel items: each a pair y (M,), f (M,), y NaN where unlabelled.
+
+    D_i = y_1i - y_2i on items labelled for both, judged by f_1i - f_2i.
+    """
+    d, g = first[0] - second[0], first[1] - second[1]
+    has_label, has_judge = ~np.isnan(d), ~np.isnan(g)
+    both, rest = has_label & has_judge, ~has_label & has_judge
+    s = Labelled(d[both], g[both], g[rest], cluster[both], cluster[rest])
+    return ppi_plus_mean(s, confidence=confidence).with_(statistic="ppi_plus_difference", variant="paired")
+
+
+def _plain(statistic: str, s: Labelled, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
+    n, rest = len(s.y), len(s.f_rest)
+    base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
+    base["n_clusters"] = number_of(s.cluster)
+    if not n or (lam > 0 and not rest):
+        reason = _NO_REST if n else "no item has both a human label and a judge score"
+        return Estimate(value=None, reason=reason, **base)
+    theta = float((lam * s.f_rest.mean() if rest else 0.0) + (s.y - lam * s.f).mean())
+    if n < 2 or (lam > 0 and rest < 2):
+        return Estimate(value=theta, interval_reason=_TOO_FEW if n < 2 else _ONE_WITHOUT, **base)
+    base["note"] = f"lambda {lam:.4f}"
+    if s.has_clusters:
+        interval = _left_out(s, theta, None if chosen else lam, confidence)
+    else:
+        se = float(np.sqrt((s.y - lam * s.f).var() / n + (lam**2 * s.f_rest.var() / rest if rest else 0.0)))
+        interval = normal_interval(theta, se, method="normal", confidence=confidence, unit=s.size)
+    return Estimate(value=theta, **base).with_(**interval.as_changes())
+
+
+def _left_out(s: Labelled, theta: float, lam: float | None, confidence: float) -> Interval:
+    """t interval of theta from leaving out each cluster with all of its items, lambda chosen anew where it is None.
+
+    Clusters with labels and those without are two samples; the effective number of the former gives the degrees of
+    freedom. Source: ``clusters.jackknife_error``.
+    """
+    names, place = np.unique(np.concatenate([s.cluster, s.cluster_rest]), return_inverse=True)
+    here, there = np.split(place, [len(s.y)])
+    y, f, rest = s.y - s.y.mean(), s.f - s.f.mean(), s.f_rest - s.f.mean()
+    columns = [(here, x) for x in (np.ones(len(y)), y, f, y * f, f * f)]
+    columns += [(there, x) for x in (np.ones(len(rest)), rest, rest * rest)]
+    sums = np.stack([np.bincount(at, weights=x, minlength=len(names)) for at, x in columns])
+    n, sy, sf, syf, sff, m, sr, srr = sums.sum(axis=1, keepdims=True) - sums
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = (sff + srr - (sf + sr) ** 2 / (n + m)) / (n + m - 1)
+        found = np.clip((syf / n - sy / n * sf / n) / ((1 + n / m) * spread), 0, 1)
+        weight = np.where((m > 0) & (spread > 0), found, 0.0) if lam is None else np.full(len(names), lam)
+        without = sy / n + np.where(weight > 0, weight * (sr / m - sf / n), 0.0)
+    if not np.isfinite(without).all():
+        return Interval(interval_reason="without one of the clusters there are no labels, or no other items")
+    has_labels = sums[0] > 0
+    se = jackknife_error(theta - float(s.y.mean()), without, has_labels)
+    df = effective_number(sums[0][has_labels]) - 1
+    return t_interval(theta, se, df, method="cluster jackknife t", confidence=confidence, unit=s.size)
+
+
+def _corrected(s: Labelled, calibrator: str, fold: Codes) -> tuple[Floats, Floats]:
+    """e (n,) of the labels and h (N,) = sum_k n_k/n lambda_k (g_k(f_rest) - mean), both from other folds' fits."""
+    fit, e, h = CALIBRATORS[calibrator], np.empty(len(s.y)), np.zeros(len(s.f_rest))
+    for one in np.unique(fold):
+        held = fold == one
+        predict = fit(s.f[~held], s.y[~held])
+        rest, own = predict(s.f_rest), predict(s.f[~held])
+        lam = optimal_lambda(s.y[~held], own, rest)
+        centred = lam * (rest - rest.mean()) if len(rest) else rest
+        h += held.mean() * centred
+        e[held] = s.y[held] - (lam * (predict(s.f[held]) - rest.mean()) if len(rest) else 0.0)
+    return e, h
+
+
+def _pooled(own: Floats, rest: Floats, s: Labelled) -> Floats:
+    """Influence of every item on theta, each as if its cluster were left out of the mean it enters (jackknife, CV3)."""
+    scaled = []
+    for part, cluster in ((own, s.cluster), (rest, s.cluster_rest)):
+        _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
+        n = len(sizes)
+        scaled.append(part * (len(part) / (len(part) - sizes) * np.sqrt((n - 1) / n))[index] if n > 1 else part)
+    return np.concatenate(scaled)
+
+
+def _robust(influence: Floats, cluster: Codes) -> float:
+    """Standard error: root of the squared cluster sums of each item's influence on the estimate."""
+    _, index = np.unique(cluster, return_inverse=True)
+    return float(np.sqrt((np.bincount(index, weights=influence) ** 2).sum()))
+
+
+def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[Any, ...]:
+    """Variance of the labels' mean over that of theta, its percentile interval over resampled labelled clusters, and
+    why there is none.
+    """
+    _, index = np.unique(s.cluster, return_inverse=True)
+    extra = float(h.var() / len(h)) if len(h) else 0.0
+    sums = np.stack([np.bincount(index, weights=column) for column in (np.ones(len(y)), y, y**2, e, e**2)])
+    drawn = resampled_sums(sums.T, resamples=2000, rng=rng)
+    m, sy, syy, se, see = np.vstack([sums.sum(axis=1), drawn]).T
+    classical, powered = (syy / m - (sy / m) ** 2) / m, (see / m - (se / m) ** 2) / m + extra
+    # Sums of squares leave rounding where nothing varies: a variance of less is none.
+    least = 1e-12 * max(float(np.abs(y).max()), float(np.abs(e).max())) ** 2 / m
+    ratio = np.divide(classical, powered, out=np.full(len(m), np.nan), where=(classical > least) & (powered > least))
+    if np.isnan(ratio[0]):
+        return None, None, None, None
+    interval = percentile(ratio[1:])
+    return float(ratio[0]), interval.low, interval.high, interval.interval_reason

@@ -1,0 +1,425 @@
+"""Is a judge sound, cell by cell: audits, equivalence of two judges, conformal intervals, severity by language, juries.
+
+The statistics are in ``audits``, ``equivalence``, ``conformal``, ``severity`` and ``juries``; here the ratings table
+becomes their arrays. Each ``*_report`` returns what its subcommand prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.clusters import number_of
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import approximate
+from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs
+from analytics.stats.core.scales import snapped
+from analytics.stats.core.tables import HUMAN_KINDS, Cell, Problem, RatingsTable, TableError, cells
+from analytics.stats.judge import audits, calibration, conformal, juries, severity, weighted
+from analytics.stats.judge.audits import MARGIN, tost
+from analytics.stats.judge.paired_scores import key_of, meet, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+AUDITS = (
+    "repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference",
+    "perturbation", "condition_mae", "condition_shift",
+)  # fmt: skip
+CONFORMAL = ("conformal_radius", "conformal_width", "for_people", "conformal_interval")
+JURY = ("jury_unsettled", *weighted.STATISTICS, *calibration.COUNTS)
+SEVERITY = ("severity_shift", "severity_uniform", "severity_nonuniform")
+JURY_NAME = "jury"
+_NO_NUMBERS = "a nominal scale has no distances"
+
+
+def audit_report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    against: Sequence[str] = (),
+    length: str | None = None,
+    families: Mapping[str, str] | None = None,
+    pool: bool = False,
+) -> list[CellEstimate]:
+    """Audits of one judge in every cell (METHODS 5).
+
+    Repeats of the judge (column ``repeat``), use of the scale beside the panel's, unreadable replies (rows without a
+    score), and, where they are named: ``length`` a column of numbers or texts (verbosity), ``against`` other raters
+    that are the same judge under another prompt, temperature or on changed texts (perturbation, conditions),
+    ``families`` the family of each judge, to set beside the item's column ``generator_family``, else ``generator``.
+    """
+    if length is not None and length not in table.frame:
+        raise TableError([Problem(None, f"the column {length!r} (given by --length) is missing")])
+    found = []
+    for cell in cells(table, by=by, pool=pool):
+        rows = [*_steadiness(cell, judge, raters)]
+        if length is not None:
+            rows.append(_verbosity(cell, judge, raters, length))
+        if families:
+            rows.append(_self_preference(cell, families))
+        if against:
+            rows += _conditions(cell, [judge, *against], raters)
+        clusters = int(cell.frame["cluster"][(cell.frame["rater"] == judge).to_numpy()].nunique())
+        found += [
+            CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=key_of(cell), judge=judge)
+            for row in rows
+        ]
+    return found
+
+
+def equivalence_report(
+    table: RatingsTable,
+    *,
+    raters: Sequence[str],
+    by: Sequence[str] = ("language", "criterion"),
+    margin: float = MARGIN,
+    pool: bool = False,
+) -> list[CellEstimate]:
+    """Two raters (the same judge under two instructions) on the items both scored: ``tost`` per cell (METHODS 4)."""
+    found = []
+    for cell in cells(table, by=by, pool=pool):
+        scores, cluster, _ = matrix(cell, raters)
+        estimate = _only_numbers(cell, "tost") or tost(scores[:, 0], scores[:, 1], cluster, margin=margin)
+        counted = estimate.with_(n_raters=2, n_missing=int(np.isnan(scores).any(axis=1).sum()))
+        found.append(CellEstimate(estimate=_levelled(counted, cell), cell=key_of(cell), raters=tuple(raters)))
+    return found
+
+
+def conformal_report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    coverage: float = 0.9,
+    widest: float | None = None,
+    items: bool = False,
+    pool: bool = False,
+) -> list[CellEstimate]:
+    """How far the panel's mean lies from the judge's score, with the promised coverage, per cell (METHODS 3).
+
+    ``conformal_radius`` from the items that both scored; on the items that only the judge scored (all where there are
+    none) ``conformal_width``, the mean width of their intervals, and ``for_people``, the share wider than ``widest``
+    (by default half of the scale). ``items`` adds each of these items as ``conformal_interval``.
+    """
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=by, pool=pool):
+        rows = [_only_numbers(cell, "conformal_radius")] if not cell.scale.has_order else None
+        rows = rows or [*_conformal(cell, judge, raters, coverage, widest, items)]
+        found += [CellEstimate(estimate=_levelled(row, cell), cell=key_of(cell), judge=judge) for row in rows if row]
+    return found
+
+
+def severity_report(
+    table: RatingsTable,
+    *,
+    judge: str,
+    by: Sequence[str] = ("criterion",),
+    raters: Sequence[str] | None = None,
+    pivot: str | None = None,
+    pool: bool = False,
+) -> list[CellEstimate]:
+    """Is the judge more lenient in one language, on answers the panel finds equally good? Per cell (METHODS 4).
+
+    ``severity_shift`` of each language against ``pivot`` (by default the first by name), in logits of a cumulative
+    logit of the judge's score on the panel's mean; positive is more lenient. Its interval and p leave out groups of
+    clusters. ``severity_uniform`` and ``severity_nonuniform`` carry the p of likelihood ratios. Variant ``corrected``
+    draws each panel mean towards its language's by what the mean of so few annotators is worth; ``raw`` does not.
+    """
+    found = []
+    for cell in cells(table, by=[column for column in by if column != "language"], pool=pool):
+        for row, language in _severity(cell, judge, raters, pivot):
+            found.append(
+                CellEstimate(estimate=_levelled(row, cell), cell={**key_of(cell), "language": language}, judge=judge)
+            )
+    return found
+
+
+def jury_report(
+    table: RatingsTable,
+    *,
+    judges: Sequence[str],
+    rule: str = "majority",
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    reference: str | None = None,
+    statistics: Sequence[str] | None = None,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    seed: int = 0,
+    raters_as: RatersAs = "these",
+) -> list[CellEstimate]:
+    """Several judges as one rater, set against the panel as each of them is (METHODS 4).
+
+    ``jury_unsettled`` is the share of the items that the judges leave without a label (ties of a majority); then the
+    calibration figures of the jury, and of each member.
+    """
+    seated, unsettled = _seated(table, judges, rule, by, pool)
+    shown = weighted.STATISTICS if statistics is None else statistics
+    rows = [
+        row for name in (JURY_NAME, *judges)
+        for row in calibration.report(seated, judge=name, by=by, raters=raters, reference=reference, statistics=shown,
+                                      pool=pool, bootstrap=bootstrap, seed=seed, raters_as=raters_as)
+    ]  # fmt: skip
+    return [*unsettled, *rows]
+
+
+def matrix(cell: Cell, raters: Sequence[str]) -> tuple[Floats, Codes, pd.DataFrame]:
+    """(N, R) numbers of the first repeats of named raters, NaN where missing; (N,) clusters; the items' first rows.
+
+    Any level; text points stand as their place on the scale. Source: METHODS 0.
+    """
+    import pandas as pd
+
+    frame = cell.frame[(cell.frame["repeat"] == cell.frame["first_repeat"]).to_numpy()]
+    frame = frame[frame["rater"].isin(list(raters)).to_numpy()]
+    item, first = np.unique(
+        frame["item_key"].astype(str) + "\0" + frame["criterion"].astype(str), return_index=True
+    ) if len(frame) else (np.empty(0, dtype=object), np.empty(0, dtype=np.intp))  # fmt: skip
+    place = pd.Index(item).get_indexer(pd.Index(frame["item_key"].astype(str) + "\0" + frame["criterion"].astype(str)))
+    scores = np.full((len(item), len(raters)), np.nan)
+    scores[place, pd.Index(list(raters)).get_indexer(pd.Index(frame["rater"]))] = numbers(frame, cell.scale)
+    cluster = pd.factorize(frame["cluster"].to_numpy()[first])[0]
+    return scores, np.asarray(cluster, dtype=np.intp), frame.iloc[first]
+
+
+def panel_means(humans: Floats) -> Floats:
+    """(N,) mean of an item's annotators (N, R), NaN where nobody scored it. Level: interval. Source: METHODS 3."""
+    n = (~np.isnan(humans)).sum(axis=1)
+    return np.where(n > 0, np.nansum(humans, axis=1) / np.maximum(n, 1), np.nan)
+
+
+def _levelled(estimate: Estimate, cell: Cell) -> Estimate:
+    return estimate.with_(level=cell.scale.level)
+
+
+def _counted(row: Estimate, clusters: int) -> Estimate:
+    """One judge, where nothing else is said; shares of more answers than clusters are approximate."""
+    if row.is_defined and row.statistic in OF_JUDGE and not (row.variant or "").startswith("panel_"):
+        row = row.with_(speaks_for=THIS_JUDGE)
+    row = row.with_(n_raters=row.n_raters or 1, n_clusters=clusters if row.n_clusters is None else row.n_clusters)
+    if row.method == "Wilson" and (row.n_clusters or clusters) < row.n_items:
+        return row.with_(method=approximate("Wilson", "answers taken for independent"))
+    return row
+
+
+OF_JUDGE = ("repeat_sd", "flip_rate", "scale_use", "unreadable", "perturbation", "condition_shift")
+"""Audits that no annotator enters."""
+
+
+def _only_numbers(cell: Cell, statistic: str, variant: str | None = None) -> Estimate | None:
+    if cell.scale.has_order:
+        return None
+    return Estimate(statistic=statistic, variant=variant, value=None, reason=_NO_NUMBERS)
+
+
+def _steadiness(cell: Cell, judge: str, raters: Sequence[str] | None) -> Iterator[Estimate]:
+    """Repeats, use of the scale and readable replies of one judge."""
+    import pandas as pd
+
+    own = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
+    key = pd.factorize(own["item_key"].to_numpy() * cell.frame["criterion"].nunique() + _codes(own["criterion"]))[0]
+    repeat, names = pd.factorize(own["repeat"].to_numpy(), sort=True)
+    scores = np.full((int(key.max(initial=-1)) + 1, max(len(names), 1)), np.nan)
+    scores[key, repeat] = numbers(own, cell.scale)
+    cluster = np.zeros(len(scores), dtype=np.intp)
+    cluster[key] = _codes(own["cluster"])
+    steady = audits.repeat_consistency(scores, cluster)
+    yield from (row for row in steady if row.statistic == "flip_rate" or cell.scale.has_order)
+    if cell.scale.has_order and cell.scale.is_numeric and cell.scale.q > 1:
+        human = cell.frame["rater_kind"].isin(HUMAN_KINDS).to_numpy() & (cell.frame["rater"] != judge).to_numpy()
+        if raters is not None:
+            human &= cell.frame["rater"].isin(list(raters)).to_numpy()
+        panel = cell.frame["score"].to_numpy()[human] if human.any() else None
+        of_panel = int(cell.frame["cluster"][human].nunique())
+        for row in audits.scale_use(own["score"].to_numpy(), cell.scale.values, panel):
+            yield row.with_(n_clusters=of_panel) if (row.variant or "").startswith("panel_") else row
+    else:
+        yield Estimate(statistic="scale_use", value=None, reason="it needs an ordered scale of numbers")
+    yield audits.unreadable(int(own["missing"].sum()), len(own))
+
+
+def _codes(column: pd.Series[Any]) -> Codes:
+    """A number for each distinct name, none for nothing counting as a name."""
+    import pandas as pd
+
+    return np.asarray(pd.factorize(column, use_na_sentinel=False)[0], dtype=np.intp)
+
+
+def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str) -> Estimate:
+    import pandas as pd
+
+    if not cell.scale.has_order:
+        return Estimate(statistic="verbosity", value=None, reason=_NO_NUMBERS)
+    meeting = meet(cell, judge, raters=raters)
+    given = meeting.rows[length]
+    size = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    if np.isnan(size).all():
+        size = given.fillna("").astype(str).str.len().to_numpy(dtype=np.float64)
+    language = _codes(meeting.rows["language"])
+    error = meeting.judge - panel_means(meeting.humans)
+    found = audits.verbosity(error, size, language)
+    clustered = len(np.unique(meeting.cluster)) < len(meeting.cluster)
+    if found.method and clustered:
+        found = found.with_(method=f"{found.method} (approximate: items taken for independent)")
+    return found
+
+
+def _self_preference(cell: Cell, families: Mapping[str, str]) -> Estimate:
+    judges = sorted(families)
+    if not cell.scale.has_order:
+        return Estimate(statistic="self_preference", value=None, reason=_NO_NUMBERS)
+    scores, cluster, rows = matrix(cell, judges)
+    column = "generator_family" if "generator_family" in rows else "generator"
+    of_item = rows[column].fillna("").astype(str).to_numpy()
+    own = np.array([[family == families[judge] for judge in judges] for family in of_item], dtype=bool)
+    if not len(scores):
+        return Estimate(statistic="self_preference", value=None, reason="none of the judges scored an item")
+    return audits.self_preference(scores, own.reshape(scores.shape), cluster).with_(n_raters=len(judges))
+
+
+def _conditions(cell: Cell, judges: Sequence[str], raters: Sequence[str] | None) -> Iterator[Estimate]:
+    """The first judge beside the others: what changes with the prompt, the temperature or the text."""
+    if not cell.scale.has_order:
+        yield Estimate(statistic="perturbation", value=None, reason=_NO_NUMBERS)
+        return
+    humans = sorted(cell.frame["rater"][cell.frame["rater_kind"].isin(HUMAN_KINDS).to_numpy()].unique())
+    panel = [name for name in (raters or humans) if name not in judges]
+    scores, cluster, _ = matrix(cell, [*judges, *panel])
+    k = len(judges)
+    for other, name in enumerate(judges[1:], start=1):
+        for row in audits.perturbation(scores[:, 0], scores[:, other], cluster):
+            yield row.with_(variant=f"{row.variant} {name}", n_raters=2)
+    yield from audits.conditions(scores[:, :k], list(judges), panel_means(scores[:, k:]), cluster)
+
+
+def _conformal(
+    cell: Cell, judge: str, raters: Sequence[str] | None, coverage: float, widest: float | None, items: bool
+) -> Iterator[Estimate]:
+    meeting = meet(cell, judge, raters=raters)
+    panel, points = panel_means(meeting.humans), cell.scale.values
+    both = ~(np.isnan(panel) | np.isnan(meeting.judge))
+    base = Estimate(
+        statistic="conformal_radius", value=None, n_items=int(both.sum()), n_raters=len(meeting.annotators),
+        n_ratings=int(meeting.n_human[both].sum()), reason="no item has both a judge score and human scores",
+        n_clusters=number_of(meeting.cluster[both]),
+        confidence=coverage,
+    )  # fmt: skip
+    half = conformal.radius(meeting.judge[both], panel[both], meeting.cluster[both], confidence=coverage)
+    if not np.isfinite(half):
+        few = f"{len(np.unique(meeting.cluster[both]))} labelled clusters are too few to promise {coverage:.0%}"
+        reason = base.reason if not both.any() else few
+        yield from (base.with_(statistic=name, reason=reason) for name in CONFORMAL[:3])
+        return
+    method = "split conformal, clusters exchangeable"
+    yield base.with_(value=half, reason=None, method=method, interval_reason="it is a bound of its own")
+    new = ~np.isnan(meeting.judge) & np.isnan(panel)
+    chosen = new if new.any() else ~np.isnan(meeting.judge)
+    bounds = conformal.intervals(meeting.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
+    limit = float(np.ptp(points)) / 2 if widest is None else widest
+    widths, wide = bounds[:, 1] - bounds[:, 0], conformal.for_people(bounds, limit)
+    counted = base.with_(
+        n_items=int(chosen.sum()),
+        n_clusters=number_of(meeting.cluster[chosen]),
+        note=None if new.any() else "of the labelled items: there are no others",
+    )
+    why = "a description of these items"
+    yield counted.with_(statistic="conformal_width", value=float(widths.mean()), reason=None, interval_reason=why)
+    share = counted.with_(statistic="for_people", value=float(wide.mean()), reason=None, interval_reason=why)
+    yield share.with_(variant=f"wider than {limit:g}")
+    if items:
+        names = meeting.rows["item"].to_numpy()[chosen]
+        for name, value, (low, high) in zip(names, meeting.judge[chosen].tolist(), bounds.tolist(), strict=True):
+            yield base.with_(statistic="conformal_interval", variant=str(name), value=value, reason=None, low=low,
+                             high=high, method=method, n_items=1, n_clusters=1, n_ratings=0,
+                             n_raters=1)  # fmt: skip
+
+
+def _severity(
+    cell: Cell, judge: str, raters: Sequence[str] | None, pivot: str | None
+) -> Iterator[tuple[Estimate, str | None]]:
+    meeting = meet(cell, judge, raters=raters)
+    language = meeting.rows["language"].fillna("").astype(str).to_numpy()
+    known = ~np.isnan(meeting.judge) & (meeting.n_human > 0) & (language != "")
+    names = sorted(set(language[known]))
+    if pivot in names:
+        names = [str(pivot), *(name for name in names if name != pivot)]
+    index = np.array([names.index(name) for name in language[known]], dtype=np.intp)
+    humans, cluster = meeting.humans[known], meeting.cluster[known]
+    base = Estimate(
+        statistic="severity_shift", value=None, reason=_NO_NUMBERS, n_items=int(known.sum()),
+        n_raters=len(meeting.annotators), n_ratings=int(meeting.n_human[known].sum()),
+        n_clusters=number_of(meeting.cluster[known]),
+    )  # fmt: skip
+    if not cell.scale.has_order:
+        yield base, None
+        return
+    codes = snapped(meeting.judge[known], cell.scale)
+    for variant, reference in (
+        ("corrected", severity.regressed_means(humans, index)), ("raw", panel_means(humans)),
+    ):  # fmt: skip
+        found = severity.differential_functioning(codes, reference, index)
+        row = base.with_(variant=variant, reason=found.reason or "the model could not be fitted")
+        if found.shift is None:
+            yield row, None
+            continue
+        spread = severity.shift_errors(codes, reference, index, cluster)
+        for place, (shift, (se, df)) in enumerate(zip(found.shift, spread, strict=True), start=1):
+            yield _shifted(row, shift, se, df, names[0]), names[place]
+        note = "likelihood ratio (approximate: items taken for independent)"
+        for statistic, p in (("severity_uniform", found.p_uniform), ("severity_nonuniform", found.p_nonuniform)):
+            yield (
+                row.with_(statistic=statistic, value=p, p=p, reason=None, method=note, interval_reason="a p value"),
+                None,
+            )
+
+
+def _shifted(row: Estimate, shift: float, se: float, df: int, pivot: str) -> Estimate:
+    from scipy.special import stdtr
+
+    from analytics.stats.core.intervals import t_interval
+
+    row = row.with_(value=shift, reason=None, note=f"against {pivot}; logits, positive is more lenient")
+    if not (se > 0 and df >= 1):
+        return row.with_(interval_reason="the standard error needs two clusters a language or more")
+    p = 2 * float(stdtr(df, -abs(shift) / se))
+    return row.with_(p=p, **t_interval(shift, se, df, method="jackknife t, groups of clusters").as_changes())
+
+
+def _seated(
+    table: RatingsTable, judges: Sequence[str], rule: str, by: Sequence[str], pool: bool
+) -> tuple[RatingsTable, list[CellEstimate]]:
+    """The table with a rater ``jury`` added, and per cell the share of items on which the judges settle nothing."""
+    import pandas as pd
+
+    if JURY_NAME in set(table.frame["rater"]):
+        raise TableError([Problem(None, f"a rater is called {JURY_NAME!r} already: rename it")])
+    added, unsettled = [], []
+    for cell in cells(table, by=by, pool=pool):
+        if rule != "majority" and not cell.scale.has_order:
+            raise TableError([Problem(None, f"--rule {rule}: {_NO_NUMBERS}; a majority is settled by counting")])
+        scores, cluster, rows = matrix(cell, judges)
+        if not len(scores):
+            continue
+        verdicts = juries.verdicts(scores, rule)
+        left = np.isnan(verdicts) & ~np.isnan(scores).all(axis=1)
+        share = audits.share("jury_unsettled", int(left.sum()), int((~np.isnan(scores).all(axis=1)).sum()), rule,
+                             clusters=len(np.unique(cluster)))  # fmt: skip
+        unsettled.append(CellEstimate(estimate=share.with_(n_raters=len(judges)), cell=key_of(cell), judge=JURY_NAME))
+        kept, value = rows[~np.isnan(verdicts)], verdicts[~np.isnan(verdicts)]
+        code = snapped(value, cell.scale) if len(value) else np.empty(0, dtype=np.intp)
+        added.append(kept.assign(
+            rater=JURY_NAME, rater_kind="jury", code=code.astype(np.int32), applicable=True, missing=False,
+            score=value if cell.scale.is_numeric else np.nan, out_of_range=False, repeat=0, first_repeat=0,
+        ))  # fmt: skip
+    frame = pd.concat([table.frame, *added], ignore_index=True) if added else table.frame
+    return RatingsTable(frame, table.scales, table.notes), unsettled

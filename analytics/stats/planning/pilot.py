@@ -1,0 +1,190 @@
+"""What a pilot says about the labels still needed: what ``panelbench stats plan`` prints (METHODS 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from analytics.stats.agreement import among_raters
+from analytics.stats.agreement.reliability import variance_components
+from analytics.stats.core.clusters import number_of
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.tables import Cell, RatingsTable, cells
+from analytics.stats.judge import alt_test, association
+from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.planning import label_budget
+
+STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
+_NO_SPREAD = "no item has a human score, or they do not vary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goals:
+    """What the study should reach, and what it may cost."""
+
+    half_width: float = 0.1
+    reliability: float = 0.8
+    epsilon: float = 0.15
+    min_items: int = 30
+    budget: float | None = None
+    price: Mapping[str, float] = field(default_factory=dict)
+    minimax: bool = False
+
+
+def report(
+    table: RatingsTable,
+    goals: Goals,
+    *,
+    judge: str | None = None,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    positional: bool = False,
+    pool: bool = False,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Per cell ``labels_needed`` (variants humans, judge), ``items_needed`` for alpha, ``raters_needed``,
+    ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language. The test
+    compares persons: it has no power where raters are ``positional``.
+    """
+    found: list[CellEstimate] = []
+    spread: dict[str, list[float]] = {}
+    for cell in cells(table, by=by, pool=pool):
+        meeting = meet(cell, judge or "", raters=raters)
+        sd = _sd(meeting)
+        made = [
+            *_labels(meeting, sd, goals, judge),
+            _items(cell, goals, raters, bootstrap, seed),
+            _raters(meeting, goals),
+        ]
+        made += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
+        made = [_counted(estimate, meeting) for estimate in made]
+        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in made]
+        if sd is not None and (language := cell.key.get("language")):
+            spread.setdefault(language, []).append(sd)
+    return found + list(_budget(spread, goals))
+
+
+def _counted(estimate: Estimate, meeting: Meeting) -> Estimate:
+    """With the raters of the pilot, and the clusters of its rated items or of those that the judge scored, too."""
+    rated = meeting.n_human > 0
+    if estimate.n_items < int(rated.sum()):
+        rated &= ~np.isnan(meeting.judge)
+    if estimate.n_items < int(rated.sum()):
+        rated &= meeting.n_human > 1
+    n = estimate.n_clusters if estimate.n_clusters is not None else number_of(meeting.cluster[rated])
+    return estimate.with_(n_clusters=n, n_raters=estimate.n_raters or len(meeting.annotators))
+
+
+def _sd(meeting: Meeting) -> float | None:
+    """Standard deviation over items of the panel's mean score."""
+    rated = meeting.n_human > 0
+    if rated.sum() < 2 or not meeting.scale.has_order:
+        return None
+    return float(np.nanmean(meeting.humans[rated], axis=1).std(ddof=1)) or None
+
+
+def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None) -> Iterator[Estimate]:
+    n = int((meeting.n_human > 0).sum())
+    if sd is None:
+        reason = _NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
+        yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
+        return
+    wanted = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
+    value = float(label_budget.labels_for_mean(sd, goals.half_width))
+    yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=wanted)
+    if judge is not None:
+        both = (meeting.n_human > 0) & ~np.isnan(meeting.judge)
+        label = np.nanmean(meeting.humans[both], axis=1)
+        rho = association.pearson(meeting.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
+        known = not np.isnan(rho)
+        yield Estimate(
+            statistic="labels_needed", variant="judge", n_items=int(both.sum()),
+            value=float(label_budget.labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
+            reason=None if known else "the judge or the labels do not vary",
+            note=f"correlation with the labels {rho:.3f}" if known else None,
+        )  # fmt: skip
+
+
+def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Estimate:
+    """Items for an alpha known to the half width, by scaling the pilot's interval."""
+    alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
+    rows = among_raters.report(
+        alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed
+    )
+    alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)
+    if alpha is None or alpha.low is None or alpha.high is None:
+        reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
+        return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
+    needed = label_budget.items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
+    return Estimate(
+        statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
+        n_clusters=alpha.n_clusters, n_raters=alpha.n_raters, n_ratings=alpha.n_ratings,
+        note=f"the pilot's alpha is {alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]",
+    )  # fmt: skip
+
+
+def _raters(meeting: Meeting, goals: Goals) -> Estimate:
+    """Raters whose mean reaches the reliability asked for."""
+    components = variance_components(meeting.humans) if meeting.scale.has_order else None
+    if components is None:
+        reason = "variance components need an ordered scale, two raters and items with two ratings"
+        return Estimate(statistic="raters_needed", value=None, reason=reason)
+    needed = label_budget.raters_per_item(
+        components.item, components.rater, components.residual, target=goals.reliability
+    )
+    curve = ", ".join(
+        f"{n}: {label_budget.reliability_of(n, components.item, components.rater, components.residual):.2f}"
+        for n in (1, 2, 3, 5)
+    )
+    return Estimate(
+        statistic="raters_needed", value=None if needed is None else float(needed),
+        n_items=int((meeting.n_human > 0).sum()), n_raters=len(meeting.annotators),
+        reason=None if needed else f"not even {label_budget.MOST_RATERS} raters suffice",
+        note=f"reliability of the mean by raters {curve}",
+    )  # fmt: skip
+
+
+def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Estimate]:
+    """Power of the test that ``alt-test`` runs on this meeting: its score, its fewest items per annotator."""
+    if slots:
+        return [Estimate(statistic="alt_test_power", value=None, reason=alt_test.ANONYMOUS)]
+    score, scores = alt_test.measured(meeting)
+    usable = ~np.isnan(scores) & (meeting.n_human >= 2)
+    judge, humans, cluster = scores[usable], meeting.humans[usable], meeting.cluster[usable]
+    pilot = alt_test.run(
+        judge, humans, list(meeting.annotators), score=score, min_items=goals.min_items, cluster=cluster
+    )
+    found = []
+    for n in sorted({len(judge), 100}):
+        base = Estimate(statistic="alt_test_power", variant=f"{n} items", value=None, n_items=len(judge), reason="-")
+        if len(judge) < 2 or pilot.omega is None:
+            why = pilot.reason if len(judge) >= 2 else "the pilot has no items with the judge and two annotators"
+            found.append(base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why))
+            continue
+        power = label_budget.alt_test_power(
+            judge, humans, n, rng=np.random.default_rng(seed), score=score, cluster=cluster, epsilon=goals.epsilon,
+            min_items=goals.min_items,
+        )  # fmt: skip
+        if power is None:
+            reason = f"in {n} items no annotator has {goals.min_items} shared with the judge and another rater"
+            found.append(base.with_(reason=reason))
+            continue
+        note = f"{score}, epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
+        found.append(base.with_(value=power, reason=None, note=note))
+    return found
+
+
+def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[CellEstimate]:
+    """The budget's share of each language, by its widest-spread criterion."""
+    if goals.budget is None or not spread:
+        return
+    sd = {language: max(values) for language, values in spread.items()}
+    price = {language: goals.price.get(language, 1.0) for language in sd}
+    rule = "minimax" if goals.minimax else "neyman"
+    for language, n in label_budget.allocate(goals.budget, sd, price, minimax=goals.minimax).items():
+        note = f"price {price[language]:g}, sd {sd[language]:.3f}"
+        estimate = Estimate(statistic="labels_affordable", variant=rule, value=float(n), note=note)
+        yield CellEstimate(estimate=estimate, language=language)

@@ -1,0 +1,320 @@
+"""Ranking stability as a report: every pair of languages, criterion by criterion (METHODS 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import Interval, percentile
+from analytics.stats.core.multiple_tests import holm
+from analytics.stats.core.rater_sample import THESE, THIS_JUDGE, RatersAs, of_report
+from analytics.stats.core.tables import Cell, RatingsTable, cells
+from analytics.stats.judge.paired_scores import key_of, numbers
+from analytics.stats.ranking import concordance, orders
+from analytics.stats.ranking.concordance import Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+MOST_NAMED = 5
+"""Confirmed inversions named in a note."""
+STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs", "rank")
+PAPER_COMPAT = "paper_compat"
+_JOINT, _INDEPENDENT = "scenarios jointly", "languages independently"
+
+
+def report(
+    table: RatingsTable,
+    *,
+    judge: str | None = None,
+    by: Sequence[str] = ("criterion",),
+    pool: bool = False,
+    bootstrap: int = 2000,
+    confidence: float = 0.95,
+    seed: int = 0,
+    paper_compat: bool = True,
+    raters_as: RatersAs = "these",
+) -> list[CellEstimate]:
+    """Generator means per language, then tau-b, Spearman and inversions of every pair of languages.
+
+    Parameters
+    ----------
+    judge : whose scores rank the generators; None: the panel's mean score of each item.
+    paper_compat : also give the figures by S0's procedure (variant ``paper_compat``): the mean of tau and rho over
+        resamples drawn independently per generator and language, and inversions with the doubled p of plain label
+        shuffling.
+    raters_as : "sample" makes the intervals of ``mean`` for raters like these; ranks jump when a rater is left out, and
+        what is made of them stays with these raters.
+
+    Returns
+    -------
+    Per cell: ``mean`` rows (generator, language), then per language pair ``kendall_tau_b``, ``spearman``,
+    ``inversions`` (p by permutation, Holm-corrected p in the note), ``confirmed_inversions`` (Holm over all pairs of
+    generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals.
+    """
+    if raters_as == "sample":
+        asked: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
+        plain = report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        return of_report(plain, lambda kept: report(kept, bootstrap=0, **asked), table, {"mean": "free"})
+    found: list[CellEstimate] = []
+    for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
+        rows = ranking_rows(cell, judge)
+        scores = scores_of(rows)
+        if not len(scores.score):
+            found.append(_placed(CellEstimate(estimate=_nothing(cell)), cell, judge, rows))
+            continue
+        rng = np.random.default_rng(seed)
+        parallel = scores.is_parallel
+        boards = (
+            concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
+        )
+        how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
+        made = _means(scores, boards, how) + _ranks(scores, boards, how) + _pairs(scores, boards, how, rng)
+        found += [_placed(one, cell, judge, rows) for one in made]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How intervals and tests are made; ``drawn`` says what is resampled together."""
+
+    resamples: int
+    confidence: float
+    seed: int
+    paper_compat: bool
+    drawn: str
+
+
+def ranking_rows(cell: Cell, judge: str | None = None) -> pd.DataFrame:
+    """The rows that rank: the judge's, or the panel's; ``number`` is the score on the scale, NaN without one."""
+    frame = cell.frame.assign(number=numbers(cell.frame, cell.scale) if cell.scale.has_order else np.nan)
+    frame = frame[frame["language"].notna() & frame["generator"].notna()]
+    return frame[frame["rater"] == judge if judge is not None else _is_panel(frame)]
+
+
+def scores_of(rows: pd.DataFrame) -> Scores:
+    """Rows ready for ranking: one score per item, the mean of its raters'."""
+    import pandas as pd
+
+    keys = ["item_key", "generator", "language", "cluster"]
+    scored = rows[rows["number"].notna()]
+    items: pd.DataFrame = scored.groupby(keys, sort=True, observed=True)["number"].mean().reset_index()
+    generator, generators = pd.factorize(items["generator"], sort=True)
+    language, languages = pd.factorize(items["language"], sort=True)
+    scenario, _ = pd.factorize(items["cluster"], sort=True)
+    names = (tuple(map(str, generators)), tuple(map(str, languages)))
+    return Scores(items["number"].to_numpy(dtype=np.float64), generator, language, scenario, *names)
+
+
+def _is_panel(frame: pd.DataFrame) -> pd.Series[bool]:
+    """The annotators; where there are none, whoever scored."""
+    human = frame["rater_kind"] == "annotator"
+    return human if human.any() else frame["rater"].notna()
+
+
+def _nothing(cell: Cell) -> Estimate:
+    reason = "nobody scored an item that has a language and a generator"
+    if not cell.scale.has_order:
+        reason = "labels without an order rank nothing"
+    return Estimate(statistic="kendall_tau_b", value=None, reason=reason)
+
+
+def _means(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
+    means = concordance.board(s)
+    counts = np.bincount(s.cell, minlength=means.size).reshape(means.shape)
+    found = []
+    for g, k in zip(*np.nonzero(counts), strict=True):
+        estimate = Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k]), seed=how.seed)
+        if boards is not None and counts[g, k] > 1:
+            size = float(np.abs(s.score).max())
+            interval = _drawn(percentile(boards[:, g, k], confidence=how.confidence, unit=size), how.drawn)
+            estimate = estimate.with_(**interval.as_changes())
+        found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
+    return found
+
+
+def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator) -> list[CellEstimate]:
+    means, compat = concordance.board(s), None
+    if how.resamples and how.paper_compat:
+        compat = concordance.resampled_boards(s, resamples=how.resamples, rng=rng, parallel=False)
+    found = []
+    for first, second in concordance.language_pairs(len(s.languages)):
+        compared = concordance.compare(means[:, first], means[:, second], s.tie)
+        estimates = _figures(s, compared, boards, first, second, how)
+        if boards is not None and compared.inversions is not None:
+            estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
+            estimates.append(_tested(s, boards, first, second))
+        if compat is not None and compared.reason is None:
+            estimates += _as_printed(s, compat, first, second, compared.inversions or 0, how.confidence, rng)
+        n_items = int(np.isin(s.language, (first, second)).sum())
+        languages = (s.languages[first], s.languages[second])
+        found += [
+            CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates
+        ]
+    return _with_holm(_confirmed(found, how.confidence))
+
+
+def _figures(
+    s: Scores, compared: concordance.Compared, boards: Floats | None, first: int, second: int, how: _How
+) -> list[Estimate]:
+    """tau-b, rho, inversions and tied pairs of one pair of languages."""
+    point = (compared.tau_b, compared.spearman, compared.inversions)
+    names = ("kendall_tau_b", "spearman", "inversions")
+    intervals = [Interval()] * 3
+    if boards is not None and compared.reason is None:
+        intervals = [_drawn(one, how.drawn) for one in _compatible(s, boards, first, second, how.confidence)]
+    estimates = [
+        Estimate(statistic=name, value=None if value is None else float(value), reason=compared.reason).with_(
+            **(interval.as_changes() if value is not None else {})
+        )
+        for name, value, interval in zip(names, point, intervals, strict=True)
+    ]
+    return [*estimates, Estimate(statistic="tied_pairs", value=float(compared.tied_pairs))]
+
+
+def _compatible(s: Scores, boards: Floats, first: int, second: int, confidence: float) -> tuple[Interval, ...]:
+    """Intervals of tau-b, rho and inversions, over the generators both languages have."""
+    both, n_scenarios = [first, second], concordance.scenarios(s)
+    shared = (n_scenarios[:, both] > 0).all(axis=1)
+    means = concordance.board(s)[shared][:, both]
+    fewest = int(n_scenarios[shared][:, both].min())
+    drawn = boards[:, shared][:, :, both]
+    return orders.intervals(means, drawn, n_scenarios=fewest, confidence=confidence, tie=s.tie)
+
+
+def _resampled(boards: Floats, first: int, second: int, tie: float) -> Floats:
+    """(3, B) tau-b, rho and inversions of two languages on resampled boards, over generators both have."""
+    both = boards[:, :, [first, second]]
+    shared = ~np.any(np.all(np.isnan(both), axis=0), axis=1)
+    signs = concordance.rank_pairs(both[:, shared], tie)
+    s, t = signs[..., 0], signs[..., 1]
+    return np.stack(
+        [concordance.tau_b(s, t), concordance.spearman(s, t, int(shared.sum())), concordance.inversions(s, t)]
+    )
+
+
+def _p(s: Scores, first: int, second: int, observed: int, resamples: int, rng: np.random.Generator) -> float:
+    shuffled = concordance.permuted(s, first, second, resamples=resamples, rng=rng, centre=True)
+    return concordance.p_inversions(observed, _resampled(shuffled, 0, 1, s.tie)[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tested(Estimate):
+    """``confirmed_inversions`` of one pair of languages before the family is known: p of each pair of generators."""
+
+    pairs: tuple[tuple[str, str], ...]
+    each: tuple[float, ...]
+
+
+def _tested(s: Scores, boards: Floats, first: int, second: int) -> _Tested:
+    both, n_scenarios = [first, second], concordance.scenarios(s)
+    shared = np.flatnonzero((n_scenarios[:, both] > 0).all(axis=1))
+    df = max(1, int(n_scenarios[shared][:, both].min()) - 1)
+    p = concordance.p_of_inversions(
+        concordance.board(s)[shared][:, both], boards[:, shared][:, :, both], df=df, tie=s.tie
+    )
+    pairs = tuple(combinations([s.generators[g] for g in shared], 2))
+    return _Tested(statistic="confirmed_inversions", value=0.0, pairs=pairs, each=tuple(p.tolist()))
+
+
+def _confirmed(found: list[CellEstimate], confidence: float) -> list[CellEstimate]:
+    """Counts of the pairs of generators whose inversion is certain, Holm-corrected over all pairs of the cell."""
+    tests = [c.estimate for c in found if isinstance(c.estimate, _Tested)]
+    corrected = iter(holm([p for test in tests for p in test.each]))
+    family = sum(len(test.each) for test in tests)
+    made = []
+    for one in found:
+        test = one.estimate
+        if isinstance(test, _Tested):
+            adjusted = [next(corrected) for _ in test.each]
+            sure = [pair for pair, p in zip(test.pairs, adjusted, strict=True) if p < 1 - confidence]
+            named = "".join(f"; {a} and {b} change places" for a, b in sure[:MOST_NAMED])
+            note = f"Holm in a family of {family} pairs of generators{named}"
+            plain = Estimate(statistic=test.statistic, value=float(len(sure)), n_items=test.n_items, seed=test.seed)
+            made.append(replace(one, estimate=plain.with_(note=note)))
+        else:
+            made.append(one)
+    return made
+
+
+def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
+    """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
+    means, n_scenarios, found = concordance.board(s), concordance.scenarios(s), []
+    for k, language in enumerate(s.languages):
+        here = np.flatnonzero(n_scenarios[:, k] > 0)
+        if len(here) < 2:
+            continue
+        own = means[here, k]
+        ranks = concordance.ranks(concordance.rank_pairs(own[:, None], s.tie)[:, 0], len(here))
+        fewest = int(n_scenarios[here, k].min())
+        sets = None
+        if boards is not None and fewest > 1:
+            sets = orders.rank_sets(own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie)
+        for place, g in enumerate(here):
+            estimate = Estimate(
+                statistic="rank", value=float(ranks[place]), n_items=int((s.cell == g * means.shape[1] + k).sum())
+            )
+            if sets is not None:
+                low, high = (float(bound) for bound in sets[place])
+                estimate = estimate.with_(
+                    low=low, high=high, confidence=how.confidence, method=f"{orders.RANK_SETS}, {how.drawn}",
+                    seed=how.seed, note=f"holds all {len(here)} generators' ranks at once",
+                )  # fmt: skip
+            found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
+    return found
+
+
+def _as_printed(
+    s: Scores, boards: Floats, first: int, second: int, observed: int, confidence: float, rng: np.random.Generator
+) -> list[Estimate]:
+    """S0's own figures: bootstrap means of tau and rho; inversions with twice the p of plain label shuffling."""
+    estimates = []
+    for name, row in zip(("kendall_tau_b", "spearman"), _resampled(boards, first, second, s.tie), strict=False):
+        interval = _drawn(percentile(row, confidence=confidence), _INDEPENDENT)
+        value = float(np.nanmean(row)) if not np.isnan(row).all() else None
+        reason = None if value is not None else "no resample has a ranking in both languages"
+        one = Estimate(statistic=name, variant=PAPER_COMPAT, value=value, reason=reason)
+        estimates.append(one.with_(**interval.as_changes()))
+    shuffled = concordance.permuted(s, first, second, resamples=len(boards), rng=rng, centre=False)
+    p = concordance.p_inversions(observed, _resampled(shuffled, 0, 1, s.tie)[2], paper_compat=True)
+    return [*estimates, Estimate(statistic="inversions", variant=PAPER_COMPAT, value=float(observed), p=p)]
+
+
+def _drawn(interval: Interval, what: str) -> Interval:
+    """The interval, its method naming what was drawn, when there is one."""
+    return interval if interval.method is None else replace(interval, method=f"{interval.method}, {what}")
+
+
+def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
+    """The family of a cell's sound permutation tests, corrected together."""
+    tested = [i for i, c in enumerate(found) if c.estimate.p is not None and c.estimate.variant is None]
+    corrected = holm([p for i in tested if (p := found[i].estimate.p) is not None])
+    for i, p in zip(tested, corrected, strict=True):
+        note = f"Holm p {p:.4f} in a family of {len(tested)}"
+        found[i] = replace(found[i], estimate=found[i].estimate.with_(note=note))
+    return found
+
+
+def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame) -> CellEstimate:
+    """An estimate in its place, with the raters and ratings of its languages and generator."""
+    of = one.languages or (one.language,) if one.languages or one.language else rows["language"].unique()
+    here = rows["language"].isin(list(of)) & ((rows["generator"] == one.generator) if one.generator else True)
+    kept = rows[here]
+    scored = kept[kept["number"].notna()]
+    estimate = one.estimate.with_(
+        level=cell.scale.level,
+        n_raters=int(scored["rater"].nunique()),
+        n_ratings=len(scored),
+        n_missing=len(kept) - len(scored),
+        n_clusters=int(scored["cluster"].nunique()),
+        speaks_for=(one.estimate.value is not None and (THIS_JUDGE if judge else THESE)) or None,
+    )
+    return replace(one, cell=key_of(cell), judge=judge, estimate=estimate)
