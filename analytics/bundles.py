@@ -23,15 +23,15 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import carrying
-from annotation.carrying import Incoming, Member, Outgoing
+from annotation import bundle
+from annotation.bundle import Incoming, Member, Outgoing
+from annotation.bundle_members import MEMBERS as OF_ANNOTATION
 from annotation.exports import consistent, other_names
-from annotation.formats.problems import FormatError, Problem
-from annotation.formats.writing.archives import dateless
-from annotation.formats.writing.files import PIECE, spooled
-from annotation.formats.writing.tables import told
-from annotation.members import MEMBERS as OF_ANNOTATION
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
+from annotation.readers.problems import FormatError, Problem
+from annotation.writers.archives import dateless
+from annotation.writers.files import PIECE, spooled
+from annotation.writers.tables import told
 from judging.members import MEMBERS as OF_JUDGING
 from judging.models import Judge
 
@@ -70,7 +70,7 @@ def _written(archive: ZipFile, member: Member, outgoing: Outgoing) -> dict[str, 
     """Write a member; returns what the manifest says of it."""
     digest, size = hashlib.sha256(), 0
     with archive.open(dateless(member.file), "w", force_zip64=True) as file:
-        for lines in carrying.written(member, outgoing):
+        for lines in bundle.written(member, outgoing):
             file.write(lines)
             digest.update(lines)
             size += len(lines)
@@ -153,7 +153,7 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
         for member in MEMBERS:
             with archive.open(member.file) as file:
                 lines = told(_lines(member, file), partial(_tell, progress, done, total))
-                carrying.store(member, lines, carried.rows[member.name], incoming)
+                bundle.store(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)
     return carried

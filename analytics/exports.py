@@ -20,13 +20,13 @@ from accounts.refusals import Refused
 from analytics import bundles, hugging_face, label_studio, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
-from annotation.formats import columnar
-from annotation.formats.problems import FormatError
-from annotation.formats.rubric import rubric_from_dict
-from annotation.formats.writing import files
-from annotation.formats.writing import label_studio as studio
-from annotation.formats.writing.tables import Column, Table, told
 from annotation.models import Dataset
+from annotation.readers import columnar
+from annotation.readers.problems import FormatError
+from annotation.readers.rubric import rubric_from_dict
+from annotation.writers import files
+from annotation.writers import label_studio as studio
+from annotation.writers.tables import Column, Table, told
 from judging import exports as judged
 from judging.continuing import whole
 from judging.models import JudgeRun

@@ -9,9 +9,9 @@ from accounts.models import Project
 from analytics import exports
 from analytics.exports import Export
 from annotation.exports import consistent
-from annotation.formats.writing import files
-from annotation.formats.writing.tables import Table
 from annotation.models import Item, Rating
+from annotation.writers import files
+from annotation.writers.tables import Table
 from judging.models import Verdict
 
 AT_ONCE = 100_000  # rows that a page waits for as they come

@@ -17,12 +17,12 @@ from analytics.data_cards import Card, Described, File, Language, limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
-from annotation.formats import columnar
-from annotation.formats.rubric import rubric_from_dict
-from annotation.formats.writing import files
-from annotation.formats.writing.archives import dateless
-from annotation.formats.writing.tables import Column, Table, nested
 from annotation.models import Annotation, Campaign, Item
+from annotation.readers import columnar
+from annotation.readers.rubric import rubric_from_dict
+from annotation.writers import files
+from annotation.writers.archives import dateless
+from annotation.writers.tables import Column, Table, nested
 from judging import exports as judged
 from judging.models import JudgeRun
 

@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import Any
 
 from annotation import exports as rated
-from annotation.formats.rubric import rubric_from_dict
-from annotation.formats.writing import label_studio
-from annotation.formats.writing.label_studio import Answer, Interface
-from annotation.formats.writing.tables import Table
 from annotation.models import Campaign, Item
+from annotation.readers.rubric import rubric_from_dict
+from annotation.writers import label_studio
+from annotation.writers.label_studio import Answer, Interface
+from annotation.writers.tables import Table
 
 SAID = ("scored", "na", "ok")
 """Statuses that Label Studio has a place for: an answer, or N/A. It would refuse a number off the scale."""

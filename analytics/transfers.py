@@ -26,9 +26,9 @@ from accounts.refusals import Refused
 from analytics import asking, bundles, exports, extents
 from analytics.exports import Export, Options
 from analytics.models import Transfer
-from annotation import uploads
+from annotation.imports import uploads
+from annotation.jobs import PATIENCE, Pulse
 from annotation.models import Upload
-from annotation.pulse import PATIENCE, Pulse
 
 State = Transfer.State
 KEPT = timedelta(days=3)

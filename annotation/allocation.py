@@ -147,7 +147,7 @@ def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
 
 def keeps_names(dataset: Dataset) -> bool:
     """Whether whoever imported the dataset, or a part of it, kept generators' names in it knowingly."""
-    kept = Q(intake__target__generator_names=generator_names.KEEP)
+    kept = Q(file_import__target__generator_names=generator_names.KEEP)
     return Dataset.objects.parts_of(dataset).filter(kept).exists()
 
 

@@ -23,7 +23,7 @@ from annotation.models import (
     Campaign,
     Dataset,
     Duty,
-    Intake,
+    Import,
     Panel,
     PanelSeat,
     Rubric,
@@ -199,7 +199,7 @@ def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:
 
 def contents(project: Project) -> list[Content]:
     """What this app keeps in a project; ratings, and an import that is being stored, forbid its removal."""
-    storing = Intake.objects.filter(project=project, state=Intake.State.STORING)
+    storing = Import.objects.filter(project=project, state=Import.State.STORING)
     ratings = Annotation.objects.filter(campaign__project=project)
     own = {"project": project}
     counted = (

@@ -15,9 +15,9 @@ from django.db import connection, transaction
 from django.db.models import Count, Q
 
 from accounts.models import Project
-from annotation.formats.items import NAMED_FIELDS
-from annotation.formats.writing.tables import BATCH, Column, Table
 from annotation.models import Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
+from annotation.readers.items import NAMED_FIELDS
+from annotation.writers.tables import BATCH, Column, Table
 
 SHARED = (
     Column("dataset"),
@@ -195,7 +195,7 @@ def ratings(
 _READ = (
     *(f"annotation__item__{column}" for column in ("external_id", "language", "generator", "scenario")),
     *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
-    *("annotation__intake", "status", "score"),
+    *("annotation__file_import", "status", "score"),
     *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind")),
 )
 
@@ -217,13 +217,13 @@ def _ratings(
     draws = Draws(duties)
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
-        (external, language, generator, scenario, item, criterion, person, duty, intake, status, score) = row[:11]
+        (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
         seconds, revision, submitted, superseded, blind = row[11:16]
         drawn, asked = draws.of(duty, item), criteria[criterion]
         yield (
             *study, external, language, generator, scenario, *rubric, asked.key,
             names[person], "annotator", 0, status, score, status == "na", row[16] if rationales else "",
-            drawn.probability, intake, scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
+            drawn.probability, file_import, scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
         )  # fmt: skip

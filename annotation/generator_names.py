@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-from annotation.formats.items import ItemRow
-from annotation.formats.problems import excerpt
 from annotation.layouts import lay_out
+from annotation.readers.items import ItemRow
+from annotation.readers.problems import excerpt
 
 MASK, KEEP = "mask", "keep"
 CHOICES = (MASK, KEEP)

@@ -5,13 +5,13 @@ from django.urls import path
 from annotation.api import campaigns as campaign_routes
 from annotation.api import datasets as dataset_routes
 from annotation.api import desk as desk_routes
-from annotation.api import intake_files as intake_file_routes
-from annotation.api import intakes as intake_routes
+from annotation.api import import_files as import_file_routes
+from annotation.api import imports as import_routes
 from annotation.api import mappings as mapping_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
 from annotation.api import uploads as upload_routes
-from annotation.views import campaigns, datasets, desk, intakes, mappings, panels, rubrics
+from annotation.views import campaigns, datasets, desk, imports, mappings, panels, rubrics
 
 pages = [
     path("desk/", desk.duties, name="desk"),
@@ -26,21 +26,21 @@ pages = [
     path("p/<slug:project>/datasets/", datasets.datasets_page, name="datasets"),
     path("p/<slug:project>/datasets/<int:dataset>/", datasets.dataset_page, name="dataset"),
     path("p/<slug:project>/datasets/<int:dataset>/items/<int:item>/", datasets.item_page, name="item"),
-    path("p/<slug:project>/imports/", intakes.intakes_page, name="intakes"),
-    path("p/<slug:project>/imports/new/", intakes.new_intake, name="intake_new"),
-    path("p/<slug:project>/imports/<int:intake>/", intakes.show_intake, name="intake"),
-    path("p/<slug:project>/imports/<int:intake>/map/", intakes.map_intake, name="intake_map"),
-    path("p/<slug:project>/imports/<int:intake>/store/", intakes.store_intake, name="intake_store"),
-    path("p/<slug:project>/imports/<int:intake>/progress/", intakes.intake_progress, name="intake_progress"),
-    path("p/<slug:project>/imports/<int:intake>/check/", intakes.check_intake, name="intake_check"),
-    path("p/<slug:project>/imports/<int:intake>/also/", intakes.also_import, name="intake_also"),
-    path("p/<slug:project>/imports/<int:intake>/apart/", intakes.take_apart, name="intake_apart"),
-    path("p/<slug:project>/imports/<int:intake>/problems.csv", intakes.intake_problems, name="intake_problems"),
-    path("p/<slug:project>/imports/<int:intake>/save-mapping/", mappings.save_mapping, name="intake_save_mapping"),
-    path("p/<slug:project>/imports/<int:intake>/undo/", intakes.undo_intake, name="intake_undo"),
-    path("p/<slug:project>/imports/<int:intake>/discard/", intakes.discard_intake, name="intake_discard"),
-    path("p/<slug:project>/imports/<int:intake>/mapping.yaml", intakes.intake_mapping, name="intake_mapping"),
-    path("p/<slug:project>/imports/<int:intake>/files/<int:file>/", intakes.intake_file, name="intake_file"),
+    path("p/<slug:project>/imports/", imports.imports_page, name="imports"),
+    path("p/<slug:project>/imports/new/", imports.new_import, name="import_new"),
+    path("p/<slug:project>/imports/<int:file_import>/", imports.show_import, name="import"),
+    path("p/<slug:project>/imports/<int:file_import>/map/", imports.map_import, name="import_map"),
+    path("p/<slug:project>/imports/<int:file_import>/store/", imports.store_import, name="import_store"),
+    path("p/<slug:project>/imports/<int:file_import>/progress/", imports.import_progress, name="import_progress"),
+    path("p/<slug:project>/imports/<int:file_import>/check/", imports.check_import, name="import_check"),
+    path("p/<slug:project>/imports/<int:file_import>/also/", imports.also_import, name="import_also"),
+    path("p/<slug:project>/imports/<int:file_import>/apart/", imports.take_apart, name="import_apart"),
+    path("p/<slug:project>/imports/<int:file_import>/problems.csv", imports.import_problems, name="import_problems"),
+    path("p/<slug:project>/imports/<int:file_import>/save-mapping/", mappings.save_mapping, name="import_save_mapping"),
+    path("p/<slug:project>/imports/<int:file_import>/undo/", imports.undo_import, name="import_undo"),
+    path("p/<slug:project>/imports/<int:file_import>/discard/", imports.discard_import, name="import_discard"),
+    path("p/<slug:project>/imports/<int:file_import>/mapping.yaml", imports.import_mapping, name="import_mapping"),
+    path("p/<slug:project>/imports/<int:file_import>/files/<int:file>/", imports.import_file, name="import_file"),
     path("p/<slug:project>/mappings/", mappings.mappings_page, name="mappings"),
     path("p/<slug:project>/mappings/<int:mapping>.yaml", mappings.mapping_yaml, name="mapping_yaml"),
     path("p/<slug:project>/mappings/<int:mapping>/rename/", mappings.rename_mapping, name="mapping_rename"),
@@ -76,47 +76,53 @@ pages = [
     path("p/<slug:project>/panels/<int:panel>/seats/<int:seat>/remove/", panels.unseat, name="panel_unseat"),
 ]
 
+# Also under `intakes/`, the name that version 1 of the API began with; the schema calls those addresses deprecated.
+imports_api = [
+    path("projects/<slug:project>/imports/", import_routes.Imports.as_view(), name="api_imports"),
+    path("projects/<slug:project>/imports/<int:file_import>/", import_routes.ImportDetail.as_view(), name="api_import"),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/files/<int:file>/",
+        import_file_routes.ImportFileContent.as_view(),
+        name="api_import_file",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/preview/",
+        import_routes.ImportPreview.as_view(),
+        name="api_import_preview",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/check/",
+        import_routes.ImportCheck.as_view(),
+        name="api_import_check",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/also/",
+        import_routes.ImportAlso.as_view(),
+        name="api_import_also",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/apart/",
+        import_routes.ImportApart.as_view(),
+        name="api_import_apart",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/store/",
+        import_routes.ImportStorage.as_view(),
+        name="api_import_store",
+    ),
+    path(
+        "projects/<slug:project>/imports/<int:file_import>/undo/",
+        import_routes.ImportUndo.as_view(),
+        name="api_import_undo",
+    ),
+]
+
 api = [
     path("projects/<slug:project>/datasets/", dataset_routes.Datasets.as_view(), name="api_datasets"),
     path("projects/<slug:project>/datasets/<int:dataset>/", dataset_routes.DatasetDetail.as_view(), name="api_dataset"),
     path("projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.Items.as_view(), name="api_items"),
-    path("projects/<slug:project>/intakes/", intake_routes.Intakes.as_view(), name="api_intakes"),
-    path("projects/<slug:project>/intakes/<int:intake>/", intake_routes.IntakeDetail.as_view(), name="api_intake"),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/files/<int:file>/",
-        intake_file_routes.IntakeFileContent.as_view(),
-        name="api_intake_file",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/preview/",
-        intake_routes.IntakePreview.as_view(),
-        name="api_intake_preview",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/check/",
-        intake_routes.IntakeCheck.as_view(),
-        name="api_intake_check",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/also/",
-        intake_routes.IntakeAlso.as_view(),
-        name="api_intake_also",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/apart/",
-        intake_routes.IntakeApart.as_view(),
-        name="api_intake_apart",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/store/",
-        intake_routes.IntakeStorage.as_view(),
-        name="api_intake_store",
-    ),
-    path(
-        "projects/<slug:project>/intakes/<int:intake>/undo/",
-        intake_routes.IntakeUndo.as_view(),
-        name="api_intake_undo",
-    ),
+    *imports_api,
+    *(path(str(each.pattern).replace("/imports/", "/intakes/"), each.callback) for each in imports_api),
     path("projects/<slug:project>/mappings/", mapping_routes.Mappings.as_view(), name="api_mappings"),
     path("projects/<slug:project>/mappings/<int:mapping>/", mapping_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),

@@ -23,7 +23,7 @@ HEAD = (
 )
 RAW = """
 SELECT d.name, d.version, i.external_id, i.language, i.generator, i.scenario, ru.key, rv.number, c.key, an.pseudonym,
-       'annotator', 0, r.status, r.score, r.status = 'na', r.rationale, s.probability, a.intake_id, an.identified,
+       'annotator', 0, r.status, r.score, r.status = 'na', r.rationale, s.probability, a.file_import_id, an.identified,
        a.seconds, ca.name, du.name, p.name, s.stratum, s.wave, s.origin, a.revision, a.submitted_at, a.superseded_at
 FROM annotation_rating r
 JOIN annotation_annotation a ON a.id = r.annotation_id

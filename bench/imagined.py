@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from openpyxl.utils.exceptions import IllegalCharacterError
 
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
+from annotation.readers.problems import Problems
+from annotation.readers.reading import read
 from bench.mutations import Original, as_parquet, as_workbook
 
 MOST_ROWS = 24

@@ -27,10 +27,10 @@ SENTENCE = (
 def measure(kind: str) -> str:
     """The table's row for one database."""
     with server.database(kind):
-        from annotation import intake
+        from annotation.imports import storage
 
         project, rows = _project(), _rows()
-        ready = [intake._item(0, number, row) for number, row in enumerate(rows)]
+        ready = [storage._item(0, number, row) for number, row in enumerate(rows)]
         ways: dict[str, Callable[[int], None]] = {
             "store": lambda turn: _store(project, turn, rows),
             "bare": lambda turn: _bare(kind, project, turn, ready),
@@ -58,7 +58,7 @@ def _project() -> Any:
 
 
 def _rows() -> list[Any]:
-    from annotation.formats.items import ItemRow
+    from annotation.readers.items import ItemRow
 
     return [
         ItemRow(f"d{n}", "et", f"m{n % 6}", f"s{n % 100}", f"Pakk {n}", _turns(n), {}, {"channel": "chat"}, "", n)
@@ -73,15 +73,15 @@ def _turns(number: int) -> list[dict[str, str]]:
 
 
 def _store(project: Any, turn: int, rows: list[Any]) -> None:
-    from annotation import intake
+    from annotation.imports import storage
 
-    intake.store(project=project, name=f"stored {turn}", items=rows)
+    storage.store(project=project, name=f"stored {turn}", items=rows)
 
 
 def _bare(kind: str, project: Any, turn: int, ready: list[tuple[Any, ...]]) -> None:
     from django.db import connection, transaction
 
-    from annotation.intake import ITEM_FIELDS
+    from annotation.imports.storage import ITEM_FIELDS
     from annotation.models import Dataset
 
     dataset = Dataset.objects.create(project=project, name=f"bare {turn}")

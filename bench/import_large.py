@@ -30,9 +30,9 @@ def measure(kind: str, size: int) -> str:
         folder = Path(os.environ["PANELBENCH_DATA_DIR"])
         scene = _Scene(folder)
         path, rows = scene.made(kind, size)
-        intake = scene.opened(kind, path)
-        looked = _seconds(lambda: scene.look(intake))
-        stored = _seconds(lambda: scene.store(intake))
+        file_import = scene.opened(kind, path)
+        looked = _seconds(lambda: scene.look(file_import))
+        stored = _seconds(lambda: scene.store(file_import))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         megabytes = path.stat().st_size / 1e6
         return f"| {kind} | {megabytes:,.0f} | {rows:,} | {looked:,.0f} | {stored:,.0f} | {peak} |"
@@ -79,25 +79,25 @@ class _Scene:
         self.target = {"dataset": dataset.pk, "rubric_version": self.version.pk}
 
     def opened(self, kind: str, path: Path) -> Any:
-        from annotation import reception
+        from annotation.imports import lifecycle
 
         with path.open("rb") as file:
-            return reception.open_intake(
+            return lifecycle.open_import(
                 project=self.project, kind=kind, files=[(path.name, file)], target=self.target, actor=self.lead
             )
 
-    def look(self, intake: Any) -> None:
-        from annotation import reception
+    def look(self, file_import: Any) -> None:
+        from annotation.imports import lifecycle
         from judging import tasks
 
-        seen = tasks.preview(intake) if intake.kind == "verdicts" else reception.preview(intake)
+        seen = tasks.preview(file_import) if file_import.kind == "verdicts" else lifecycle.preview(file_import)
         assert not seen.problems, seen.problems.sentences()
 
-    def store(self, intake: Any) -> None:
-        from annotation import reception
-        from judging import intake_verdicts
+    def store(self, file_import: Any) -> None:
+        from annotation.imports import lifecycle
+        from judging.imports import verdicts
 
-        (intake_verdicts if intake.kind == "verdicts" else reception).carry_out(intake=intake, actor=self.lead)
+        (verdicts if file_import.kind == "verdicts" else lifecycle).carry_out(file_import=file_import, actor=self.lead)
 
 
 def _alone(kind: str, size: str) -> str:

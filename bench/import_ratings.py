@@ -31,7 +31,7 @@ HEAD = (
 def measure(kind: str) -> str:
     """The table's row for one database."""
     with server.database(kind):
-        from annotation.formats.ratings import parse_ratings
+        from annotation.readers.ratings import parse_ratings
 
         scene = _Scene()
         content = scene.csv(RATINGS)
@@ -83,7 +83,7 @@ class _Scene:
     def __init__(self) -> None:
         from accounts import people
         from accounts.models import User
-        from annotation.formats.mapping import Mapping
+        from annotation.readers.mapping import Mapping
         from tests import make
 
         founder = User.objects.create_user("lead@panelbench.test")
@@ -105,19 +105,19 @@ class _Scene:
 
     def _campaign(self) -> tuple[Any, Any]:
         from annotation import campaigns
-        from annotation.models import Intake
+        from annotation.models import Import
 
         self._campaigns += 1
         opened = campaigns.open_campaign(
             project=self.project, name=f"{self._campaigns}", dataset=self.dataset, rubric_version=self.version
         )
-        return opened, Intake.objects.create(project=self.project, kind=Intake.Kind.RATINGS)
+        return opened, Import.objects.create(project=self.project, kind=Import.Kind.RATINGS)
 
     def stored(self, rows: Any) -> None:
-        from annotation import intake
+        from annotation.imports import storage
 
         campaign, opened = self._campaign()
-        intake.store_ratings(campaign=campaign, rows=rows, intake=opened)
+        storage.store_ratings(campaign=campaign, rows=rows, file_import=opened)
 
     def ready(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         from django.utils import timezone
@@ -141,8 +141,8 @@ class _Scene:
         from django.db import transaction
 
         from annotation import bulk
+        from annotation.imports.rating_rows import ANNOTATION, RATING
         from annotation.models import Annotation, Rating
-        from annotation.rating_rows import ANNOTATION, RATING
 
         with transaction.atomic():
             bulk.insert(Annotation, ANNOTATION, annotations)

@@ -68,9 +68,9 @@ def _walk(kind: str, programs: stack.Stack, folder: Path) -> Walk:
 
 def _orphans(folder: Path) -> int:
     """Files in the media directory that no row names."""
-    from annotation.models import IntakeFile, Upload
+    from annotation.models import ImportFile, Upload
 
-    named = {*IntakeFile.objects.values_list("content", flat=True), *Upload.objects.values_list("content", flat=True)}
+    named = {*ImportFile.objects.values_list("content", flat=True), *Upload.objects.values_list("content", flat=True)}
     media = folder / "uploads"
     return sum(1 for path in media.rglob("*") if path.is_file() and str(path.relative_to(media)) not in named)
 

@@ -85,10 +85,10 @@ def _stored_twice(run: Any) -> int:
 def _run(path: Path | None) -> Any:
     from accounts import people
     from accounts.models import User
-    from annotation import intake
-    from annotation.formats.guessing import guess
-    from annotation.formats.items import parse_items
-    from annotation.formats.reading import peek
+    from annotation.imports import storage
+    from annotation.readers.guessing import guess
+    from annotation.readers.items import parse_items
+    from annotation.readers.reading import peek
     from judging import judges, runs
     from tests import make
 
@@ -98,7 +98,7 @@ def _run(path: Path | None) -> Any:
         file = (path.name, path.read_bytes())
         seen = peek(*file)
         items = parse_items([file], guess("dataset", seen.columns, [row.fields for row in seen.rows])).items
-    dataset = intake.store(project=project, name="Dialogues", items=items)
+    dataset = storage.store(project=project, name="Dialogues", items=items)
     judge = judges.declare(
         project=project, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}
     )

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
-from annotation.models import Dataset, Intake, Item, Upload
+from annotation.models import Dataset, Import, Item, Upload
 from bench import large_files, stack
 from bench.outside import Outside, Seen
 from bench.standstill import held_up
@@ -65,27 +65,33 @@ class Walk:
         say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
         self.before = self.outside.seen()
         key = self._upload_and_die(path)
-        intake = self._open_and_die(key)
+        file_import = self._open_and_die(key)
         everything = (self.programs.web, self.programs.worker)
-        self._die(intake, "the worker checks the file", lambda: self._share(intake) >= 0.25, self.programs.worker)
-        self._resume(intake)
-        self._die(intake, "the worker checks the file, again", lambda: self._share(intake) >= 0.8, *everything)
-        self._resume(intake)
-        self._until(lambda: state(intake) != "checking", "the check to end")
-        stored = self.client.preview_import(intake)["report"]["stored"]
+        self._die(
+            file_import, "the worker checks the file", lambda: self._share(file_import) >= 0.25, self.programs.worker
+        )
+        self._resume(file_import)
+        self._die(
+            file_import, "the worker checks the file, again", lambda: self._share(file_import) >= 0.8, *everything
+        )
+        self._resume(file_import)
+        self._until(lambda: state(file_import) != "checking", "the check to end")
+        stored = self.client.preview_import(file_import)["report"]["stored"]
         assert stored == count, f"the check promises {stored} of {count}"
 
-        self.client.store_import(intake)
-        self._die(intake, "the worker reads the file to store it", lambda: self._share(intake) >= 0.2, everything[1])
-        self._resume(intake)
-        self._die(intake, "the first rows are staged", lambda: self.outside.staged > 0, everything[1])
-        self._resume_by_the_clock(intake)
-        self._die(intake, "most rows are staged", lambda: self.outside.staged >= 0.8 * count, *everything)
-        self._give_up(intake)
-        self.client.store_import(intake)
-        self._die_publishing(intake, "the dataset is being made ready", lambda: self.outside.staged > 0)
-        self._resume(intake)
-        self._until(lambda: state(intake) != "storing", "the import to end")
+        self.client.store_import(file_import)
+        self._die(
+            file_import, "the worker reads the file to store it", lambda: self._share(file_import) >= 0.2, everything[1]
+        )
+        self._resume(file_import)
+        self._die(file_import, "the first rows are staged", lambda: self.outside.staged > 0, everything[1])
+        self._resume_by_the_clock(file_import)
+        self._die(file_import, "most rows are staged", lambda: self.outside.staged >= 0.8 * count, *everything)
+        self._give_up(file_import)
+        self.client.store_import(file_import)
+        self._die_publishing(file_import, "the dataset is being made ready", lambda: self.outside.staged > 0)
+        self._resume(file_import)
+        self._until(lambda: state(file_import) != "storing", "the import to end")
         self._compare(path, count)
         return count
 
@@ -106,17 +112,17 @@ class Walk:
     def _open_and_die(self, key: str) -> int:
         def opening() -> Any:
             said = {"uploads": [key], "kind": "dataset", "target": {"name": NAME}}
-            return self.client.json("POST", self.client.at("intakes/"), json=said)
+            return self.client.json("POST", self.client.at("imports/"), json=said)
 
         with held_up(self.kind, self.folder) as waits, self._meanwhile(opening):
             self._until(waits, "the request to wait")
             self._kill(self.programs.web)
         self._note("the upload is made an import", "before its commit", self.programs.web)
-        assert not Intake.objects.exists(), "half an import is there"
+        assert not Import.objects.exists(), "half an import is there"
         assert self.client.upload_state(key)["sha256"], "the upload is gone"
-        intake = int(opening()["id"])
+        file_import = int(opening()["id"])
         self.points[-1].then = "the upload was there, and was asked for again"
-        return intake
+        return file_import
 
     def _compare(self, path: Path, count: int) -> None:
         """Take the dataset out again, and hold it against the file line by line."""
@@ -140,33 +146,35 @@ class Walk:
         campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
         key = self.client.upload(path)["key"]
         said = {"uploads": [key], "kind": "ratings", "target": {"campaign": campaign}}
-        intake = int(self.client.json("POST", self.client.at("intakes/"), json=said)["id"])
-        self._until(lambda: state(intake) != "checking", "the check to end")
-        assert self.client.preview_import(intake)["report"]["stored"] == scores
+        file_import = int(self.client.json("POST", self.client.at("imports/"), json=said)["id"])
+        self._until(lambda: state(file_import) != "checking", "the check to end")
+        assert self.client.preview_import(file_import)["report"]["stored"] == scores
         self.before = self.outside.seen()
-        self.client.store_import(intake)
+        self.client.store_import(file_import)
         everything = (self.programs.web, self.programs.worker)
-        self._die(intake, "ratings are written", lambda: self._share(intake) >= 0.7, *everything)
-        self._resume(intake)
-        self._die_publishing(intake, "ratings are written, all but the commit", lambda: self._share(intake) > 0)
-        self._resume(intake)
-        self._until(lambda: state(intake) != "storing", "the import to end")
+        self._die(file_import, "ratings are written", lambda: self._share(file_import) >= 0.7, *everything)
+        self._resume(file_import)
+        self._die_publishing(
+            file_import, "ratings are written, all but the commit", lambda: self._share(file_import) > 0
+        )
+        self._resume(file_import)
+        self._until(lambda: state(file_import) != "storing", "the import to end")
         after = self.outside.seen()
         there = (after["Rating rows"], after[f"ratings of campaign {campaign}"])
         assert there == (scores, scores), f"{there} ratings instead of {scores}"
         self.points[-1].then += f"; {scores:,} ratings exported, as many as the file has"
 
     # --- dying ------------------------------------------------------------------------------------------------------
-    def _die(self, intake: int, during: str, now: Callable[[], bool], *doomed: stack.Child) -> None:
+    def _die(self, file_import: int, during: str, now: Callable[[], bool], *doomed: stack.Child) -> None:
         """Kill when it is time, and look around."""
         self._until(now, during)
         self._kill(*doomed)
-        self._note(during, f"{self._share(intake):.0%}", *doomed)
+        self._note(during, f"{self._share(file_import):.0%}", *doomed)
 
-    def _die_publishing(self, intake: int, during: str, almost: Callable[[], bool]) -> None:
+    def _die_publishing(self, file_import: int, during: str, almost: Callable[[], bool]) -> None:
         """Kill the worker inside the transaction that makes all of it visible, before its commit."""
         if self.kind == "sqlite":  # its one writer can't be held up from outside without keeping all others out
-            self._die(intake, during, almost, self.programs.worker)
+            self._die(file_import, during, almost, self.programs.worker)
             return
         self._until(almost, during)
         with held_up(self.kind, self.folder) as waits:
@@ -191,36 +199,36 @@ class Walk:
         say(f"{len(self.points)}. {during}, {far}: {killed} killed; {staged:,} rows staged, nothing to be seen")
 
     # --- going on ---------------------------------------------------------------------------------------------------
-    def _resume(self, intake: int) -> None:
+    def _resume(self, file_import: int) -> None:
         """Start what is dead, let the dead holder's time run out, sweep; the import is held again."""
-        tried = tries(intake)
-        Intake.objects.filter(pk=intake).update(beat_at=long_ago())
+        tried = tries(file_import)
+        Import.objects.filter(pk=file_import).update(beat_at=long_ago())
         self._back_to_work()
         started = time.monotonic()
-        self._until(lambda: tries(intake) > tried, "somebody to take the import up", sweep)
+        self._until(lambda: tries(file_import) > tried, "somebody to take the import up", sweep)
         self.points[-1].then = f"taken up by the next sweep, try {tried + 1}"
         say(f"   taken up again {time.monotonic() - started:.1f} s after the worker's start")
 
-    def _resume_by_the_clock(self, intake: int) -> None:
+    def _resume_by_the_clock(self, file_import: int) -> None:
         """The same in real time: the clock runs, and nobody dates anything back."""
-        tried = tries(intake)
+        tried = tries(file_import)
         started = time.monotonic()
         self._back_to_work()
         self.programs.beat.start()
-        self._until(lambda: tries(intake) > tried, "the clock to have the import taken up")
+        self._until(lambda: tries(file_import) > tried, "the clock to have the import taken up")
         self.programs.beat.kill()
         waited = time.monotonic() - started
         self.points[-1].then = f"left to the clock: taken up {waited:.0f} s later, try {tried + 1}"
         say(f"   {self.points[-1].then}")
 
-    def _give_up(self, intake: int) -> None:
+    def _give_up(self, file_import: int) -> None:
         """The third death: the sweep gives the import up, and clears what it had staged."""
-        Intake.objects.filter(pk=intake).update(beat_at=long_ago())
+        Import.objects.filter(pk=file_import).update(beat_at=long_ago())
         Dataset.objects.filter(state=Dataset.State.LOADING).update(staged_at=long_ago())
         self._back_to_work()
-        self._until(lambda: not Item.objects.exists() and state(intake) == "failed", "the sweep to clear", sweep)
+        self._until(lambda: not Item.objects.exists() and state(file_import) == "failed", "the sweep to clear", sweep)
         assert not Dataset.objects.exists(), "an empty dataset is left"
-        told = self.client.get_import(intake)["report"]["sentence"]
+        told = self.client.get_import(file_import)["report"]["sentence"]
         assert "interrupted" in str(told), told
         self.points[-1].then = "third try: given up and said so; swept, 0 rows left; stored again on request"
 
@@ -242,8 +250,8 @@ class Walk:
             self.programs.weigh()
             time.sleep(0.02)
 
-    def _share(self, intake: int) -> float:
-        lease, done, total = Intake.objects.values_list("lease", "done", "total").get(pk=intake)
+    def _share(self, file_import: int) -> float:
+        lease, done, total = Import.objects.values_list("lease", "done", "total").get(pk=file_import)
         return done / total if lease and total else 0.0
 
     def _received(self) -> int:
@@ -266,12 +274,12 @@ class Walk:
         thread.join()
 
 
-def state(intake: int) -> str:
-    return str(Intake.objects.values_list("state", flat=True).get(pk=intake))
+def state(file_import: int) -> str:
+    return str(Import.objects.values_list("state", flat=True).get(pk=file_import))
 
 
-def tries(intake: int) -> int:
-    return int(Intake.objects.values_list("report", flat=True).get(pk=intake).get("tries", 0))
+def tries(file_import: int) -> int:
+    return int(Import.objects.values_list("report", flat=True).get(pk=file_import).get("tries", 0))
 
 
 def long_ago() -> datetime:

@@ -1,4 +1,4 @@
-"""Mutants through the intake itself: looked at, stored in a database or refused, and taken back.
+"""Mutants through the import itself: looked at, stored in a database or refused, and taken back.
 
 Every table is counted before and after. A refused mutant must leave each as it was; of a stored one there must be as
 many rows as its report says, as the dry run said, and as a reader that is not ours finds in the same bytes; and when it
@@ -17,27 +17,28 @@ from django.db import connection
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import intake as storing
-from annotation import reception, retraction, rubrics
-from annotation.formats.items import ItemRow, parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.rubric_document import CriterionDocument, RubricDocument, ScaleDocument
-from annotation.formats.scales import coded, observed
-from annotation.formats.steps import Compose, Keep
-from annotation.formats.studies import Import, studies
-from annotation.formats.verdicts import parse_verdicts
-from annotation.models import Annotation, Annotator, Campaign, Dataset, Intake, Item, Rating, RubricVersion
+from annotation import rubrics
+from annotation.imports import lifecycle, removal
+from annotation.imports import storage as storing
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, RubricVersion
+from annotation.readers.items import ItemRow, parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.rubric_document import CriterionDocument, RubricDocument, ScaleDocument
+from annotation.readers.scales import coded, observed
+from annotation.readers.steps import Compose, Keep
+from annotation.readers.studies import StudyImport, studies
+from annotation.readers.verdicts import parse_verdicts
 from bench.mutations import LAYOUTS, Original, forms, found_by_others, original
-from judging import intake_verdicts
+from judging.imports import verdicts
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 
 TABLES = (
-    *(Dataset, Dataset.parts.through, Item, Campaign, Annotator, Annotation, Rating, Intake),
+    *(Dataset, Dataset.parts.through, Item, Campaign, Annotator, Annotation, Rating, Import),
     *(Judge, JudgeRun, Call, Attempt, Verdict),
 )
 PARSE: dict[str, Any] = {"dataset": parse_items, "ratings": parse_ratings, "verdicts": parse_verdicts}
-INTAKE = Intake._meta.db_table
+IMPORT = Import._meta.db_table
 Counts = dict[str, int]
 
 
@@ -86,7 +87,7 @@ class Rooms:
                 kept.append(form)
         return kept
 
-    def _way(self, each: Import, plain: Original, form: Original) -> Way | None:
+    def _way(self, each: StudyImport, plain: Original, form: Original) -> Way | None:
         mapping = (
             coded(each.mapping, observed([(plain.name, plain.raw)], each.mapping)) if _is_coded(each) else each.mapping
         )
@@ -128,43 +129,43 @@ class Rooms:
         way, name, others = ways[turn % len(ways)], whole.name, found_by_others(whole.name, raw, whole.layout)
         before = _counts()
         try:
-            intake = reception.open_intake(
+            file_import = lifecycle.open_import(
                 project=self.project, kind=way.kind, files=[(name, raw)], mapping=way.mapping, target=way.target
             )
         except Refused:
             return Fate(False, _difference(before, _counts()))
-        seen = _preview(intake)
+        seen = _preview(file_import)
         try:
-            _carry_out(intake)
+            _carry_out(file_import)
         except Refused:
             fault = "" if seen.problems else "refused, where the dry run saw nothing wrong"
-            fault = fault or _difference({**before, INTAKE: before[INTAKE] + 1}, _counts())
+            fault = fault or _difference({**before, IMPORT: before[IMPORT] + 1}, _counts())
             stored = False
         else:
-            fault = _unaccounted(intake, way, others, records) or _unlike(intake, seen)
-            (intake_verdicts if way.kind == "verdicts" else retraction).undo(intake=intake)
+            fault = _unaccounted(file_import, way, others, records) or _unlike(file_import, seen)
+            (verdicts if way.kind == "verdicts" else removal).undo(file_import=file_import)
             stored = True
-        retraction.discard(intake=intake)
+        removal.discard(file_import=file_import)
         return Fate(stored, fault or _difference(before, _counts()))
 
 
-def _imports(name: str, raw: bytes) -> list[Import]:
+def _imports(name: str, raw: bytes) -> list[StudyImport]:
     """What the first study that takes a file imports of it; ratings also as if judges had given them."""
     taken = ([each for each in study.imports if _takes(each, name, raw)] for study in studies().values())
     found = next(filter(None, taken), [])
     return [*found, *(_as_verdicts(each) for each in found if each.kind == "ratings")]
 
 
-def _takes(each: Import, name: str, raw: bytes) -> bool:
+def _takes(each: StudyImport, name: str, raw: bytes) -> bool:
     return each.kind in PARSE and not each.mapping.aligned and each.takes(name, (name, raw))
 
 
-def _as_verdicts(each: Import) -> Import:
+def _as_verdicts(each: StudyImport) -> StudyImport:
     fields = {column: "judge" if field == "rater" else field for column, field in each.mapping.columns.items()}
     return replace(each, kind="verdicts", mapping=replace(each.mapping, columns=fields))
 
 
-def _is_coded(each: Import) -> bool:
+def _is_coded(each: StudyImport) -> bool:
     return each.kind != "dataset" and "score" not in each.mapping.values
 
 
@@ -179,7 +180,7 @@ _NO_LAYOUT: dict[str, Any] = {
 }
 
 
-def _layout(each: Import) -> Mapping:
+def _layout(each: StudyImport) -> Mapping:
     """How an import's files are laid out, with what their names say."""
     said = {name: getattr(each.mapping, name) for name in _NO_LAYOUT}
     return Mapping(**said, files={pattern: Mapping() for pattern in each.mapping.files})
@@ -189,7 +190,7 @@ def _item(name: str, number: int) -> ItemRow:
     return ItemRow(name, "en", None, None, "", [], {"answer": "text"}, {}, "", number)
 
 
-def _rows_per_record(each: Import, name: str) -> int | None:
+def _rows_per_record(each: StudyImport, name: str) -> int | None:
     """One, unless the mapping makes records long, or they hold lists of ratings."""
     mapping = each.mapping.of(name)
     holds_lists = any(field.startswith("ratings.") for field in mapping.columns.values())
@@ -197,17 +198,17 @@ def _rows_per_record(each: Import, name: str) -> int | None:
     return None if makes_long or holds_lists else 1
 
 
-def _preview(intake: Intake) -> Any:
-    if intake.kind != Intake.Kind.VERDICTS:
-        return reception.preview(intake)
-    with reception.opened(intake) as files:
-        return intake_verdicts.preview(
-            project=intake.project, files=files, mapping=reception.mapping_of(intake), said=intake.target
+def _preview(file_import: Import) -> Any:
+    if file_import.kind != Import.Kind.VERDICTS:
+        return lifecycle.preview(file_import)
+    with lifecycle.opened(file_import) as files:
+        return verdicts.preview(
+            project=file_import.project, files=files, mapping=lifecycle.mapping_of(file_import), said=file_import.target
         )
 
 
-def _carry_out(intake: Intake) -> None:
-    (intake_verdicts if intake.kind == Intake.Kind.VERDICTS else reception).carry_out(intake=intake)
+def _carry_out(file_import: Import) -> None:
+    (verdicts if file_import.kind == Import.Kind.VERDICTS else lifecycle).carry_out(file_import=file_import)
 
 
 def _counts() -> Counts:
@@ -222,9 +223,9 @@ def _difference(before: Counts, after: Counts) -> str:
     return f"left behind: {', '.join(left)}" if left else ""
 
 
-def _unaccounted(intake: Intake, way: Way, others: int | None, records: int | None) -> str:
+def _unaccounted(file_import: Import, way: Way, others: int | None, records: int | None) -> str:
     """What of a stored file's rows is in no count, or counted and not there."""
-    said = Intake.objects.get(pk=intake.pk).report
+    said = Import.objects.get(pk=file_import.pk).report
     accounted = sum(said[name] for name in ("stored", "collapsed", "missing", "refused"))
     if said["read"] != accounted or said["refused"]:
         return f"{said['read']} read, {accounted} accounted for, {said['refused']} of them refused, and yet stored"
@@ -232,22 +233,22 @@ def _unaccounted(intake: Intake, way: Way, others: int | None, records: int | No
         return f"{accounted} rows accounted for where others find {others} records of {way.each}"
     if way.each and records is not None and accounted != records * way.each:
         return f"{accounted} rows accounted for where {records} records of {way.each} were written"
-    there = _rows_of(intake)
+    there = _rows_of(file_import)
     return "" if there == said["stored"] else f"{there} rows are there where {said['stored']} were stored"
 
 
-def _rows_of(intake: Intake) -> int:
-    if intake.kind == Intake.Kind.DATASET:
-        return Item.objects.filter(dataset=Dataset.objects.ready().get(intake=intake)).count()
-    if intake.kind == Intake.Kind.RATINGS:
-        return Rating.objects.filter(annotation__intake=intake).count()
-    return Verdict.objects.filter(run__intake=intake).count()
+def _rows_of(file_import: Import) -> int:
+    if file_import.kind == Import.Kind.DATASET:
+        return Item.objects.filter(dataset=Dataset.objects.ready().get(file_import=file_import)).count()
+    if file_import.kind == Import.Kind.RATINGS:
+        return Rating.objects.filter(annotation__file_import=file_import).count()
+    return Verdict.objects.filter(run__file_import=file_import).count()
 
 
-def _unlike(intake: Intake, seen: Any) -> str:
+def _unlike(file_import: Import, seen: Any) -> str:
     """How the report of a stored file differs from that of its dry run."""
     if seen.problems:
         return f"stored, where the dry run saw {seen.problems.sentences()[0]}"
-    said, foreseen = Intake.objects.get(pk=intake.pk).report, seen.report.as_dict()
+    said, foreseen = Import.objects.get(pk=file_import.pk).report, seen.report.as_dict()
     unlike = [name for name, value in foreseen.items() if said[name] != value]
     return f"stored otherwise than the dry run said: {', '.join(unlike)}" if unlike else ""

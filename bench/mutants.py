@@ -5,8 +5,8 @@ as a **crash** when anything but a problem comes of it; as a **silent loss** whe
 fewer rows than lenient readers find in the same bytes, or than the whole file had where the damage only added bytes, or
 when read = taken + collapsed + refused does not hold.
 
-With ``--store`` each goes through the intake into a database besides, half of them on SQLite and half on PostgreSQL
-(`mutant_intakes`), and a quarter of them are files of rows that Hypothesis thought up (`imagined`). It counts as
+With ``--store`` each goes through the import into a database besides, half of them on SQLite and half on PostgreSQL
+(`mutant_imports`), and a quarter of them are files of rows that Hypothesis thought up (`imagined`). It counts as
 **half-loaded** when a refused one leaves a row behind, or one that was stored and undone.
 """
 
@@ -26,12 +26,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from annotation.formats.items import parse_items
-from annotation.formats.problems import Problems
-from annotation.formats.proposing import guess_kind, propose
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import read
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.items import parse_items
+from annotation.readers.problems import Problems
+from annotation.readers.proposing import guess_kind, propose
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import read
+from annotation.readers.verdicts import parse_verdicts
 from bench import server
 from bench.imagined import thought_up
 from bench.mutations import MUTATIONS, Mutation, Original, forms, found_by_others, original
@@ -227,7 +227,7 @@ def stored_here(said: argparse.Namespace) -> Tally:
     with server.database(said.database):
         from accounts import people
         from accounts.models import User
-        from bench.mutant_intakes import Rooms
+        from bench.mutant_imports import Rooms
 
         founder = User.objects.create_user("lead@panelbench.test")
         rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), Tally()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.reading import read
 
 ENCODINGS = ("cp1252", "utf-16", "utf-16-le", "utf-32", "cp1251", "shift_jis", "gb18030")
 LONGEST_SLICE = 2_000

@@ -17,10 +17,11 @@ from uuid_utils.compat import uuid7
 
 from accounts import people
 from accounts.models import Membership, Project, Role, User
-from annotation import allocation, campaigns, intake, panels, rubrics
-from annotation.formats.items import ItemRow
-from annotation.formats.rubric import parse_rubric
+from annotation import allocation, campaigns, panels, rubrics
+from annotation.imports import storage
 from annotation.models import Annotator, Assignment, Campaign, Duty
+from annotation.readers.items import ItemRow
+from annotation.readers.rubric import parse_rubric
 from bench.clients import CRITERIA
 
 
@@ -77,7 +78,7 @@ def _key(slot: Slot) -> object:
 def make(*, items: int, annotators: int) -> Scene:
     founder = User.objects.create_user("lead@panelbench.test")
     project = people.found_project(name="Bench", slug="bench", founder=founder)
-    dataset = intake.store(project=project, name="Dialogues", items=(_item(n) for n in range(1, items + 1)))
+    dataset = storage.store(project=project, name="Dialogues", items=(_item(n) for n in range(1, items + 1)))
     campaign = campaigns.open_campaign(project=project, name="Round", dataset=dataset, rubric_version=_rubric(project))
     return Scene(project, campaign, [_person(project, n) for n in range(annotators)])
 

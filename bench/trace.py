@@ -62,7 +62,7 @@ MARKS = ("<!-- python -m bench.trace --docs -->", "<!-- end -->")
 API = "/api/v1/projects/trace"
 ADDRESSES = {
     "page upload": ("/p/trace/imports/new/",),
-    "API imports": (f"{API}/imports/", f"{API}/intakes/"),
+    "API imports": (f"{API}/imports/", f"{API}/imports/"),
     "API datasets": (f"{API}/datasets/",),
     "API rubric": (f"{API}/rubrics/trace/versions/1/",),
     "API campaigns": (f"{API}/campaigns/",),

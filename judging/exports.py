@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from annotation.exports import SHARED, on_scales
-from annotation.formats.writing.tables import BATCH, Column, Table
+from annotation.writers.tables import BATCH, Column, Table
 from judging.models import Judge, JudgeRun, Verdict
 from judging.outcomes import said
 
@@ -61,13 +61,13 @@ def _verdicts(
     for row in found.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
         fractional, coerced, call, served, into, out, cost, latency = row[10:18]
-        study, rubric, intake = studies[run]
+        study, rubric, file_import = studies[run]
         asked = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
             *study, external, language, generator, scenario, *rubric, asked.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
-            row[18] if rationales else "", 1.0, intake,
+            row[18] if rationales else "", 1.0, file_import,
             scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
             run, *judges[run], fractional, coerced, call, served or "", into, out,
             None if cost is None else float(cost), latency,
@@ -82,7 +82,7 @@ def _described(runs: Collection[JudgeRun]) -> QuerySet[JudgeRun]:
 
 def _study(run: JudgeRun) -> tuple[tuple[str, int], tuple[str, int], int | None]:
     version = run.rubric_version
-    return (run.dataset.name, run.dataset.version), (version.rubric.key, version.number), run.intake_id
+    return (run.dataset.name, run.dataset.version), (version.rubric.key, version.number), run.file_import_id
 
 
 def _judge(run: JudgeRun) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.carrying import Member, Outgoing, Row
+from annotation.bundle import Member, Outgoing, Row
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 
 _OURS = ("project", "created_by")
@@ -43,8 +43,9 @@ MEMBERS = (
             "dataset": "datasets",
             "rubric_version": "rubric_versions",
             "continues": "runs",
-            "intake": "intakes",
+            "file_import": "intakes",
         },
+        written={"file_import": "intake"},
         leaves=_OURS,
         since={"key": 2, "width": 2},
         sent=_halted,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Project, User
-from annotation.models import Criterion, Dataset, Intake, Item, RubricVersion
+from annotation.models import Criterion, Dataset, Import, Item, RubricVersion
 
 
 class ProviderAllowance(models.Model):
@@ -106,7 +106,7 @@ class JudgeRun(models.Model):
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     key = models.CharField(max_length=100, null=True)
     width = models.PositiveSmallIntegerField(null=True)
-    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -310,7 +310,7 @@ class Phase(TextChoices):
 
 def phase(run: JudgeRun, *, finished: bool) -> Phase:
     """The phase of a run whose calls are, or are not, all settled or failed."""
-    if run.intake_id:
+    if run.file_import_id:
         return Phase.IMPORTED
     if finished and run.state != JudgeRun.State.CANCELLED:
         return Phase.FINISHED

@@ -10,13 +10,14 @@ from kombu.exceptions import OperationalError
 
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation import checks, reception
-from annotation.checks import Progress
-from annotation.models import Intake
-from annotation.previews import Preview
+from annotation.imports import checks, lifecycle
+from annotation.imports.checks import Progress
+from annotation.imports.previews import Preview
+from annotation.models import Import
 from annotation.tasks import LONGEST, ask_for_check, is_large, resume
 from annotation.tasks import enqueue as enqueue_import
-from judging import intake_verdicts, judges, leases, stopping, studies, working
+from judging import judges, leases, stopping, working
+from judging.imports import studies, verdicts
 
 logger = logging.getLogger(__name__)
 
@@ -37,59 +38,59 @@ def work(run_pk: int) -> None:
         work.delay(run_pk)
 
 
-def preview(intake: Intake, progress: Progress | None = None) -> Preview:
-    """What storing an intake of verdicts would come to."""
-    with reception.opened(intake) as files:
-        mapping = reception.mapping_of(intake)
-        return intake_verdicts.preview(
-            project=intake.project, files=files, mapping=mapping, said=intake.target, progress=progress
+def preview(file_import: Import, progress: Progress | None = None) -> Preview:
+    """What storing an import of verdicts would come to."""
+    with lifecycle.opened(file_import) as files:
+        mapping = lifecycle.mapping_of(file_import)
+        return verdicts.preview(
+            project=file_import.project, files=files, mapping=mapping, said=file_import.target, progress=progress
         )
 
 
-def store(intake: Intake, actor: User) -> bool:
-    """Store an intake of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
+def store(file_import: Import, actor: User) -> bool:
+    """Store an import of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
     large."""
-    if intake.unread is not None:
+    if file_import.unread is not None:
         sentence = _("The files are being opened. Store the import when its check is over.")
         raise Refused(sentence, code="not_checked")
-    if is_large(intake):
-        reception.start(intake=intake, actor=actor)
-        enqueue_import(store_study if intake.kind == Intake.Kind.STUDY else store_verdicts, intake, actor)
+    if is_large(file_import):
+        lifecycle.start(file_import=file_import, actor=actor)
+        enqueue_import(store_study if file_import.kind == Import.Kind.STUDY else store_verdicts, file_import, actor)
         return False
-    intake_verdicts.carry_out(intake=intake, actor=actor)
+    verdicts.carry_out(file_import=file_import, actor=actor)
     return True
 
 
 @shared_task(**LONGEST)
-def check_verdicts(intake_pk: int) -> None:
-    """Look at a large intake of verdicts, and keep what was seen."""
-    checks.carry_out(intake_pk=intake_pk, look=preview)
+def check_verdicts(import_pk: int) -> None:
+    """Look at a large import of verdicts, and keep what was seen."""
+    checks.carry_out(import_pk=import_pk, look=preview)
 
 
 @shared_task(**LONGEST)
-def store_verdicts(intake_pk: int, actor_pk: int | None = None) -> None:
+def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import of verdicts. A refusal is on the import itself, for its page."""
-    _finish(intake_verdicts.finish, intake_pk, actor_pk)
+    _finish(verdicts.finish, import_pk, actor_pk)
 
 
 @shared_task(**LONGEST)
-def check_study(intake_pk: int) -> None:
+def check_study(import_pk: int) -> None:
     """Store a whole study, keep what was seen, and roll it back."""
-    checks.carry_out(intake_pk=intake_pk, look=studies.look)
+    checks.carry_out(import_pk=import_pk, look=studies.look)
 
 
 @shared_task(**LONGEST)
-def store_study(intake_pk: int, actor_pk: int | None = None) -> None:
+def store_study(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started study. A refusal is on the import itself, for its page."""
-    _finish(studies.finish, intake_pk, actor_pk)
+    _finish(studies.finish, import_pk, actor_pk)
 
 
-def _finish(finish: Callable[..., Intake], intake_pk: int, actor_pk: int | None) -> None:
-    started = Intake.objects.filter(pk=intake_pk, state=Intake.State.STORING).select_related("project").first()
+def _finish(finish: Callable[..., Import], import_pk: int, actor_pk: int | None) -> None:
+    started = Import.objects.filter(pk=import_pk, state=Import.State.STORING).select_related("project").first()
     if started is None:
         return
     with suppress(Refused):
-        finish(intake=started, actor=User.objects.filter(pk=actor_pk or 0).first())
+        finish(file_import=started, actor=User.objects.filter(pk=actor_pk or 0).first())
 
 
 @shared_task
@@ -97,9 +98,9 @@ def sweep() -> None:
     """Take up again what dead workers and passing troubles left behind."""
     for run_pk in leases.sweep():
         enqueue(run_pk, expires=LULL)
-    for kind, store_kind in ((Intake.Kind.VERDICTS, store_verdicts), (Intake.Kind.STUDY, store_study)):
-        for intake_pk in checks.sweep(kinds=[kind]):
-            ask_for_check(intake_pk, kind)
+    for kind, store_kind in ((Import.Kind.VERDICTS, store_verdicts), (Import.Kind.STUDY, store_study)):
+        for import_pk in checks.sweep(kinds=[kind]):
+            ask_for_check(import_pk, kind)
         resume(store_kind, kinds=[kind])
     studies.clear_commands()
 

@@ -19,10 +19,11 @@ from accounts import invitations, tokens
 from accounts.models import Delivery, Membership, Role, Scope, Webhook
 from analytics import dashboards, exports, shares, transfers
 from analytics.models import Snapshot
-from annotation import desk, reception, saved_mappings, uploads
-from annotation.answers import Answer
-from annotation.formats.mapping import Mapping
-from annotation.models import Intake, Skip
+from annotation.desk import service
+from annotation.desk.answers import Answer
+from annotation.imports import lifecycle, saved_mappings, uploads
+from annotation.models import Import, Skip
+from annotation.readers.mapping import Mapping
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests.annotation import scene
 from tests.cast import Cast, person
@@ -66,7 +67,7 @@ GENERATOR = "generator-nobody-may-see"
 JUDGE = "Judge Nobody May See"
 REMARK = "what another annotator wrote"
 # Which of the imports an address below `verdict-imports` or `study-imports` means.
-VERDICTS, STUDY = "intake of verdicts", "intake of a study"
+VERDICTS, STUDY = "import of verdicts", "import of a study"
 DIALOGUE = f'{{"id": "1", "language": "et", "generator": "{GENERATOR}", "question": "?"}}'.encode()
 VERDICT = f"item,judge,criterion,score\n1,{JUDGE},fluency,1\n".encode()
 HIDDEN = (GENERATOR, JUDGE, REMARK, "scenario-nobody-may-see", "attribute-nobody-may-see")
@@ -120,7 +121,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
     duty = scene.duty(cast, items=items, overlap=2, seated=[other])
     theirs = scene.taken(cast, duty, other)
     answers = {"fluency": Answer(score=1, rationale=REMARK), "coherence": Answer(score=0, rationale=REMARK)}
-    desk.submit(assignment=theirs, key=theirs.key, answers=answers, seconds=5)
+    service.submit(assignment=theirs, key=theirs.key, answers=answers, seconds=5)
     mine = scene.taken(cast, duty)
     Skip.objects.create(duty=duty, item=theirs.item, annotator=theirs.annotator, reason=Skip.Reason.OTHER, note=REMARK)
     invitation, secret = invitations.invite(project=cast.kassa, role=Role.ANNOTATOR, created_by=cast.aino)
@@ -142,7 +143,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "item": theirs.item_id,
         **_imported(cast),
         "mapping": saved_mappings.save(
-            project=cast.kassa, kind=Intake.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
+            project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
         ).pk,
         "upload": uploads.begin(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
         "rubric": version.rubric.key,
@@ -157,11 +158,15 @@ def furnish(cast: Cast) -> dict[str, Any]:
 
 def _imported(cast: Cast) -> dict[str, int]:
     uploads = {
-        "intake": reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]),
-        STUDY: reception.open_intake(project=cast.kassa, kind=Intake.Kind.STUDY, files=[("s.csv", VERDICT)]),
-        VERDICTS: reception.open_intake(project=cast.kassa, kind=Intake.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
+        "file_import": lifecycle.open_import(
+            project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]
+        ),
+        STUDY: lifecycle.open_import(project=cast.kassa, kind=Import.Kind.STUDY, files=[("s.csv", VERDICT)]),
+        VERDICTS: lifecycle.open_import(project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
     }
-    return {name: intake.pk for name, intake in uploads.items()} | {"file": uploads["intake"].files.get().pk}
+    return {name: file_import.pk for name, file_import in uploads.items()} | {
+        "file": uploads["file_import"].files.get().pk
+    }
 
 
 def _snapshot(campaign: Any) -> Snapshot:

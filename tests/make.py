@@ -10,11 +10,12 @@ import orjson
 from openpyxl import Workbook
 
 from accounts.models import Project
-from annotation import campaigns, intake, rubrics
-from annotation.formats.items import ItemRow
-from annotation.formats.ratings import RatingRow
-from annotation.formats.rubric import parse_rubric
-from annotation.models import Campaign, Dataset, Intake, RubricVersion
+from annotation import campaigns, rubrics
+from annotation.imports import storage
+from annotation.models import Campaign, Dataset, Import, RubricVersion
+from annotation.readers.items import ItemRow
+from annotation.readers.ratings import RatingRow
+from annotation.readers.rubric import parse_rubric
 
 
 def criterion(key: str, points: Sequence[float] = (0, 1, 2, 3), **parts: Any) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def item(number: int, language: str = "et", generator: str = "atlas", **parts: A
 def dataset(project: Project, items: int | Iterable[ItemRow] = 4, *, name: str = "Dialogues") -> Dataset:
     """A ready dataset of so many Estonian dialogues, or of the given items."""
     rows = [item(number) for number in range(1, items + 1)] if isinstance(items, int) else items
-    return intake.store(project=project, name=name, items=rows)
+    return storage.store(project=project, name=name, items=rows)
 
 
 def campaign(project: Project, *, items: int | Iterable[ItemRow] = 4, name: str = "Round 1") -> Campaign:
@@ -79,8 +80,8 @@ def rated(target: Campaign, scores: dict[str, dict[str, Sequence[float | None]]]
         for rater, given in by_rater.items()
         for line, (name, score) in enumerate(zip(names, given, strict=True), start=2)
     ]
-    opened = Intake.objects.create(project=target.project, kind=Intake.Kind.RATINGS)
-    intake.store_ratings(campaign=target, rows=rows, intake=opened)
+    opened = Import.objects.create(project=target.project, kind=Import.Kind.RATINGS)
+    storage.store_ratings(campaign=target, rows=rows, file_import=opened)
 
 
 def workbook(sheets: dict[str, list[list[Any]]]) -> bytes:

@@ -26,7 +26,7 @@ def address(route: Route, parts: dict[str, Any]) -> str:
     assert not unknown, f"tests/access.py:furnish does not know what {unknown} in {route.pattern} stands for"
     for folder, kind in (("verdict-imports", access.VERDICTS), ("study-imports", access.STUDY)):
         if folder in route.pattern:
-            parts = {**parts, "intake": parts[kind]}
+            parts = {**parts, "file_import": parts[kind]}
     return reverse(route.name, kwargs={part: parts[part] for part in route.parts})
 
 

@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 import panelbench
-from annotation.formats.guessing import guess
-from annotation.formats.items import parse_items
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import peek
-from annotation.formats.rubric import parse_rubric
 from annotation.rationales import count_words, words_needed
+from annotation.readers.guessing import guess
+from annotation.readers.items import parse_items
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import peek
+from annotation.readers.rubric import parse_rubric
 from judging.prompts import PromptVariant
 
 if TYPE_CHECKING:

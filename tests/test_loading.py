@@ -11,10 +11,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accounts.refusals import Refused
-from annotation import campaigns, targets
-from annotation import intake as storing
-from annotation.formats.items import ItemRow
+from annotation import campaigns
+from annotation.imports import storage as storing
+from annotation.imports import targets
 from annotation.models import Dataset, Item
+from annotation.readers.items import ItemRow
 from judging import judges, runs
 from judging.models import Judge
 from tests import make
@@ -32,7 +33,7 @@ PAGES = (
     "numbers/",
     "imports/",
 )
-LISTS = ("datasets/", "campaigns/", "runs/", "verdicts/", "intakes/")
+LISTS = ("datasets/", "campaigns/", "runs/", "verdicts/", "imports/")
 
 
 @pytest.fixture

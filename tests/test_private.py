@@ -111,7 +111,7 @@ def test_a_cursor_that_is_none_is_refused(cast: Cast, position: str) -> None:
 def test_json_that_nests_too_deep_is_refused(cast: Cast, depth: int) -> None:
     browser = cast.client("aino")
     for body in ("[" * depth + "]" * depth, '{"name":' * depth + "1" + "}" * depth):
-        for address in ("/api/v1/projects/", "/api/v1/projects/kassa/intakes/"):
+        for address in ("/api/v1/projects/", "/api/v1/projects/kassa/imports/"):
             answer = browser.post(address, body, content_type="application/json")
             assert (answer.status_code, "inside one another" in answer.json()["detail"]) == (400, True), address
 

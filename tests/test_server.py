@@ -21,7 +21,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection, transaction
 
-from annotation.models import Intake, IntakeFile
+from annotation.models import Import, ImportFile
 from panelbench.server import Patience, Server, in_own_thread
 from tests.cast import Cast, make_cast
 from tests.conftest import database_url
@@ -299,11 +299,13 @@ def test_an_ordinary_page_is_answered_while_strangers_are_slow(web: Web) -> None
 def test_downloads_that_nobody_reads_hold_neither_memory_nor_threads(web: Web) -> None:
     people: Cast = make_cast()
     content = os.urandom(MEGABYTE) * 30
-    intake = Intake.objects.create(project=people.kassa, kind=Intake.Kind.DATASET, created_by=people.aino)
-    file = IntakeFile(intake=intake, name="large.bin", size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    file_import = Import.objects.create(project=people.kassa, kind=Import.Kind.DATASET, created_by=people.aino)
+    file = ImportFile(
+        file_import=file_import, name="large.bin", size=len(content), sha256=hashlib.sha256(content).hexdigest()
+    )
     file.content.save("large.bin", ContentFile(content))
     session = people.client("aino").cookies["sessionid"].value
-    path = f"/p/kassa/imports/{intake.pk}/files/{file.pk}/"
+    path = f"/p/kassa/imports/{file_import.pk}/files/{file.pk}/"
     cookie = f"Cookie: sessionid={session}\r\n"
     assert web.page(path, Cookie=f"sessionid={session}") == (200, content)
     before = web.memory

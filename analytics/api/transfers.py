@@ -21,7 +21,7 @@ from analytics.api.exports import ExportQuerySerializer, wanted
 from analytics.api.numbers import WhateverIsAccepted
 from analytics.models import Transfer
 from analytics.views import sending
-from annotation import uploads
+from annotation.imports import uploads
 
 
 class TransferSerializer(serializers.Serializer[Transfer]):

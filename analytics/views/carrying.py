@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from analytics import exports, tasks, transfers
 from analytics.models import Transfer
 from analytics.views import sending
-from annotation import reception, uploads
+from annotation.imports import lifecycle, uploads
 from annotation.views.campaigns import show_refusal
 
 SHOWN = 10
@@ -96,7 +96,7 @@ def _received(request: HttpRequest, room: Project, said: dict[str, Any]) -> Tran
         (upload,) = uploads.whole(project=room, keys=[said["upload"]], actor=request.user)
         return transfers.take_over(upload=upload, actor=request.user)
     if not said["files"]:
-        raise reception.no_file()
+        raise lifecycle.no_file()
     file = said["files"]
-    reception.check_sizes({file.name: file.size})
+    lifecycle.check_sizes({file.name: file.size})
     return transfers.receive(project=room, name=file.name, content=file.file, actor=request.user)

@@ -23,7 +23,7 @@ from accounts.refusals import Refused
 from analytics import asking, exports, extents, tasks, transfers
 from analytics.exports import SUBJECTS, Export, Options
 from analytics.views import carrying, sending
-from annotation.formats import columnar
+from annotation.readers import columnar
 
 SWITCHES = ("replies", "revisions", "every_run", "names")
 KEPT = ("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES)

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_serializer
 from rest_framework import generics, serializers
 
 from accounts import access
@@ -22,6 +22,7 @@ FILTERS = [
 ]
 
 
+@extend_schema_serializer(deprecate_fields=["intake"])
 class DatasetSerializer(serializers.Serializer[Dataset]):
     id = serializers.IntegerField(source="pk", read_only=True)
     name = serializers.CharField(read_only=True)
@@ -32,7 +33,8 @@ class DatasetSerializer(serializers.Serializer[Dataset]):
     allocatable = serializers.BooleanField(read_only=True)
     derived_from = serializers.IntegerField(source="derived_from_id", read_only=True, allow_null=True)
     extends = serializers.IntegerField(source="extends_id", read_only=True, allow_null=True)
-    intake = serializers.IntegerField(source="intake_id", read_only=True, allow_null=True)
+    import_id = serializers.IntegerField(source="file_import_id", read_only=True, allow_null=True)
+    intake = serializers.IntegerField(source="file_import_id", read_only=True, allow_null=True)
     items = serializers.IntegerField(source="items_count", read_only=True)
     added = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)

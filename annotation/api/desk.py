@@ -14,15 +14,15 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Role, User
-from annotation import desk, sheet
-from annotation.answers import LONGEST_RATIONALE, Answer
+from annotation.desk import presentation, service
+from annotation.desk.answers import LONGEST_RATIONALE, Answer
 from annotation.models import Annotation, Assignment, Duty
 
 ANYONE = tuple(Role)
 NEEDED = ("item", "duty__campaign__dataset")
 
 
-class DeskDutySerializer(serializers.Serializer[desk.DeskDuty]):
+class DeskDutySerializer(serializers.Serializer[service.DeskDuty]):
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
     campaign = serializers.CharField()
@@ -32,19 +32,19 @@ class DeskDutySerializer(serializers.Serializer[desk.DeskDuty]):
     total = serializers.IntegerField()
 
 
-class TurnSerializer(serializers.Serializer[sheet.TurnShown]):
+class TurnSerializer(serializers.Serializer[presentation.TurnShown]):
     number = serializers.IntegerField()
     speaker = serializers.CharField(source="speaker_label")
     rated = serializers.BooleanField()
     text = serializers.CharField()
 
 
-class FieldSerializer(serializers.Serializer[sheet.FieldShown]):
+class FieldSerializer(serializers.Serializer[presentation.FieldShown]):
     name = serializers.CharField()
     text = serializers.CharField()
 
 
-class ItemSerializer(serializers.Serializer[sheet.ItemShown]):
+class ItemSerializer(serializers.Serializer[presentation.ItemShown]):
     title = serializers.CharField()
     language = serializers.CharField()
     brief = serializers.CharField()
@@ -53,20 +53,20 @@ class ItemSerializer(serializers.Serializer[sheet.ItemShown]):
     fields = FieldSerializer(many=True)  # type: ignore[assignment]
 
 
-class PointSerializer(serializers.Serializer[sheet.PointShown]):
+class PointSerializer(serializers.Serializer[presentation.PointShown]):
     value = serializers.FloatField()
     label = serializers.CharField()  # type: ignore[assignment]
     text = serializers.CharField()
     reason = serializers.CharField()
 
 
-class RangeSerializer(serializers.Serializer[sheet.RangeShown]):
+class RangeSerializer(serializers.Serializer[presentation.RangeShown]):
     min = serializers.FloatField()
     max = serializers.FloatField()
     step = serializers.FloatField(allow_null=True)
 
 
-class CriterionSerializer(serializers.Serializer[sheet.CriterionShown]):
+class CriterionSerializer(serializers.Serializer[presentation.CriterionShown]):
     key = serializers.CharField()
     name = serializers.CharField()
     question = serializers.CharField()
@@ -111,7 +111,7 @@ class DeskDuties(APIView):
     def get(self, request: Request, project: str) -> Response:
         """What I can work on in this project."""
         room = access.require(user=request.user, slug=project, roles=ANYONE)
-        mine = [duty for duty in desk.duties(request.user) if duty.project_slug == room.slug]
+        mine = [duty for duty in service.duties(request.user) if duty.project_slug == room.slug]
         return Response(DeskDutySerializer(mine, many=True).data)
 
 
@@ -122,10 +122,10 @@ class Take(APIView):
     def post(self, request: Request, project: str, duty: int) -> Response:
         """The item on my desk, else the next one; 204 when nothing is left for me."""
         seated, annotator = _seat(request.user, project, duty)
-        taken = desk.take(duty=seated, annotator=annotator)
+        taken = service.take(duty=seated, annotator=annotator)
         if taken is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
-        whole = desk.on_desk(user=request.user, key=taken.key, related=NEEDED)
+        whole = service.on_desk(user=request.user, key=taken.key, related=NEEDED)
         return Response(AssignmentSerializer(_shown(whole)).data)
 
 
@@ -139,7 +139,7 @@ class Submit(APIView):
         assignment = _on_desk(request.user, key, room.pk)
         posted = SubmissionSerializer(data=request.data)
         posted.is_valid(raise_exception=True)
-        annotation = desk.submit(
+        annotation = service.submit(
             assignment=assignment,
             key=key,
             answers={each.pop("criterion"): Answer(**each) for each in posted.validated_data["answers"]},
@@ -151,7 +151,7 @@ class Submit(APIView):
 def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
     room = access.require(user=user, slug=slug, roles=ANYONE)
     try:
-        seated, annotator = desk.seat(user=user, duty=duty)
+        seated, annotator = service.seat(user=user, duty=duty)
     except Duty.DoesNotExist:
         raise Http404("No such duty of yours.") from None
     if seated.campaign.project_id != room.pk:
@@ -161,7 +161,7 @@ def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
 
 def _on_desk(user: User, key: UUID, project: int) -> Assignment:
     try:
-        found = desk.on_desk(user=user, key=key)
+        found = service.on_desk(user=user, key=key)
     except Assignment.DoesNotExist:
         raise Http404("Nothing of yours has this key.") from None
     if found.duty.campaign.project_id != project:
@@ -170,11 +170,11 @@ def _on_desk(user: User, key: UUID, project: int) -> Assignment:
 
 
 def _shown(assignment: Assignment) -> dict[str, Any]:
-    criteria = desk.criteria_of(assignment.duty)
-    language = sheet.text_language(criteria, assignment.item.language)
+    criteria = service.criteria_of(assignment.duty)
+    language = presentation.text_language(criteria, assignment.item.language)
     return {
         "key": assignment.key,
         "expires_at": assignment.leased_until,
-        "item": sheet.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout),
-        "criteria": sheet.show_criteria(criteria, language, {}),
+        "item": presentation.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout),
+        "criteria": presentation.show_criteria(criteria, language, {}),
     }

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
-from annotation import saved_mappings
-from annotation.api.intakes import read_mapping
+from annotation.api.imports import read_mapping
+from annotation.imports import saved_mappings
 from annotation.models import SavedMapping
 
 

@@ -18,8 +18,8 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import User
 from annotation import rubrics
-from annotation.formats.rubric import parse_rubric
 from annotation.models import Rubric, RubricVersion
+from annotation.readers.rubric import parse_rubric
 
 
 class RubricSerializer(serializers.Serializer[Rubric]):

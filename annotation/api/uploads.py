@@ -1,6 +1,6 @@
 """Resumable upload: the tus protocol 1.0.0 (core, creation, termination, checksum, expiration), https://tus.io.
 
-What has come in whole is imported by its key: ``POST intakes/ {"uploads": [key, ...]}``.
+What has come in whole is imported by its key: ``POST imports/ {"uploads": [key, ...]}``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.parameters import whole_number
 from accounts.refusals import Refused
-from annotation import uploads
+from annotation.imports import uploads
 from annotation.models import Upload
 
 VERSION = "1.0.0"

@@ -19,20 +19,20 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import intake as storing
-from annotation import previews, reception, retraction
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.reading import File
-from annotation.formats.report import Report
-from annotation.intake import FileRefused
-from annotation.models import Intake
+from annotation.imports import lifecycle, previews, removal
+from annotation.imports import storage as storing
+from annotation.imports.storage import FileRefused
+from annotation.models import Import
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.reading import File
+from annotation.readers.report import Report
 
 REFUSED, USAGE = 1, 2
 
 
 @contextmanager
-def discarded_on_failure(intake: Intake, clear: Callable[[Intake], None] = storing.unstage) -> Iterator[None]:
+def discarded_on_failure(file_import: Import, clear: Callable[[Import], None] = storing.unstage) -> Iterator[None]:
     """Leave nothing of an import behind when storing it breaks off; refusals are the command's business.
 
     ``clear`` takes back what is stored of it. Where not even that can be written, the sweep gives the import up, and no
@@ -44,8 +44,8 @@ def discarded_on_failure(intake: Intake, clear: Callable[[Intake], None] = stori
         raise
     except BaseException:
         with suppress(Exception):
-            clear(intake)
-            retraction.discard(intake=intake)
+            clear(file_import)
+            removal.discard(file_import=file_import)
         raise
 
 
@@ -59,7 +59,7 @@ class ImportCommand(BaseCommand):
         parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
         parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print the report as JSON")
-        if self.kind != Intake.Kind.RUBRIC:
+        if self.kind != Import.Kind.RUBRIC:
             parser.add_argument("--mapping", type=Path, metavar="FILE.yaml", help="a saved mapping (docs/formats.md)")
             parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="column=field", dest="columns")
             parser.add_argument(
@@ -84,11 +84,11 @@ class ImportCommand(BaseCommand):
                 self._store(room, uploads, said, target, as_json, options)
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
-        """Where the rows go, as an intake keeps it. Raises `Refused`, naming what there is."""
+        """Where the rows go, as an import keeps it. Raises `Refused`, naming what there is."""
         return {}
 
-    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
-        """What was made of a stored intake: a word, and its name."""
+    def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
+        """What was made of a stored import: a word, and its name."""
         return {}
 
     def preview(
@@ -96,11 +96,11 @@ class ImportCommand(BaseCommand):
     ) -> previews.Preview:
         return previews.preview(project=project, kind=self.kind, files=files, mapping=mapping, said=target)
 
-    def carry_out(self, intake: Intake) -> None:
-        reception.carry_out(intake=intake)
+    def carry_out(self, file_import: Import) -> None:
+        lifecycle.carry_out(file_import=file_import)
 
     def _look(self, room: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool) -> None:
-        laid = reception.proposal(room, self.kind, files, said)
+        laid = lifecycle.proposal(room, self.kind, files, said)
         seen = self.preview(room, files, laid, target)
         self._tell(seen.report, seen.problems, {}, as_json, (laid, said))
         if seen.problems:
@@ -115,22 +115,22 @@ class ImportCommand(BaseCommand):
         as_json: bool,
         options: dict[str, Any],
     ) -> None:
-        intake = reception.open_intake(project=room, kind=self.kind, files=files, mapping=said, target=target)
-        laid = reception.mapping_of(intake)
+        file_import = lifecycle.open_import(project=room, kind=self.kind, files=files, mapping=said, target=target)
+        laid = lifecycle.mapping_of(file_import)
         try:
-            with discarded_on_failure(intake):
-                self.carry_out(intake)
+            with discarded_on_failure(file_import):
+                self.carry_out(file_import)
         except FileRefused as refused:
-            report = Report.from_dict(intake.report)
+            report = Report.from_dict(file_import.report)
             report.stored, report.refused = 0, max(report.refused, refused.problems.refused)
             self._tell(report, refused.problems, {}, as_json, (laid, said))
-            retraction.discard(intake=intake)
+            removal.discard(file_import=file_import)
             sys.exit(REFUSED)
         except Refused as refused:
-            retraction.discard(intake=intake)
+            removal.discard(file_import=file_import)
             raise CommandError(refused.sentence, returncode=REFUSED) from None
-        made = {"import": f"#{intake.pk}", **self.outcome(intake, options)}
-        self._tell(Report.from_dict(intake.report), Problems(), made, as_json, (laid, said), stored=True)
+        made = {"import": f"#{file_import.pk}", **self.outcome(file_import, options)}
+        self._tell(Report.from_dict(file_import.report), Problems(), made, as_json, (laid, said), stored=True)
 
     def _tell(
         self,

@@ -1,9 +1,9 @@
 """What is rated, by whom, on which rubric."""
 
 from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
-from annotation.models.corpus import Dataset, Intake, IntakeFile, Item
+from annotation.models.corpus import Dataset, Item
+from annotation.models.imports import DryRun, Import, ImportFile, SavedMapping, Upload
 from annotation.models.panel import Annotator, InvitedSeat, Panel, PanelSeat
-from annotation.models.receiving import DryRun, SavedMapping, Upload
 from annotation.models.rubric import Criterion, Rubric, RubricVersion
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "Draft",
     "DryRun",
     "Duty",
-    "Intake",
-    "IntakeFile",
+    "Import",
+    "ImportFile",
     "InvitedSeat",
     "Item",
     "Panel",

@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import access
 from accounts.models import SIGHTED, Project, User
-from annotation.models.corpus import Dataset, Intake, Item
+from annotation.models.corpus import Dataset, Item
+from annotation.models.imports import Import
 from annotation.models.panel import Annotator, Panel
 from annotation.models.rubric import Criterion, RubricVersion
 
@@ -218,7 +219,7 @@ class Annotation(models.Model):
     assignment = models.ForeignKey(
         Assignment, null=True, on_delete=models.PROTECT, related_name="annotations", db_index=False
     )
-    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     key = models.UUIDField(null=True)
     revision = models.PositiveSmallIntegerField(default=1)
     seconds = models.FloatField(null=True)
@@ -232,11 +233,11 @@ class Annotation(models.Model):
             models.UniqueConstraint(
                 fields=["assignment"], condition=Q(superseded_at=None), name="annotation_current_once"
             ),
-            models.UniqueConstraint(fields=["intake", "item", "annotator"], name="annotation_imported_once"),
+            models.UniqueConstraint(fields=["file_import", "item", "annotator"], name="annotation_imported_once"),
             models.UniqueConstraint(fields=["key"], name="annotation_key_unique"),
             models.CheckConstraint(
-                condition=Q(assignment__isnull=False, key__isnull=False, intake=None)
-                | Q(assignment=None, key=None, intake__isnull=False),
+                condition=Q(assignment__isnull=False, key__isnull=False, file_import=None)
+                | Q(assignment=None, key=None, file_import__isnull=False),
                 name="annotation_has_one_origin",
             ),
         ]

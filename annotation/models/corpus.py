@@ -13,76 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, Project, User
 from accounts.storable import without_nul
-
-
-class Intake(models.Model):
-    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
-
-    What is said of files that only a worker may open, which then guesses the rest, is ``unread``, else NULL.
-    Intakes of one upload share a ``batch``; those that a study's import makes are ``part_of`` it. A worker that checks
-    or stores holds the ``lease``, says at ``beat_at`` that it lives, and how many bytes of ``total`` are ``done``.
-    """
-
-    class Kind(models.TextChoices):
-        DATASET = "dataset", _("Dataset")
-        RUBRIC = "rubric", _("Rubric")
-        RATINGS = "ratings", _("Ratings")
-        VERDICTS = "verdicts", _("Verdicts")
-        STUDY = "study", _("A whole study")
-
-    class State(models.TextChoices):
-        UPLOADED = "uploaded", _("Uploaded")
-        CHECKING = "checking", _("Being checked")
-        STORING = "storing", _("Being stored")
-        STORED = "stored", _("Stored")
-        FAILED = "failed", _("Failed")
-
-    class Access(models.QuerySet["Intake"]):
-        def visible_to(self, user: User) -> Intake.Access:
-            return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
-
-    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
-    kind = models.CharField(max_length=10, choices=Kind)
-    state = models.CharField(max_length=10, choices=State, default=State.UPLOADED)
-    target = models.JSONField(default=dict)
-    mapping = models.JSONField(default=dict)
-    unread = models.JSONField(null=True, editable=False)
-    report = models.JSONField(default=dict)
-    batch = models.UUIDField(null=True, editable=False, db_index=True)
-    part_of = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="parts")
-    lease = models.UUIDField(null=True, editable=False)
-    beat_at = models.DateTimeField(null=True, editable=False)
-    done = models.BigIntegerField(default=0)
-    total = models.BigIntegerField(default=0)
-    state_since = models.DateTimeField(default=timezone.now, editable=False)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    objects = Access.as_manager()
-
-    class Meta:
-        ordering: ClassVar = ["-pk"]
-        indexes: ClassVar = [models.Index(fields=["project", "-id"], name="intake_by_project")]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts", "study"]),
-                name="intake_kind_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "failed"]),
-                name="intake_state_known",
-            ),
-        ]
-
-
-class IntakeFile(models.Model):
-    """One uploaded file of an intake, kept byte for byte."""
-
-    intake = models.ForeignKey(Intake, on_delete=models.CASCADE, related_name="files")
-    name = models.CharField(max_length=255)
-    content = models.FileField(upload_to="intakes/%Y/%m/")
-    size = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64)
+from annotation.models.imports import Import
 
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
@@ -139,7 +70,7 @@ class Dataset(models.Model):
     licence = models.CharField(max_length=200, blank=True)
     names_shown = models.JSONField(null=True, editable=False)
     simulated = models.BooleanField(default=False)
-    intake = models.ForeignKey(Intake, null=True, on_delete=models.PROTECT, related_name="+")
+    file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

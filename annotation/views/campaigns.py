@@ -19,7 +19,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, RubricVersion
-from annotation.views import intake_page
+from annotation.views import import_page
 
 
 class CampaignForm(forms.Form):
@@ -159,7 +159,7 @@ def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpRe
     room, found = _campaigns(request, project)
     extended = get_object_or_404(found, pk=campaign)
     mine = Dataset.objects.visible_to(request.user).filter(project=room)
-    chosen = mine.filter(pk=intake_page.key(request.POST.get("dataset", ""))).first()
+    chosen = mine.filter(pk=import_page.key(request.POST.get("dataset", ""))).first()
     with refusals.told(request):
         if chosen is None:
             raise Refused(_("Choose a version of the dataset."), code="no_dataset")

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project
 from accounts.parameters import whole_number
-from annotation import sheet
-from annotation.models import Dataset, Intake, Item
+from annotation.desk import presentation
+from annotation.models import Dataset, Import, Item
 from annotation.models.corpus import ITEM_FILTERS, DatasetQuerySet
 
 PAGE = 50
@@ -46,7 +46,7 @@ def _datasets(request: HttpRequest, project: str) -> tuple[Project, DatasetQuery
 def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
     """The project's datasets by name, the newest version first, and imports that are not stored yet."""
     room, found = _datasets(request, project)
-    unstored = Intake.objects.visible_to(request.user).filter(project=room).exclude(state=Intake.State.STORED)
+    unstored = Import.objects.visible_to(request.user).filter(project=room).exclude(state=Import.State.STORED)
     context = {
         "title": _("Datasets"),
         "project": room,
@@ -61,7 +61,7 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
 def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
     """One version: counts by language and generator, and its items, filtered, page by page."""
     room, found = _datasets(request, project)
-    shown = get_object_or_404(found.select_related("intake", "derived_from"), pk=dataset)
+    shown = get_object_or_404(found.select_related("file_import", "derived_from"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
     after = whole_number(request.GET.get("after"))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
@@ -109,7 +109,7 @@ def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> Ht
         "project": room,
         "dataset": shown,
         "stored": stored,
-        "item": sheet.show_item(stored, (), shown.layout),
+        "item": presentation.show_item(stored, (), shown.layout),
         "before": beside.filter(ordinal__lt=stored.ordinal).order_by("-ordinal").first(),
         "after": beside.filter(ordinal__gt=stored.ordinal).first(),
     }

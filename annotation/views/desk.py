@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.refusals import Refused
 from accounts.storable import without_nul
-from annotation import desk
+from annotation.desk import service
 from annotation.models import Assignment, Duty, Skip
 from annotation.views import desk_page
 
@@ -60,9 +60,9 @@ def answer(request: HttpRequest, url: str, **more: Any) -> HttpResponse:
 
 def held(request: HttpRequest, key: UUID) -> Assignment:
     """The assignment under this very key; an older key of an assignment that was taken back is lost."""
-    assignment = desk.on_desk(user=request.user, key=key)
+    assignment = service.on_desk(user=request.user, key=key)
     if assignment.key != key:
-        raise desk.LeaseLost
+        raise service.LeaseLost
     return assignment
 
 
@@ -71,7 +71,7 @@ def held(request: HttpRequest, key: UUID) -> Assignment:
 @never_cache
 def duties(request: HttpRequest) -> HttpResponse:
     """What this person can work on."""
-    shown = [{**asdict(duty), "url": reverse("desk_duty", args=[duty.pk])} for duty in desk.duties(request.user)]
+    shown = [{**asdict(duty), "url": reverse("desk_duty", args=[duty.pk])} for duty in service.duties(request.user)]
     return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": shown})
 
 
@@ -81,12 +81,12 @@ def duties(request: HttpRequest) -> HttpResponse:
 @refusals_answered
 def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
     """Take the item on the desk or the next one, and go there."""
-    seated, annotator = desk.seat(user=request.user, duty=duty)
-    assignment = desk.take(duty=seated, annotator=annotator)
+    seated, annotator = service.seat(user=request.user, duty=duty)
+    assignment = service.take(duty=seated, annotator=annotator)
     if assignment is not None:
         return redirect("desk_item", key=assignment.key)
-    undo = desk_page.undo_url(desk.last_submitted(duty=seated, annotator=annotator))
-    done = next(found for found in desk.duties(request.user) if found.pk == duty)
+    undo = desk_page.undo_url(service.last_submitted(duty=seated, annotator=annotator))
+    done = next(found for found in service.duties(request.user) if found.pk == duty)
     state = "finished" if done.done >= done.total else "waiting"
     return render(request, "annotation/done.html", {"duty": done, "state": state, "can_undo": undo})
 
@@ -97,10 +97,10 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
 @refusals_answered
 def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """The scoring page."""
-    assignment = desk.on_desk(user=request.user, key=key, related=desk_page.NEEDED)
+    assignment = service.on_desk(user=request.user, key=key, related=desk_page.NEEDED)
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return redirect("desk_duty", duty=assignment.duty_id)
-    answers, seconds = desk.answers_so_far(assignment)
+    answers, seconds = service.answers_so_far(assignment)
     return render(request, "annotation/desk.html", {"desk": desk_page.context(assignment, answers, seconds)})
 
 
@@ -109,14 +109,14 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @refusals_answered
 def submit(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Hand the item in; the same key again is answered the same way."""
-    assignment = desk.on_desk(user=request.user, key=key)
+    assignment = service.on_desk(user=request.user, key=key)
     answers, seconds = desk_page.read_answers(request.POST), desk_page.read_seconds(request.POST)
     try:
-        desk.submit(assignment=assignment, key=key, answers=answers, seconds=seconds)
+        service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
-        whole = desk.on_desk(user=request.user, key=key, related=desk_page.NEEDED)
+        whole = service.on_desk(user=request.user, key=key, related=desk_page.NEEDED)
         shown = {"desk": desk_page.context(whole, answers, seconds), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return answer(request, reverse("desk_duty", args=[assignment.duty_id]))
@@ -128,7 +128,7 @@ def submit(request: HttpRequest, *, key: UUID) -> HttpResponse:
 def draft(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Autosave."""
     answers, seconds = desk_page.read_answers(request.POST), desk_page.read_seconds(request.POST)
-    saved_at = desk.save_draft(assignment=held(request, key), answers=answers, seconds=seconds)
+    saved_at = service.save_draft(assignment=held(request, key), answers=answers, seconds=seconds)
     return answer(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
 
@@ -137,7 +137,7 @@ def draft(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @refusals_answered
 def heartbeat(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Somebody is still at it."""
-    expires_at = desk.extend(assignment=held(request, key))
+    expires_at = service.extend(assignment=held(request, key))
     return answer(request, reverse("desk_item", args=[key]), expires_at=expires_at)
 
 
@@ -150,7 +150,7 @@ def skip(request: HttpRequest, *, key: UUID) -> HttpResponse:
     reason = request.POST.get("reason", "")
     known = reason if reason in Skip.Reason.values else Skip.Reason.OTHER
     note = without_nul(request.POST.get("note", "")).strip()[:500]
-    desk.skip(assignment=assignment, reason=known, note=note)
+    service.skip(assignment=assignment, reason=known, note=note)
     return answer(request, reverse("desk_duty", args=[assignment.duty_id]))
 
 
@@ -159,7 +159,7 @@ def skip(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @refusals_answered
 def undo(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Take the last submission back on the desk."""
-    assignment = desk.undo(assignment=held(request, key))
+    assignment = service.undo(assignment=held(request, key))
     return answer(request, reverse("desk_item", args=[assignment.key]))
 
 

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from accounts import languages
 from accounts.storable import without_nul
-from annotation import desk, sheet
-from annotation.answers import Answer
+from annotation.desk import presentation, service
+from annotation.desk.answers import Answer
 from annotation.models import Assignment
 
 NOT_APPLICABLE = "na"
@@ -47,20 +47,20 @@ def read_seconds(form: QueryDict) -> float:
 def context(assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> dict[str, Any]:
     """Everything the desk shows of one assignment, whose ``NEEDED`` relations are loaded, and nothing more."""
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
-    criteria = desk.criteria_of(duty)
-    language = sheet.text_language(criteria, item.language)
+    criteria = service.criteria_of(duty)
+    language = presentation.text_language(criteria, item.language)
     return {
         "campaign": {"name": campaign.name, "url": None},
         "duty": {"name": duty.name},
         "assignment": {"key": str(assignment.key), "expires_at": assignment.leased_until, "seconds": round(seconds)},
-        "item": sheet.show_item(item, criteria, campaign.dataset.layout),
+        "item": presentation.show_item(item, criteria, campaign.dataset.layout),
         "rubric": {"name": campaign.rubric_version.name(language), "version": f"v{campaign.rubric_version.number}"},
-        "criteria": sheet.show_criteria(criteria, language, answers),
+        "criteria": presentation.show_criteria(criteria, language, answers),
         "text_language": language,
         "text_direction": languages.direction(language),
-        "progress": desk.progress(duty=duty, annotator=assignment.annotator),
+        "progress": service.progress(duty=duty, annotator=assignment.annotator),
         "urls": urls(assignment),
-        "can_undo": undo_url(desk.last_submitted(duty=duty, annotator=assignment.annotator)),
+        "can_undo": undo_url(service.last_submitted(duty=duty, annotator=assignment.annotator)),
     }
 
 

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import reception, saved_mappings, uploads
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError
+from annotation.imports import lifecycle, saved_mappings, uploads
 from annotation.models import SavedMapping
-from annotation.views import intake_page, intakes
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError
+from annotation.views import import_page, imports
 from annotation.views.campaigns import show_refusal
 
 
@@ -60,19 +60,19 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 
 @require_POST
 @login_required
-def save_mapping(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Keep an import's mapping under a name."""
-    room, found = intakes.find(request, project, intake)
+    room, found = imports.find(request, project, file_import)
     with refusals.told(request):
         saved = saved_mappings.save(
             project=room,
             kind=found.kind,
             name=request.POST.get("name", ""),
-            mapping=reception.mapping_of(found),
+            mapping=lifecycle.mapping_of(found),
             actor=request.user,
         )
         messages.success(request, _("Saved. Every import of this project can use “%s”.") % saved)
-    return redirect(intake_page.address(found))
+    return redirect(import_page.address(found))
 
 
 def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:
@@ -85,7 +85,7 @@ def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:
 @login_required
 def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """A mapping as a file, for the command line and for other projects."""
-    return intake_page.yaml_file(Mapping.from_dict(_find(request, project, mapping).mapping), f"mapping-{mapping}.yaml")
+    return import_page.yaml_file(Mapping.from_dict(_find(request, project, mapping).mapping), f"mapping-{mapping}.yaml")
 
 
 @require_POST

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from accounts.parameters import whole_number
 from accounts.refusals import Refused
-from annotation import reception
-from annotation.formats.mapping import Mapping
-from annotation.formats.studies import Import, studies
-from annotation.models import Intake, SavedMapping
+from annotation.imports import lifecycle
+from annotation.models import Import, SavedMapping
+from annotation.readers.mapping import Mapping
+from annotation.readers.studies import StudyImport, studies
 
 SAVED, EARLIER, READY = "saved", "import", "ready"
 
@@ -29,26 +29,29 @@ class Offer:
     name: str
 
 
-def offers(*, user: User, intake: Intake) -> list[tuple[str, list[Offer]]]:
+def offers(*, user: User, file_import: Import) -> list[tuple[str, list[Offer]]]:
     """The mappings by where they come from; kinds of places that have none are left out."""
-    saved = SavedMapping.objects.visible_to(user).filter(project=intake.project_id, kind=intake.kind)
+    saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
     groups = [
         (_("Saved in this project"), [Offer(f"{SAVED}-{each.pk}", each.name) for each in saved]),
-        (_("Of earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(intake)]),
-        (_("Ready mappings"), [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(intake.kind).items()]),
+        (_("Of earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(file_import)]),
+        (
+            _("Ready mappings"),
+            [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(file_import.kind).items()],
+        ),
     ]
     return [(place, found) for place, found in groups if found]
 
 
-def _earlier(intake: Intake) -> list[Intake]:
-    return reception.earlier_mappings(intake)
+def _earlier(file_import: Import) -> list[Import]:
+    return lifecycle.earlier_mappings(file_import)
 
 
-def _named(intake: Intake) -> str:
-    return f"{intake.pk}: {', '.join(each.name for each in intake.files.all())}"
+def _named(file_import: Import) -> str:
+    return f"{file_import.pk}: {', '.join(each.name for each in file_import.files.all())}"
 
 
-def _ready(kind: str) -> dict[str, tuple[str, Import]]:
+def _ready(kind: str) -> dict[str, tuple[str, StudyImport]]:
     """What is known of a kind, by study and place in it, each under a name that tells it from the others."""
     return {
         f"{study.name}.{place}": (f"{study.name}: {each.name or each.dataset} ({_marks(each)})", each)
@@ -58,23 +61,23 @@ def _ready(kind: str) -> dict[str, tuple[str, Import]]:
     }
 
 
-def _marks(each: Import) -> str:
+def _marks(each: StudyImport) -> str:
     """What its files are known by."""
     return ", ".join([*each.files, *each.mapping.aligned, *each.columns][:3])
 
 
-def chosen(*, user: User, intake: Intake, choice: str) -> Mapping:
+def chosen(*, user: User, file_import: Import, choice: str) -> Mapping:
     """The mapping that the value of an option stands for. Raises `Refused` when none is chosen."""
     if not choice:
         raise Refused(_("Choose a mapping."), code="no_mapping")
     place, _dash, key = choice.partition("-")
     if place == READY:
-        if key not in (ready := _ready(intake.kind)):
+        if key not in (ready := _ready(file_import.kind)):
             raise Http404("There is no such ready mapping.")
         return ready[key][1].mapping
     pk = whole_number(key) or 0
     if place == SAVED:
-        saved = SavedMapping.objects.visible_to(user).filter(project=intake.project_id, kind=intake.kind)
+        saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
         return Mapping.from_dict(get_object_or_404(saved, pk=pk).mapping)
-    earlier = Intake.objects.visible_to(user).filter(project=intake.project_id)
-    return reception.mapping_of(get_object_or_404(earlier, pk=pk))
+    earlier = Import.objects.visible_to(user).filter(project=file_import.project_id)
+    return lifecycle.mapping_of(get_object_or_404(earlier, pk=pk))

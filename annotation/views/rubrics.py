@@ -18,9 +18,9 @@ from accounts import access, languages, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.formats.rubric import CriterionDocument, RubricDocument, rubric_from_dict
-from annotation.formats.rubric_document import plain
 from annotation.models import RubricVersion
+from annotation.readers.rubric import CriterionDocument, RubricDocument, rubric_from_dict
+from annotation.readers.rubric_document import plain
 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:

@@ -1,28 +1,29 @@
-"""Studies that are known, and imports of one: uploaded under `intakes/`; looked at, stored and taken back here."""
+"""Studies that are known, and imports of one: uploaded under `imports/`; looked at, stored and taken back here."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
-from annotation.api import intakes
-from annotation.api.intakes import IntakeSerializer, ProblemSerializer
-from annotation.formats import studies as known
-from annotation.models import Intake
-from judging import studies, tasks
+from annotation.api import imports
+from annotation.api.imports import ImportSerializer, ProblemSerializer
+from annotation.models import Import
+from annotation.readers import studies as known
+from judging import tasks
+from judging.imports import studies
 
 
 class StudyImportSerializer(serializers.Serializer[Any]):
     """One import of a study: how its files are read. A rubric has no mapping."""
 
-    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    kind = serializers.ChoiceField(choices=Import.Kind.choices)
     name = serializers.CharField()
     dataset = serializers.CharField(help_text="What ratings and verdicts are about.")
     rubric = serializers.CharField()
@@ -30,7 +31,7 @@ class StudyImportSerializer(serializers.Serializer[Any]):
     columns = serializers.ListField(child=serializers.CharField(), help_text="What they must have.")
     mapping = serializers.SerializerMethodField()
 
-    def get_mapping(self, said: known.Import) -> dict[str, Any]:
+    def get_mapping(self, said: known.StudyImport) -> dict[str, Any]:
         return said.mapping.as_dict()
 
 
@@ -45,18 +46,20 @@ class StudySerializer(serializers.Serializer[Any]):
     imports = StudyImportSerializer(many=True)
 
 
+@extend_schema_serializer(deprecate_fields=["intake"])
 class StudyPartSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    kind = serializers.ChoiceField(choices=Import.Kind.choices)
     made = serializers.CharField(help_text="The dataset, rubric or campaign; of verdicts, how many runs.")
     report = serializers.DictField()
-    intake = serializers.IntegerField(allow_null=True)
+    import_id = serializers.IntegerField(allow_null=True)
+    intake = serializers.IntegerField(source="import_id", allow_null=True)
     files = serializers.ListField(child=serializers.CharField())
 
 
 class StudyOutlookSerializer(serializers.Serializer[Any]):
     """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
 
-    kind = serializers.ChoiceField(choices=Intake.Kind.choices)
+    kind = serializers.ChoiceField(choices=Import.Kind.choices)
     name = serializers.CharField()
     title = serializers.CharField()
     about = serializers.CharField()
@@ -69,9 +72,9 @@ class StudyOutlookSerializer(serializers.Serializer[Any]):
     more_problems = serializers.IntegerField()
 
 
-def _find(request: Request, project: str, intake: int) -> Intake:
-    found = intakes.find(request.user, project, intake)
-    if found.kind != Intake.Kind.STUDY:
+def _find(request: Request, project: str, file_import: int) -> Import:
+    found = imports.find(request.user, project, file_import)
+    if found.kind != Import.Kind.STUDY:
         raise Http404("This import is of no whole study.")
     return found
 
@@ -85,24 +88,24 @@ class Studies(APIView):
 
 
 class StudyPreview(APIView):
-    @extend_schema(responses={200: StudyOutlookSerializer, 202: IntakeSerializer})
-    def get(self, request: Request, project: str, intake: int) -> Response:
+    @extend_schema(responses={200: StudyOutlookSerializer, 202: ImportSerializer})
+    def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing all of it would come to; 202 while a worker is still at it."""
-        return intakes.looked_at(_find(request, project, intake))
+        return imports.looked_at(_find(request, project, file_import))
 
 
 class StudyStorage(APIView):
-    @extend_schema(request=None, responses={202: IntakeSerializer})
-    def post(self, request: Request, project: str, intake: int) -> Response:
+    @extend_schema(request=None, responses={202: ImportSerializer})
+    def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store all of it or nothing, in the background (202): ask for its state."""
-        found = _find(request, project, intake)
-        return intakes.stored(found, lambda: tasks.store(found, request.user))
+        found = _find(request, project, file_import)
+        return imports.stored(found, lambda: tasks.store(found, request.user))
 
 
 class StudyUndo(APIView):
-    @extend_schema(request=None, responses=IntakeSerializer)
-    def post(self, request: Request, project: str, intake: int) -> Response:
+    @extend_schema(request=None, responses=ImportSerializer)
+    def post(self, request: Request, project: str, file_import: int) -> Response:
         """Take back everything it stored, while nothing depends on it. Rubrics, once published, stay."""
-        found = _find(request, project, intake)
-        studies.undo(intake=found, actor=request.user)
-        return intakes.answer(found)
+        found = _find(request, project, file_import)
+        studies.undo(file_import=found, actor=request.user)
+        return imports.answer(found)

@@ -15,13 +15,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import refusals
 from accounts.models import Project
-from annotation import checks, reception
-from annotation.formats import studies as known
-from annotation.formats.report import Report
-from annotation.formats.studies import Study
-from annotation.models import Intake
-from annotation.views import intake_page, intakes
-from judging import studies, tasks
+from annotation.imports import checks, lifecycle
+from annotation.models import Import
+from annotation.readers import studies as known
+from annotation.readers.report import Report
+from annotation.readers.studies import Study
+from annotation.views import import_page, imports
+from judging import tasks
+from judging.imports import studies
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +39,31 @@ class PartShown:
 def _shown(project: Project, told: list[dict[str, Any]]) -> list[PartShown]:
     return [
         PartShown(
-            Intake.Kind(each["kind"]).label,
+            Import.Kind(each["kind"]).label,
             each["made"],
             each["files"],
             Report.from_dict(each["report"]),
-            reverse("intake", args=[project.slug, each["intake"]]) if each["intake"] else "",
+            reverse("import", args=[project.slug, each["import_id"]]) if each["import_id"] else "",
         )
         for each in told
     ]
 
 
-def _find(request: HttpRequest, project: str, intake: int) -> tuple[Project, Intake]:
-    room, found = intakes.find(request, project, intake)
-    if found.kind != Intake.Kind.STUDY:
+def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
+    room, found = imports.find(request, project, file_import)
+    if found.kind != Import.Kind.STUDY:
         raise Http404("This import is of no whole study.")
     return room, found
 
 
 @require_safe
 @login_required
-def study_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Which study it is, and for each of its parts what would be stored, or what was."""
-    room, found = _find(request, project, intake)
-    seen = checks.current(found) if found.state in reception.UNSTORED else None
+    room, found = _find(request, project, file_import)
+    seen = checks.current(found) if found.state in lifecycle.UNSTORED else None
     told = seen["parts"] if seen else found.report.get("parts", [])
-    shown = intake_page.context(request, room, found, None)
+    shown = import_page.context(request, room, found, None)
     study, said = _study(found), found.target.get("constants", {})
     context = {
         **shown,
@@ -73,29 +74,29 @@ def study_import(request: HttpRequest, project: str, intake: int) -> HttpRespons
         "problems_url": reverse("study_import_problems", args=[room.slug, found.pk]),
         "study": study,
         "studies": known.studies().values(),
-        "constants": {name: said.get(name, "") for name in intake_page.CONSTANTS["dataset"]},
+        "constants": {name: said.get(name, "") for name in import_page.CONSTANTS["dataset"]},
         "parts": _shown(room, told),
     }
     return render(request, "judging/study_import.html", context)
 
 
-def _study(intake: Intake) -> Study | None:
-    return known.studies().get(intake.target.get("study", ""))
+def _study(file_import: Import) -> Study | None:
+    return known.studies().get(file_import.target.get("study", ""))
 
 
 @require_safe
 @login_required
-def study_import_problems(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def study_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """What is wrong with the files, as CSV."""
-    _room, found = _find(request, project, intake)
-    return intake_page.problems_csv(found, checks.current(found))
+    _room, found = _find(request, project, file_import)
+    return import_page.problems_csv(found, checks.current(found))
 
 
 @require_POST
 @login_required
-def store_study_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def store_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Have a worker store all of it."""
-    room, found = _find(request, project, intake)
+    room, found = _find(request, project, file_import)
     with refusals.told(request):
         tasks.store(found, request.user)
     return redirect("study_import", room.slug, found.pk)
@@ -103,10 +104,10 @@ def store_study_import(request: HttpRequest, project: str, intake: int) -> HttpR
 
 @require_POST
 @login_required
-def undo_study_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def undo_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take back everything it stored, while nothing depends on it."""
-    room, found = _find(request, project, intake)
+    room, found = _find(request, project, file_import)
     with refusals.told(request):
-        studies.undo(intake=found, actor=request.user)
+        studies.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here, and so are the rubrics, which are published."))
     return redirect("study_import", room.slug, found.pk)

@@ -12,46 +12,47 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import refusals
 from accounts.models import Project
-from annotation.models import Intake
-from annotation.views import intake_page, intakes
-from judging import intake_verdicts, tasks
+from annotation.models import Import
+from annotation.views import import_page, imports
+from judging import tasks
+from judging.imports import verdicts
 from judging.models import JudgeRun
 
 
-def _find(request: HttpRequest, project: str, intake: int) -> tuple[Project, Intake]:
-    room, found = intakes.find(request, project, intake)
-    if found.kind != Intake.Kind.VERDICTS:
+def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
+    room, found = imports.find(request, project, file_import)
+    if found.kind != Import.Kind.VERDICTS:
         raise Http404("This import holds no verdicts.")
     return room, found
 
 
 @require_safe
 @login_required
-def verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
-    room, found = _find(request, project, intake)
-    seen = intake_page.seen(found, lambda: tasks.preview(found))
+    room, found = _find(request, project, file_import)
+    seen = import_page.seen(found, lambda: tasks.preview(found))
     addresses = {"store_url": reverse("verdict_import_store", args=[room.slug, found.pk])}
     addresses["undo_url"] = reverse("verdict_import_undo", args=[room.slug, found.pk])
     addresses["problems_url"] = reverse("verdict_import_problems", args=[room.slug, found.pk])
-    made = [(str(run.judge), "") for run in JudgeRun.objects.filter(intake=found).select_related("judge")]
-    context = intake_page.context(request, room, found, seen)
-    return render(request, "annotation/intake.html", {**context, **addresses, "made": made})
+    made = [(str(run.judge), "") for run in JudgeRun.objects.filter(file_import=found).select_related("judge")]
+    context = import_page.context(request, room, found, seen)
+    return render(request, "annotation/import.html", {**context, **addresses, "made": made})
 
 
 @require_safe
 @login_required
-def verdict_import_problems(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def verdict_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """What is wrong with the files, as CSV."""
-    _room, found = _find(request, project, intake)
-    return intake_page.problems_csv(found, intake_page.seen(found, lambda: tasks.preview(found)))
+    _room, found = _find(request, project, file_import)
+    return import_page.problems_csv(found, import_page.seen(found, lambda: tasks.preview(found)))
 
 
 @require_POST
 @login_required
-def store_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Store what the page shows: at once, or in the background when there is much of it."""
-    room, found = _find(request, project, intake)
+    room, found = _find(request, project, file_import)
     with refusals.told(request):
         tasks.store(found, request.user)
     return redirect("verdict_import", room.slug, found.pk)
@@ -59,10 +60,10 @@ def store_verdict_import(request: HttpRequest, project: str, intake: int) -> Htt
 
 @require_POST
 @login_required
-def undo_verdict_import(request: HttpRequest, project: str, intake: int) -> HttpResponse:
+def undo_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take the verdicts back, and the judges that have no others."""
-    room, found = _find(request, project, intake)
+    room, found = _find(request, project, file_import)
     with refusals.told(request):
-        intake_verdicts.undo(intake=found, actor=request.user)
+        verdicts.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
     return redirect("verdict_import", room.slug, found.pk)

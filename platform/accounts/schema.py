@@ -30,7 +30,10 @@ class ErrorSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class AutoSchema(PlainSchema):
-    """drf-spectacular's schema with our errors on every operation."""
+    """drf-spectacular's schema with our errors on every operation; addresses kept for older programs are deprecated."""
+
+    def is_deprecated(self) -> bool:
+        return "/intakes/" in self.path or bool(super().is_deprecated())
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

@@ -95,7 +95,7 @@ THINGS = {
     "annotation.Campaign": gettext_lazy("campaign"),
     "annotation.Dataset": gettext_lazy("dataset"),
     "annotation.Duty": gettext_lazy("duty"),
-    "annotation.Intake": gettext_lazy("import"),
+    "annotation.Import": gettext_lazy("import"),
     "annotation.Panel": gettext_lazy("panel"),
     "annotation.PanelSeat": gettext_lazy("seat on a panel"),
     "annotation.RubricVersion": gettext_lazy("rubric version"),

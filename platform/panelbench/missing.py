@@ -11,7 +11,7 @@ from django.template import loader
 from django.utils.translation import gettext as _
 from django.views import defaults
 
-from annotation.uploads import FULL
+from annotation.imports.uploads import FULL
 
 NO_SPACE = 507  # Insufficient Storage
 SQLITE_FULL, POSTGRESQL_FULL = "SQLITE_FULL", "53100"

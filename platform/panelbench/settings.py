@@ -148,7 +148,7 @@ STORAGES = {
 FILE_UPLOAD_PERMISSIONS = 0o600
 UPLOAD_LIMIT = env.number("UPLOAD_LIMIT_MB", default=2048) * 2**20  # of all files of one import together
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4500  # the table of an import's columns has two fields for each
-# What one file of an import may hold (annotation/formats/bounds.py); readers count while they read.
+# What one file of an import may hold (annotation/readers/bounds.py); readers count while they read.
 IMPORT_BOUNDS = {
     "columns": env.number("IMPORT_MOST_COLUMNS", default=2_000, most=10**12),
     "cells": env.number("IMPORT_MOST_CELLS", default=200_000_000, most=10**12),
@@ -273,8 +273,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "ENUM_NAME_OVERRIDES": {
         "CampaignState": "annotation.models.campaign.Campaign.State",
-        "IntakeKind": "annotation.models.corpus.Intake.Kind",
-        "IntakeState": "annotation.models.corpus.Intake.State",
+        "ImportKind": "annotation.models.corpus.Import.Kind",
+        "ImportState": "annotation.models.corpus.Import.State",
         "RubricState": "annotation.models.rubric.RubricVersion.State",
         "JudgeRunState": "judging.models.JudgeRun.State",
         "CallState": "judging.models.Call.State",

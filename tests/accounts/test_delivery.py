@@ -55,7 +55,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def announced(cast: Cast, *subjects: int) -> None:
     for subject in subjects:
-        webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"intake": subject})
+        webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"import_id": subject})
 
 
 def test_a_submission_reaches_the_program_at_once(
@@ -86,7 +86,7 @@ def test_what_fails_comes_again_later_signed_anew_under_the_same_id(
     Delivery.objects.update(due_at=told.made_at)
     tasks.sweep.delay()
     until(lambda: Delivery.objects.filter(state="delivered").count() == 2)
-    events = [received(secret, *each)["data"]["intake"] for each in there.came]
+    events = [received(secret, *each)["data"]["import_id"] for each in there.came]
     assert events == [1, 1, 2], "the oldest first"
     first, again, second = (headers["webhook-id"] for headers, _body in there.came)
     assert first == again != second
@@ -96,7 +96,7 @@ def test_what_fails_comes_again_later_signed_anew_under_the_same_id(
 def test_events_come_in_their_order(cast: Cast, there: Receiver, secret: str) -> None:
     announced(cast, *range(10))
     assert deliveries.send_due(webhook_pk=Webhook.objects.get().pk) == 10
-    assert [received(secret, *each)["data"]["intake"] for each in there.came] == list(range(10))
+    assert [received(secret, *each)["data"]["import_id"] for each in there.came] == list(range(10))
 
 
 def test_the_documented_check_refuses_what_is_old_changed_or_signed_by_another(

@@ -15,8 +15,8 @@ from django.test import Client
 
 from accounts import people, tokens
 from accounts.models import AuditEntry, Membership, Role, Scope, User
-from annotation import desk
-from annotation.answers import Answer
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Assignment, Draft, PanelSeat, Rating, Skip
 from tests.annotation import scene
 from tests.cast import PASSWORD, Cast
@@ -29,9 +29,9 @@ def rated(cast: Cast) -> None:
     duty = scene.duty(cast, items=3)
     first = scene.taken(cast, duty)
     answers = {"fluency": Answer(score=1, rationale=REASON), "coherence": Answer(score=0, rationale=REASON)}
-    desk.submit(assignment=first, key=first.key, answers=answers, seconds=5)
-    desk.skip(assignment=scene.taken(cast, duty), reason=Skip.Reason.OTHER, note=REASON)
-    desk.save_draft(assignment=scene.taken(cast, duty), answers=answers, seconds=2)
+    service.submit(assignment=first, key=first.key, answers=answers, seconds=5)
+    service.skip(assignment=scene.taken(cast, duty), reason=Skip.Reason.OTHER, note=REASON)
+    service.save_draft(assignment=scene.taken(cast, duty), answers=answers, seconds=2)
 
 
 def everything(**but: object) -> str:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from accounts import people, tokens
 from accounts.models import AuditEntry, Membership, Project, Role, Scope
 from accounts.refusals import Refused
-from annotation.models import Annotation, Intake
+from annotation.models import Annotation, Import
 from judging import runs
 from judging.models import Judge, JudgeRun
 from tests import access
@@ -46,7 +46,7 @@ class TestArchived:
         page = maarika.post(f"/desk/at/{key}/submit/", {"key": key, "seconds": 3, "score-fluency": 1}, follow=True)
         assert page.status_code in (200, 404, 409, 422)
         boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("d.csv", b"id,text\n1,a\n")]})
-        assert not Intake.objects.exists()
+        assert not Import.objects.exists()
         assert not Annotation.objects.exists()
         assert reverse("desk_duty", args=[duty.pk]) not in maarika.get("/desk/").content.decode()
         assert maarika.get(reverse("desk_duty", args=[duty.pk])).status_code == 404

@@ -11,8 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts import tokens
 from accounts.models import AuditEntry, Project, Scope, Token, Webhook
-from annotation import desk
-from annotation.models import Annotator, Dataset, Intake, Item
+from annotation.desk import service
+from annotation.models import Annotator, Dataset, Import, Item
 from tests import access
 from tests.annotation import scene
 from tests.cast import Cast
@@ -49,7 +49,7 @@ def test_an_archived_project_without_ratings_is_removed_with_all_that_is_in_it(c
     cast.client("aino").post("/p/kassa/people/", {"role": "annotator", "days": 7, "name": "Sofia"})
     upload = SimpleUploadedFile("d.csv", b"id,text\n1,a\n")
     cast.client("boris").post("/p/kassa/imports/new/", {"files": [upload]})
-    (kept,) = (Path(settings.MEDIA_ROOT) / file.content.name for file in Intake.objects.get(part_of=None).files.all())
+    (kept,) = (Path(settings.MEDIA_ROOT) / file.content.name for file in Import.objects.get(part_of=None).files.all())
     assert kept.exists()
 
     assert "Archive the project first" in remove(cast)
@@ -59,7 +59,7 @@ def test_an_archived_project_without_ratings_is_removed_with_all_that_is_in_it(c
     assert "This is not the project&#x27;s name" in remove(cast, "kassa")
     assert "was removed" in remove(cast)
     assert not Project.objects.filter(slug="kassa").exists()
-    left = [model for model in (Annotator, Dataset, Intake, Item, Token) if model._base_manager.exists()]
+    left = [model for model in (Annotator, Dataset, Import, Item, Token) if model._base_manager.exists()]
     assert left == []
     assert not kept.exists()
     last = AuditEntry.objects.first()
@@ -79,7 +79,7 @@ def test_no_table_keeps_a_row_that_forbids_the_removal(cast: Cast) -> None:
 
 def test_ratings_forbid_it(cast: Cast) -> None:
     taken = scene.taken(cast, scene.duty(cast, items=2))
-    desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
+    service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
     assert "1 annotation" in archive(cast)
     assert "can&#x27;t be removed, because it has 1 annotation" in remove(cast)
     assert Item.objects.count() == 2

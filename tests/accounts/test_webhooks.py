@@ -16,8 +16,10 @@ from django.utils import timezone
 from accounts import deliveries, outgoing, tasks, webhooks
 from accounts.models import Delivery, Event, Webhook
 from accounts.refusals import Refused
-from annotation import custody, desk, reception
-from annotation.models import Annotation, Intake
+from annotation import jobs
+from annotation.desk import service
+from annotation.imports import lifecycle
+from annotation.models import Annotation, Import
 from tests.accounts.receiver import Receiver, receiver
 from tests.annotation import scene
 from tests.cast import Cast
@@ -39,7 +41,7 @@ def webhook(cast: Cast, there: Receiver) -> Webhook:
 
 
 def announced(cast: Cast, subject: int = 1) -> Delivery:
-    webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"intake": subject})
+    webhooks.announce(project=cast.kassa.pk, event=Event.IMPORT, subject=subject, payload={"import_id": subject})
     return Delivery.objects.latest("pk")
 
 
@@ -53,8 +55,8 @@ def later(**past: float) -> None:
 
 def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: Webhook, there: Receiver) -> None:
     taken = scene.taken(cast, scene.duty(cast))
-    annotation = desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
-    desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    annotation = service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
     tasks.sweep.apply()
     assert deliveries.send_due(webhook_pk=webhook.pk) == 1
     headers, body = there.came[0]
@@ -72,35 +74,35 @@ def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: We
 def test_what_is_rolled_back_is_never_told(cast: Cast, webhook: Webhook) -> None:
     taken = scene.taken(cast, scene.duty(cast))
     with transaction.atomic():
-        desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+        service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
         transaction.set_rollback(True)
     assert (Annotation.objects.count(), Delivery.objects.count()) == (0, 0)
 
 
 def test_submitting_asks_one_question_more_where_nobody_listens(cast: Cast) -> None:
     taken = scene.taken(cast, scene.duty(cast))
-    found = desk.on_desk(user=cast.maarika, key=taken.key)
+    found = service.on_desk(user=cast.maarika, key=taken.key)
     with CaptureQueriesContext(connection) as asked:
-        desk.submit(assignment=found, key=taken.key, answers=scene.ANSWERS, seconds=5)
+        service.submit(assignment=found, key=taken.key, answers=scene.ANSWERS, seconds=5)
     assert sum("accounts_" in query["sql"] for query in asked.captured_queries) == 1
 
 
 def test_an_import_is_told_once_it_is_stored(cast: Cast, webhook: Webhook) -> None:
     file = b'{"id": "1", "language": "et", "question": "?"}\n'
-    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", file)])
+    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
     assert not Delivery.objects.exists()
-    reception.carry_out(intake=opened)
+    lifecycle.carry_out(file_import=opened)
     told = Delivery.objects.get()
     assert (told.event, told.subject_pk) == ("import.finished", opened.pk)
-    about = {"project": "kassa", "intake": opened.pk, "kind": "dataset"}
+    about = {"project": "kassa", "import_id": opened.pk, "intake": opened.pk, "kind": "dataset"}
     assert told.payload["data"] == {**about, "state": "stored", "problems": 0}
 
 
 def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, webhook: Webhook) -> None:
     file = b'{"id": "1", "language": "et", "question": "Salajane?"}\n' * 2 + b'{"id": "2"}\n'
-    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", file)])
+    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
     with pytest.raises(Refused):
-        reception.carry_out(intake=opened)
+        lifecycle.carry_out(file_import=opened)
     (told,) = Delivery.objects.all()
     assert told.payload["data"]["state"] == "failed"
     assert told.payload["data"]["problems"] == len(opened.report["problems"]) > 0
@@ -108,10 +110,10 @@ def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, w
 
 
 def test_an_import_that_was_given_up_is_told(cast: Cast, webhook: Webhook) -> None:
-    opened = reception.open_intake(project=cast.kassa, kind=Intake.Kind.DATASET, files=[("d.jsonl", b"{}")])
+    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", b"{}")])
     long_ago = timezone.now() - timedelta(hours=1)
-    Intake.objects.filter(pk=opened.pk).update(state="storing", beat_at=long_ago, report={"tries": 3})
-    assert custody.sweep(kinds=["dataset"]) == []
+    Import.objects.filter(pk=opened.pk).update(state="storing", beat_at=long_ago, report={"tries": 3})
+    assert jobs.sweep(kinds=["dataset"]) == []
     assert Delivery.objects.get().payload["data"]["state"] == "failed"
 
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
 from analytics import dashboards, ratings, tasks
-from annotation import desk
+from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make
 from tests.analytics import scene
@@ -118,7 +118,7 @@ class TestSubmitting:
         duty = desks.duty(cast, items=1)
         submitted(cast, duty, cast.maarika)
         Membership.objects.filter(user=cast.maarika).update(role=Role.LEAD)
-        desk.undo(assignment=Annotation.objects.get().assignment)
+        service.undo(assignment=Annotation.objects.get().assignment)
         submitted(cast, duty, cast.maarika)
         assert list(Annotation.objects.order_by("revision").values_list("blind", flat=True)) == [True, False]
 
@@ -126,9 +126,9 @@ class TestSubmitting:
         duty = desks.duty(cast, items=1)
         taken = desks.taken(cast, duty)
         assert taken.key
-        held = desk.on_desk(user=cast.maarika, key=taken.key)
+        held = service.on_desk(user=cast.maarika, key=taken.key)
         with CaptureQueriesContext(connection) as asked:
-            desk.submit(assignment=held, key=taken.key, answers=desks.ANSWERS, seconds=1)
+            service.submit(assignment=held, key=taken.key, answers=desks.ANSWERS, seconds=1)
         assert not [query["sql"] for query in asked if "accounts_membership" in query["sql"]]
         assert Annotation.objects.get().blind is True
 

@@ -19,10 +19,12 @@ import pytest
 from accounts.models import Project
 from accounts.refusals import Refused
 from analytics import bundles, ratings
-from annotation import allocation, desk, intake, panels
-from annotation.answers import Answer
-from annotation.formats.ratings import RatingRow
-from annotation.models import Annotation, Assignment, Campaign, Dataset, Intake, Item
+from annotation import allocation, panels
+from annotation.desk import service
+from annotation.desk.answers import Answer
+from annotation.imports import storage
+from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item
+from annotation.readers.ratings import RatingRow
 from judging.models import Attempt, Call, Verdict
 from tests import make
 from tests.analytics import scene
@@ -51,14 +53,14 @@ def study(cast: Cast) -> Campaign:
     for score in (2, 3):
         taken = desks.taken(cast, duty)
         answers = {"fluency": Answer(score=score, rationale=NASTY), "coherence": Answer(score=1)}
-        desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=1.25)
-    again = desk.undo(assignment=Assignment.objects.get(pk=taken.pk))
-    desk.submit(assignment=again, key=again.key, answers={**answers, "fluency": Answer(score=0)}, seconds=2)
+        service.submit(assignment=taken, key=taken.key, answers=answers, seconds=1.25)
+    again = service.undo(assignment=Assignment.objects.get(pk=taken.pk))
+    service.submit(assignment=again, key=again.key, answers={**answers, "fluency": Answer(score=0)}, seconds=2)
     desks.taken(cast, duty)
     campaign = duty.campaign
     rows = [RatingRow(f"d{n}", "mari", "fluency", n, True, False, NASTY, None, None, None, "r.csv", n) for n in (1, 2)]
-    opened = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.RATINGS)
-    intake.store_ratings(campaign=campaign, rows=rows, intake=opened, identified=False)
+    opened = Import.objects.create(project=cast.kassa, kind=Import.Kind.RATINGS)
+    storage.store_ratings(campaign=campaign, rows=rows, file_import=opened, identified=False)
     run = scene.judged(campaign, {"fluency": [1, "unparsed", 7]})
     call = Call.objects.create(run=run, item=campaign.dataset.items.first(), state=Call.State.SETTLED)
     attempt = Attempt.objects.create(
@@ -206,7 +208,7 @@ def test_what_was_changed_or_is_not_whole_is_refused_and_nothing_is_stored(
         loaded(cast.teine, content)
     assert said in refused.value.sentence
     assert not Dataset.objects.filter(project=cast.teine).exists()
-    assert not Intake.objects.filter(project=cast.teine).exists()
+    assert not Import.objects.filter(project=cast.teine).exists()
 
 
 @pytest.mark.parametrize("place", [0, 30, 500, -300, -10])

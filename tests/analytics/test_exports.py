@@ -16,8 +16,8 @@ from django.test import Client
 
 from accounts import tokens
 from accounts.models import AuditEntry, Scope
-from annotation import desk
-from annotation.answers import Answer
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
@@ -60,7 +60,7 @@ def test_a_desks_ratings_say_duty_panel_seconds_and_revision(cast: Cast) -> None
     duty = desks.duty(cast, items=1, overlap=1)
     taken = desks.taken(cast, duty)
     answers = {"fluency": Answer(score=2, rationale="=1+1"), "coherence": Answer(score=1)}
-    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
+    service.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
     row = lines(cast.client("boris"), "ratings")[0]
     assert (row["duty"], row["panel"], row["seconds"]) == (duty.name, "Estonian", 12.0)
     assert (row["revision"], row["selection"], row["wave"], row["rationale"]) == (1, "all", 1, "=1+1")
@@ -107,7 +107,7 @@ def test_rationales_can_be_left_out(cast: Cast) -> None:
     duty = desks.duty(cast, items=1, overlap=1)
     taken = desks.taken(cast, duty)
     answers = {"fluency": Answer(score=2, rationale="Maarika Tamm"), "coherence": Answer(score=1)}
-    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
+    service.submit(assignment=taken, key=taken.key, answers=answers, seconds=12)
     assert b"Tamm" in downloaded(cast.client("boris"), "ratings")
     for kind in ("jsonl", "csv"):
         assert b"Tamm" not in downloaded(cast.client("boris"), "ratings", rationales=False, format=kind)
@@ -124,7 +124,7 @@ def test_nobody_is_named_by_name_or_address(cast: Cast, rated: Campaign, what: s
 def test_a_lead_may_have_the_names_behind_the_pseudonyms_and_the_trail_says_so(cast: Cast) -> None:
     duty = desks.duty(cast, items=1, overlap=1)
     taken = desks.taken(cast, duty)
-    desk.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=12)
+    service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=12)
     make.rated(duty.campaign, {"fluency": {"mari": [1]}})
     rows = lines(cast.client("aino"), "ratings", names=True)
     assert {(row["rater"], row["rater_name"]) for row in rows} == {(taken.annotator.pseudonym, "Maarika"), ("mari", "")}
@@ -228,7 +228,7 @@ def test_the_pages_of_what_there_is_lead_to_its_export(cast: Cast, rated: Campai
 def test_a_refused_workbook_leaves_no_file(cast: Cast, tmp_path: Path) -> None:
     item = {"id": "d1", "language": "et", "answer": "pikk " * 10_000}  # beyond what a cell of a workbook takes
     boris = cast.client("boris")
-    address = "/api/v1/projects/kassa/intakes/"
+    address = "/api/v1/projects/kassa/imports/"
     opened = boris.post(f"{address}?kind=dataset", json.dumps(item), content_type="application/x-ndjson").json()
     assert boris.post(f"{address}{opened['id']}/store/").status_code == 200
     with pytest.raises(CommandError, match="JSONL"):

@@ -13,9 +13,9 @@ import yaml
 
 from accounts import people
 from analytics import data_cards
-from annotation import desk
-from annotation.formats.rubric import parse_rubric
+from annotation.desk import service
 from annotation.models import Campaign, Dataset
+from annotation.readers.rubric import parse_rubric
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import downloaded, lines
@@ -85,7 +85,7 @@ def described(cast: Cast) -> Campaign:
     duty = desks.duty(cast, items=1, overlap=2, seated=[other])
     for user in (cast.maarika, other):
         taken = desks.taken(cast, duty, user)
-        desk.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=5)
+        service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=5)
     told = {"education": "MA in | linguistics", "experience": "ten years <b>", "grew_up_with": ["et", "vro"]}
     people.describe_self(user=cast.maarika, **told, consent=True)
     people.describe_self(user=other, education="secret school", experience="", grew_up_with=["ru"], consent=False)

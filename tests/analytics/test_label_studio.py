@@ -11,13 +11,13 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.core.management import call_command
 
-from annotation import desk
-from annotation.answers import Answer
-from annotation.formats.items import content_digest, parse_items
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.studies import Import, recognise
-from annotation.formats.verdicts import parse_verdicts
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Campaign, Item, Rating
+from annotation.readers.items import content_digest, parse_items
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.studies import StudyImport, recognise
+from annotation.readers.verdicts import parse_verdicts
 from judging.models import Verdict
 from tests import make
 from tests.analytics import scene
@@ -75,7 +75,7 @@ def test_every_result_fits_a_control_of_the_interface(tasks: list[dict[str, Any]
                 assert set(result["value"]["choices"]) <= offered
 
 
-def parts(content: bytes) -> dict[str, Import]:
+def parts(content: bytes) -> dict[str, StudyImport]:
     study = recognise([("export.json", content)])
     assert study is not None and study.name == "panelbench-label-studio"
     return {each.kind: each for each in study.imports}
@@ -114,7 +114,7 @@ def answered(cast: Cast) -> bytes:
     taken = desks.taken(cast, duty)
     na, said = Answer(status="na"), Answer(score=2, rationale=NASTY)
     answers = {"fluency": said, "tone": na, "polish": Answer(score=62), "grace": na}
-    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=12.5)
+    service.submit(assignment=taken, key=taken.key, answers=answers, seconds=12.5)
     return downloaded(cast.client("boris"), "label-studio")
 
 

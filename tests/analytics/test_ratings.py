@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from analytics import ratings
-from annotation import desk
-from annotation.answers import Answer
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Rating, Selection
 from judging.models import Call, JudgeRun
 from tests import make
@@ -45,7 +45,7 @@ def test_the_desks_ratings_carry_panel_and_probability(cast: Cast) -> None:
     duty = panel_scene.duty(cast, items=1)
     taken = panel_scene.taken(cast, duty)
     Selection.objects.filter(duty=duty).update(probability=0.25)
-    desk.submit(assignment=taken, key=taken.key, answers=panel_scene.ANSWERS, seconds=1)
+    service.submit(assignment=taken, key=taken.key, answers=panel_scene.ANSWERS, seconds=1)
     row = next(ratings.rows(campaign=duty.campaign))
     assert (row.panel, row.inclusion_prob, row.weight) == ("Estonian", 0.25, 4.0)
 
@@ -62,7 +62,7 @@ def test_not_applicable_and_stopped_have_no_score_and_say_which(cast: Cast) -> N
     duty = panel_scene.duty(cast, items=1, criteria=[criteria[1], criteria[0]])
     taken = panel_scene.taken(cast, duty)
     answers = {"safety": Answer(score=0), "tone": Answer(status=Rating.Status.STOPPED)}
-    desk.submit(assignment=taken, key=taken.key, answers=answers, seconds=1)
+    service.submit(assignment=taken, key=taken.key, answers=answers, seconds=1)
     rows = {row.criterion: row for row in ratings.rows(campaign=duty.campaign)}
     assert (rows["tone"].score, rows["tone"].applicable, rows["tone"].missing_reason) == (None, True, "stopped")
     Rating.objects.filter(criterion__key="tone").update(status="na")

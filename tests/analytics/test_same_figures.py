@@ -15,9 +15,10 @@ from analytics import dashboards
 from analytics.stats.cli.commandline import main
 from analytics.stats.cli.reading import Source
 from analytics.stats.core.tables import ratings_table
-from annotation import campaigns, intake
-from annotation.formats.ratings import RatingRow
-from annotation.models import Campaign, Intake
+from annotation import campaigns
+from annotation.imports import storage
+from annotation.models import Campaign, Import
+from annotation.readers.ratings import RatingRow
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -73,8 +74,8 @@ def rated(cast: Cast) -> Campaign:
         for rater, shift in PEOPLE.items()
         for n in range(ITEMS)
     ]
-    opened = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.RATINGS)
-    intake.store_ratings(campaign=made, rows=given, intake=opened)
+    opened = Import.objects.create(project=cast.kassa, kind=Import.Kind.RATINGS)
+    storage.store_ratings(campaign=made, rows=given, file_import=opened)
     judge = Judge.objects.create(project=cast.kassa, name="Kohtunik", digest="k", model="m")
     run = JudgeRun.objects.create(project=cast.kassa, judge=judge, dataset=dataset, rubric_version=version)
     for criterion in version.criteria.all():

@@ -16,7 +16,7 @@ from accounts import people
 from accounts.models import AuditEntry
 from analytics import dashboards, shares
 from analytics.models import Share
-from annotation import desk
+from annotation.desk import service
 from annotation.models import Annotation, Campaign
 from tests import access, make
 from tests.annotation import scene
@@ -71,7 +71,7 @@ def test_panels_are_described_by_those_who_consented_alone(cast: Cast) -> None:
     duty = scene.duty(cast, items=2, seated=[other])
     for user in (cast.maarika, other, other):
         taken = scene.taken(cast, duty, user)
-        desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+        service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
     told = {"education": "MA <b>", "experience": "", "grew_up_with": ["et", "ru"]}
     people.describe_self(user=cast.maarika, **told, consent=True)
     people.describe_self(user=other, education="secret school", experience="", grew_up_with=["fi"], consent=False)

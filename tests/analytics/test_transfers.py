@@ -18,9 +18,9 @@ from accounts.models import AuditEntry, Membership, Project, Role, Scope
 from accounts.refusals import Refused
 from analytics import bundles, exports, extents, transfers
 from analytics.models import Transfer
-from annotation import uploads
+from annotation.imports import uploads
+from annotation.jobs import Pulse
 from annotation.models import Campaign, Item, Upload
-from annotation.pulse import Pulse
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import downloaded

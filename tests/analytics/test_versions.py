@@ -6,7 +6,8 @@ from typing import Any
 
 from analytics import dashboards, ratings
 from analytics.dashboards import Settings
-from annotation import appending, campaigns
+from annotation import campaigns
+from annotation.imports import appending
 from annotation.models import Campaign, Dataset
 from judging.continuing import continued
 from judging.models import Call, JudgeRun, Verdict

@@ -9,10 +9,11 @@ from uuid import UUID
 from django.test import Client
 
 from accounts.models import Membership, Role, User
-from annotation import allocation, campaigns, desk, panels
-from annotation.answers import Answer
-from annotation.formats.items import ItemRow
+from annotation import allocation, campaigns, panels
+from annotation.desk import service
+from annotation.desk.answers import Answer
 from annotation.models import Annotator, Assignment, Duty
+from annotation.readers.items import ItemRow
 from tests import make
 from tests.cast import Cast, person
 
@@ -55,7 +56,7 @@ def annotator(cast: Cast, user: User) -> Annotator:
 
 def taken(cast: Cast, work: Duty, user: User | None = None) -> Assignment:
     """What the desk gives this person (Maarika) next; there has to be something."""
-    found = desk.take(duty=work, annotator=annotator(cast, user or cast.maarika))
+    found = service.take(duty=work, annotator=annotator(cast, user or cast.maarika))
     assert found is not None
     return found
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from accounts.refusals import Refused
-from annotation import allocation, appending, campaigns, panels
+from annotation import allocation, campaigns, panels
+from annotation.imports import appending
 from annotation.models import Assignment, Item, Selection
 from tests import make
 from tests.annotation import scene

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from annotation.answers import LONGEST_RATIONALE, Answer, complete
+from annotation.desk.answers import LONGEST_RATIONALE, Answer, complete
 from annotation.models import Criterion
 from annotation.rationales import count_words, words_needed
 

@@ -11,9 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.refusals import Refused
-from annotation import appending, intake, retraction
-from annotation.intake import FileRefused
-from annotation.models import Dataset, Intake, Item
+from annotation.imports import appending, removal, storage
+from annotation.imports.storage import FileRefused
+from annotation.models import Dataset, Import, Item
 from tests import make
 from tests.cast import Cast
 
@@ -103,9 +103,9 @@ def stored_by_api(cast: Cast, lines: list[dict[str, Any]], **target: Any) -> tup
     """An import by API: the answers of looking and of storing."""
     client = cast.client("boris")
     body = b"\n".join(orjson.dumps(line) for line in lines)
-    address = f"/api/v1/projects/kassa/intakes/?name=d.jsonl&kind=dataset&target={orjson.dumps(target).decode()}"
+    address = f"/api/v1/projects/kassa/imports/?name=d.jsonl&kind=dataset&target={orjson.dumps(target).decode()}"
     opened = client.post(address, body, content_type="application/octet-stream").json()
-    there = f"/api/v1/projects/kassa/intakes/{opened['id']}/"
+    there = f"/api/v1/projects/kassa/imports/{opened['id']}/"
     return client.get(f"{there}preview/").json(), client.post(f"{there}store/")
 
 
@@ -131,12 +131,12 @@ def test_items_are_added_by_api_looked_at_before_and_taken_back(cast: Cast) -> N
     _seen, stored = stored_by_api(cast, [line(3), line(4)], extends=first.pk)
     third = Dataset.objects.get(extends=second)
     assert names(third) == ["q1", "q2", "q3", "q4"]
-    address = f"/api/v1/projects/kassa/intakes/{second.intake_id}/undo/"
+    address = f"/api/v1/projects/kassa/imports/{second.file_import_id}/undo/"
     in_the_way = cast.client("boris").post(address)
     assert in_the_way.status_code == 409
     assert "Küsimused v2” is in use by 1 dataset" in in_the_way.json()["detail"]
     for version in (third, second):
-        retraction.undo(intake=Intake.objects.get(pk=version.intake_id))
+        removal.undo(file_import=Import.objects.get(pk=version.file_import_id))
     assert (Dataset.objects.get(), names(first)) == (first, ["q1", "q2"])
 
 
@@ -174,4 +174,4 @@ def test_the_pages_of_a_version_show_all_its_items_and_the_sweep_clears_an_aband
     assert (told["extends"], told["items"], told["added"]) == (first.pk, 3, 1)
     abandoned = Dataset.objects.create(project=cast.kassa, name="Dialogues", version=3, extends=second)
     Dataset.objects.filter(pk=abandoned.pk).update(staged_at="2020-01-01T00:00Z")
-    assert (intake.sweep(), names(second)) == (1, ["d1", "d2", "d3"])
+    assert (storage.sweep(), names(second)) == (1, ["d1", "d2", "d3"])

@@ -12,8 +12,9 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import tasks, uploads
-from annotation.models import Dataset, Intake, Rating, SavedMapping, Upload
+from annotation import tasks
+from annotation.imports import uploads
+from annotation.models import Dataset, Import, Rating, SavedMapping, Upload
 from tests import make
 from tests.cast import Cast
 from tests.judging import made_up
@@ -37,8 +38,8 @@ def arrived(cast: Cast, name: str, text: str) -> str:
     return str(uploads.append(upload=begun, offset=0, chunk=text.encode()).key)
 
 
-def page(client: Client, intake: Intake) -> str:
-    return client.get(f"/p/kassa/imports/{intake.pk}/", follow=True).content.decode()
+def page(client: Client, file_import: Import) -> str:
+    return client.get(f"/p/kassa/imports/{file_import.pk}/", follow=True).content.decode()
 
 
 def test_items_and_labels_of_one_upload_become_two_imports_that_find_each_other(cast: Cast) -> None:
@@ -46,7 +47,7 @@ def test_items_and_labels_of_one_upload_become_two_imports_that_find_each_other(
     boris = cast.client("boris")
     keys = [arrived(cast, "labels.csv", LABELS), arrived(cast, "items.jsonl", ITEMS)]
     answer = boris.post("/p/kassa/imports/new/", {"upload": keys}, follow=True)
-    dataset, ratings = Intake.objects.order_by("pk")
+    dataset, ratings = Import.objects.order_by("pk")
     assert (dataset.kind, ratings.kind, ratings.target) == ("dataset", "ratings", {})
     assert answer.redirect_chain[-1][0] == f"/p/kassa/imports/{dataset.pk}/"
     assert "Uploaded together" in answer.content.decode() and "labels.csv" in answer.content.decode()
@@ -63,14 +64,14 @@ def test_items_and_labels_of_one_upload_become_two_imports_that_find_each_other(
 def test_uploaded_files_are_taken_over_once_and_only_whole(cast: Cast) -> None:
     boris = cast.client("boris")
     begun = uploads.begin(project=cast.kassa, name="half.jsonl", size=100, actor=cast.boris)
-    half = boris.post(f"{API}/intakes/", {"uploads": [str(begun.key)]}, content_type="application/json")
+    half = boris.post(f"{API}/imports/", {"uploads": [str(begun.key)]}, content_type="application/json")
     assert (half.status_code, half.json()["code"]) == (409, "not_whole")
     key = arrived(cast, "items.jsonl", ITEMS)
-    foreign = cast.client("aino").post(f"{API}/intakes/", {"uploads": [key]}, content_type="application/json")
+    foreign = cast.client("aino").post(f"{API}/imports/", {"uploads": [key]}, content_type="application/json")
     assert (foreign.status_code, foreign.json()["code"]) == (409, "gone")
-    made = boris.post(f"{API}/intakes/", {"uploads": [key], "kind": "dataset"}, content_type="application/json")
+    made = boris.post(f"{API}/imports/", {"uploads": [key], "kind": "dataset"}, content_type="application/json")
     assert (made.status_code, made.json()["files"][0]["size"]) == (201, len(ITEMS))
-    again = boris.post(f"{API}/intakes/", {"uploads": [key]}, content_type="application/json")
+    again = boris.post(f"{API}/imports/", {"uploads": [key]}, content_type="application/json")
     assert (again.status_code, again.json()["code"]) == (409, "gone")
     assert boris.post("/p/kassa/imports/new/", {"upload": ["nonsense"]}).status_code == 200
     assert "Choose at least one file" in boris.post("/p/kassa/imports/new/", {"kind": "dataset"}).content.decode()
@@ -82,19 +83,19 @@ def test_ratings_inside_the_items_are_imported_of_the_same_file(
     make.rubric(cast.kassa, make.criterion("ratings"))
     boris = cast.client("boris")
     boris.post("/p/kassa/imports/new/", {"files": [file("both.jsonl", BOTH)], "kind": "dataset"})
-    dataset = Intake.objects.get()
+    dataset = Import.objects.get()
     form = {"kind": "dataset", "column": ["id", "language", "question", "ratings"]}
     boris.post(
         f"/p/kassa/imports/{dataset.pk}/map/", {**form, "field": ["id", "language", "question", "ratings.ratings"]}
     )
     assert "This file holds 2 ratings too." in page(boris, dataset)
     boris.post(f"/p/kassa/imports/{dataset.pk}/also/", {"kind": "ratings"})
-    ratings = Intake.objects.get(kind="ratings")
+    ratings = Import.objects.get(kind="ratings")
     shared = ratings.files.get()
     assert shared.content.name == dataset.files.get().content.name
     assert "This file holds" not in page(boris, dataset)
     assert (
-        boris.post(f"{API}/intakes/{dataset.pk}/also/", {"kind": "dataset"}, content_type="application/json").json()[
+        boris.post(f"{API}/imports/{dataset.pk}/also/", {"kind": "dataset"}, content_type="application/json").json()[
             "code"
         ]
         == "same_kind"
@@ -112,7 +113,7 @@ def test_a_mapping_is_kept_under_a_name_and_used_again(cast: Cast) -> None:
     boris, aino = cast.client("boris"), cast.client("aino")
     odd = "nr,keel,tekst\n1,et,Tere!\n"
     boris.post("/p/kassa/imports/new/", {"files": [file("odd.csv", odd)]})
-    first = Intake.objects.get()
+    first = Import.objects.get()
     form = {"kind": "dataset", "column": ["nr", "keel", "tekst"], "field": ["id", "language", "answer"]}
     boris.post(f"/p/kassa/imports/{first.pk}/map/", form)
     boris.post(f"/p/kassa/imports/{first.pk}/save-mapping/", {"name": "Odd ones"})
@@ -120,7 +121,7 @@ def test_a_mapping_is_kept_under_a_name_and_used_again(cast: Cast) -> None:
     assert "Choose another name" in taken.content.decode()
 
     aino.post("/p/kassa/imports/new/", {"files": [file("more.csv", odd)]})
-    second = Intake.objects.latest("pk")
+    second = Import.objects.latest("pk")
     saved = SavedMapping.objects.get()
     assert "Odd ones" in page(aino, second)
     aino.post(f"/p/kassa/imports/{second.pk}/map/", {"mapping_of": f"saved-{saved.pk}"})
@@ -162,9 +163,9 @@ def test_problems_are_a_table_that_no_spreadsheet_runs(cast: Cast) -> None:
     boris = cast.client("boris")
     text = LABELS.replace("d2,A1,fluency,2", "=1+1,A1,fluency,2") + "d1,A2,fluency,9\n"
     boris.post("/p/kassa/imports/new/", {"files": [file("=labels.csv", text)]})
-    intake = Intake.objects.get()
-    assert "Off the scale" in page(boris, intake)
-    answer = boris.get(f"/p/kassa/imports/{intake.pk}/problems.csv")
+    file_import = Import.objects.get()
+    assert "Off the scale" in page(boris, file_import)
+    answer = boris.get(f"/p/kassa/imports/{file_import.pk}/problems.csv")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
     assert [(row["file"], row["line"], row["code"]) for row in rows] == [
         ("'=labels.csv", "3", "unknown_item"),
@@ -189,12 +190,12 @@ def test_a_zip_of_several_kinds_of_files_is_no_one_import(cast: Cast) -> None:
         made_up.archive({"items.jsonl": ITEMS.encode(), "labels.csv": LABELS.encode()}),
     )
     sent = {"files": SimpleUploadedFile("both.zip", packed)}
-    unread = boris.post(f"{API}/intakes/", sent).json()
+    unread = boris.post(f"{API}/imports/", sent).json()
     assert unread["state"] == "checking"
     tasks.open_packed(unread["id"])
-    refused = boris.get(f"{API}/intakes/{unread['id']}/").json()
+    refused = boris.get(f"{API}/imports/{unread['id']}/").json()
     assert refused["state"] == "failed"
     assert "both.zip/study/items.jsonl (Dataset), both.zip/study/labels.csv (Ratings)" in refused["report"]["sentence"]
-    assert "several kinds" in page(boris, Intake.objects.get())
-    told = boris.post(f"{API}/intakes/", {"files": SimpleUploadedFile("both.zip", packed), "kind": "ratings"})
+    assert "several kinds" in page(boris, Import.objects.get())
+    told = boris.post(f"{API}/imports/", {"files": SimpleUploadedFile("both.zip", packed), "kind": "ratings"})
     assert told.status_code == 201

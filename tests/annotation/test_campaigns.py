@@ -8,9 +8,10 @@ import orjson
 import pytest
 
 from accounts.models import AuditEntry
-from annotation import allocation, campaigns, desk, panels, rubrics
-from annotation.formats.rubric import RubricDocument, parse_rubric
+from annotation import allocation, campaigns, panels, rubrics
+from annotation.desk import service
 from annotation.models import Campaign, Dataset, Duty
+from annotation.readers.rubric import RubricDocument, parse_rubric
 from tests import make
 from tests.annotation import scene
 from tests.annotation.scene import ANSWERS
@@ -51,7 +52,7 @@ def test_a_campaign_from_dataset_and_rubric_to_duties_by_page(cast: Cast) -> Non
     duty = Duty.objects.get()
     assert (duty.panel, duty.overlap, list(duty.criteria.all())) == (estonian, 2, [fluency])
     assert duty.assignments.count() == 4
-    assert coherence not in desk.criteria_of(duty)
+    assert coherence not in service.criteria_of(duty)
     assert "0 of 2 items complete" in boris.get(done["Location"]).content.decode()
     assert list(AuditEntry.objects.filter(actor=cast.boris).order_by("pk").values_list("verb", flat=True)) == [
         "open campaign",
@@ -81,8 +82,8 @@ def test_progress_by_duty_and_pseudonym(cast: Cast) -> None:
     for user in (cast.maarika, piret, piret):
         assignment = scene.taken(cast, work, user)
         assert assignment.key
-        desk.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=5)
-    desk.undo(assignment=desk.on_desk(user=piret, key=assignment.key))
+        service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=5)
+    service.undo(assignment=service.on_desk(user=piret, key=assignment.key))
 
     (row,) = campaigns.progress(work.campaign)
 

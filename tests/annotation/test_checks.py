@@ -18,9 +18,10 @@ from django.template.defaultfilters import filesizeformat
 from django.test import Client
 
 from accounts.refusals import Refused
-from annotation import checks, custody, pulse, reception, tasks
-from annotation.formats.mapping import Mapping
-from annotation.models import Dataset, DryRun, Intake, Item
+from annotation import jobs, tasks
+from annotation.imports import checks, lifecycle
+from annotation.models import Dataset, DryRun, Import, Item
+from annotation.readers.mapping import Mapping
 from judging.models import Verdict
 from panelbench.celery import app
 from tests import make
@@ -36,49 +37,49 @@ def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "AT_ONCE", 10)
 
 
-def uploaded(client: Client, text: str = DIALOGUES, name: str = "dialogues.csv", **form: str) -> Intake:
+def uploaded(client: Client, text: str = DIALOGUES, name: str = "dialogues.csv", **form: str) -> Import:
     answer = client.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile(name, text.encode())], **form})
     assert answer.status_code == 302, answer.content.decode()
-    return Intake.objects.latest("pk")
+    return Import.objects.latest("pk")
 
 
-def page(client: Client, intake: Intake) -> str:
-    answer = client.get(f"/p/kassa/imports/{intake.pk}/", follow=True)
+def page(client: Client, file_import: Import) -> str:
+    answer = client.get(f"/p/kassa/imports/{file_import.pk}/", follow=True)
     assert answer.status_code == 200
     return answer.content.decode()
 
 
-def state(intake: Intake) -> str:
-    return Intake.objects.get(pk=intake.pk).state
+def state(file_import: Import) -> str:
+    return Import.objects.get(pk=file_import.pk).state
 
 
-def carried_out(intake: Intake) -> None:
+def carried_out(file_import: Import) -> None:
     """What a worker does when the message reaches it."""
-    checks.carry_out(intake_pk=intake.pk, look=reception.preview)
+    checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)
 
 
 def test_a_worker_reads_the_file_and_the_page_shows_what_it_saw(worker: subprocess.Popen[bytes], cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris)
-    until(lambda: "HX-Refresh" in boris.get(f"/p/kassa/imports/{intake.pk}/progress/"))
+    file_import = uploaded(boris)
+    until(lambda: "HX-Refresh" in boris.get(f"/p/kassa/imports/{file_import.pk}/progress/"))
     # Nothing is read again for the page: it shows what was seen even where the file is away.
-    kept = intake.files.get()
+    kept = file_import.files.get()
     with kept.content.open() as opened:
         content = opened.read()
     default_storage.delete(str(kept.content.name))
-    shown = page(boris, intake)
+    shown = page(boris, file_import)
     assert "What would be stored" in shown and "The first 50 items" in shown
     assert "Kus on pakk 50?" in shown and "Kus on pakk 51?" not in shown
-    seen = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/preview/").json()
+    seen = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/").json()
     assert (seen["report"]["stored"], len(seen["rows"]), seen["problems"]) == (80, 50, [])
     model = next(column for column in seen["columns"] if column["name"] == "model")
     assert model["most"] == [{"value": "m1", "count": 40}, {"value": "m0", "count": 40}]
     assert (model["distinct"], model["target"], Item.objects.count()) == (2, "generator", 0)
 
     default_storage.save(str(kept.content.name), SimpleUploadedFile("x", content))
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
-    until(lambda: state(intake) == "stored")
-    assert (Dataset.objects.get().items.count(), Intake.objects.get().report["stored"]) == (80, 80)
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
+    until(lambda: state(file_import) == "stored")
+    assert (Dataset.objects.get().items.count(), Import.objects.get().report["stored"]) == (80, 80)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -89,80 +90,80 @@ def test_a_check_whose_worker_is_killed_is_taken_up_again(cast: Cast, settings: 
     boris = cast.client("boris")
     rows = "".join(f"d{n},et,{'Kus on minu pakk? ' * 20}{n},m{n % 2}\n" for n in range(60_000))
     with working() as doomed:
-        intake = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
-        until(lambda: Intake.objects.get(pk=intake.pk).lease)
+        file_import = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
+        until(lambda: Import.objects.get(pk=file_import.pk).lease)
         kill(doomed)
-    assert state(intake) == "checking" and not DryRun.objects.exists()
-    assert "being checked" in page(boris, intake)
-    assert checks.sweep(kinds=[Intake.Kind.DATASET]) == [], "the dead worker's lease still runs"
+    assert state(file_import) == "checking" and not DryRun.objects.exists()
+    assert "being checked" in page(boris, file_import)
+    assert checks.sweep(kinds=[Import.Kind.DATASET]) == [], "the dead worker's lease still runs"
     app.control.purge()
-    for freed in checks.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0)):
-        tasks.ask_for_check(freed, Intake.Kind.DATASET)
+    for freed in checks.sweep(kinds=[Import.Kind.DATASET], older_than=timedelta(0)):
+        tasks.ask_for_check(freed, Import.Kind.DATASET)
     with working():
-        until(lambda: state(intake) == "uploaded")
+        until(lambda: state(file_import) == "uploaded")
     assert DryRun.objects.get().seen["report"]["stored"] == 60_000
 
 
 def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris)
+    file_import = uploaded(boris)
     for _try in range(checks.MOST_TRIES):
         # A worker takes it and is never heard of again.
-        checks._take(intake.pk)
-        freed = checks.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0))
-    assert (freed, state(intake)) == ([], "failed")
-    assert "interrupted 3 times" in page(boris, intake)
-    boris.post(f"/p/kassa/imports/{intake.pk}/check/")
-    carried_out(intake)
-    assert "What would be stored" in page(boris, intake)
+        checks._take(file_import.pk)
+        freed = checks.sweep(kinds=[Import.Kind.DATASET], older_than=timedelta(0))
+    assert (freed, state(file_import)) == ([], "failed")
+    assert "interrupted 3 times" in page(boris, file_import)
+    boris.post(f"/p/kassa/imports/{file_import.pk}/check/")
+    carried_out(file_import)
+    assert "What would be stored" in page(boris, file_import)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "PACE", 0.05)
+    monkeypatch.setattr(jobs, "PACE", 0.05)
     boris = cast.client("boris")
-    intake = uploaded(boris)
+    file_import = uploaded(boris)
 
-    def look(held: Intake, progress: checks.Progress) -> Any:
-        seen = reception.preview(held)
+    def look(held: Import, progress: checks.Progress) -> Any:
+        seen = lifecycle.preview(held)
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
-        reception.revise(intake=Intake.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
-        checks.start(intake=Intake.objects.get(pk=held.pk))
+        lifecycle.revise(file_import=Import.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
+        checks.start(file_import=Import.objects.get(pk=held.pk))
         with pytest.raises(Refused, match="cleared away"):
             until(lambda: progress(1, 2))
         return seen
 
-    checks.carry_out(intake_pk=intake.pk, look=look)
-    assert (state(intake), DryRun.objects.count()) == ("checking", 0)
-    carried_out(intake)
+    checks.carry_out(import_pk=file_import.pk, look=look)
+    assert (state(file_import), DryRun.objects.count()) == ("checking", 0)
+    carried_out(file_import)
     assert DryRun.objects.get().seen["rows"][0]["fields"] == {"answer": "Kus on pakk 1?"}
 
 
 def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris)
-    assert "No worker is running, so nobody reads the files." in page(boris, intake)
-    waiting = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/preview/")
+    file_import = uploaded(boris)
+    assert "No worker is running, so nobody reads the files." in page(boris, file_import)
+    waiting = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/")
     assert (waiting.status_code, waiting.json()["state"]) == (202, "checking")
-    boris.post(f"/p/kassa/imports/{intake.pk}/discard/")
-    assert not Intake.objects.exists()
-    carried_out(intake)  # the message arrives after all
+    boris.post(f"/p/kassa/imports/{file_import.pk}/discard/")
+    assert not Import.objects.exists()
+    carried_out(file_import)  # the message arrives after all
 
 
 def test_a_full_disk_is_told_by_name(cast: Cast) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("the limit would hold for the database's file too")
     head = DIALOGUES.partition("\n")[0]
-    intake = uploaded(cast.client("boris"), head + "\n" + "".join(f"d{n},et,Kus?,m\n" for n in range(20_000)))
+    file_import = uploaded(cast.client("boris"), head + "\n" + "".join(f"d{n},et,Kus?,m\n" for n in range(20_000)))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # what spills over into temporary files is more
     try:
-        for attempt in (carried_out, reception.carry_out):
+        for attempt in (carried_out, lifecycle.carry_out):
             with pytest.raises(OSError, match="too large"):
-                attempt(intake=intake)
-            found = Intake.objects.get()
+                attempt(file_import=file_import)
+            found = Import.objects.get()
             assert found.state == "failed" and "disk is full" in found.report["sentence"]
-            intake.refresh_from_db()
+            file_import.refresh_from_db()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not Item.objects.exists()
@@ -170,72 +171,74 @@ def test_a_full_disk_is_told_by_name(cast: Cast) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "PACE", 0.05)
+    monkeypatch.setattr(jobs, "PACE", 0.05)
     boris = cast.client("boris")
-    intake = uploaded(boris)
+    file_import = uploaded(boris)
 
-    def look(held: Intake, progress: checks.Progress) -> Any:
+    def look(held: Import, progress: checks.Progress) -> Any:
         progress(30 * 2**20, 120 * 2**20)
-        until(lambda: Intake.objects.get(pk=intake.pk).done)
-        shown = boris.get(f"/p/kassa/imports/{intake.pk}/progress/").content.decode()
+        until(lambda: Import.objects.get(pk=file_import.pk).done)
+        shown = boris.get(f"/p/kassa/imports/{file_import.pk}/progress/").content.decode()
         assert "25 %" in shown and 'value="25"' in shown and shown.count(filesizeformat(len(DIALOGUES))) == 2
-        return reception.preview(held)
+        return lifecycle.preview(held)
 
-    checks.carry_out(intake_pk=intake.pk, look=look)
-    told = boris.get(f"/api/v1/projects/kassa/intakes/{intake.pk}/").json()
+    checks.carry_out(import_pk=file_import.pk, look=look)
+    told = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/").json()
     assert (told["state"], told["done"], told["total"]) == ("uploaded", 30 * 2**20, 120 * 2**20)
 
 
 def test_a_changed_mapping_makes_the_check_out_of_date(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris)
-    carried_out(intake)
+    file_import = uploaded(boris)
+    carried_out(file_import)
     boris.patch(
-        f"/api/v1/projects/kassa/intakes/{intake.pk}/", {"target": {"name": "Other"}}, content_type="application/json"
+        f"/api/v1/projects/kassa/imports/{file_import.pk}/",
+        {"target": {"name": "Other"}},
+        content_type="application/json",
     )
-    assert state(intake) == "checking"
-    carried_out(intake)
-    assert 'value="Other"' in page(boris, intake)
+    assert state(file_import) == "checking"
+    carried_out(file_import)
+    assert 'value="Other"' in page(boris, file_import)
 
 
 def test_large_verdicts_are_checked_by_judging(worker: subprocess.Popen[bytes], cast: Cast) -> None:
     make.dataset(cast.kassa)
     make.rubric(cast.kassa)
     boris = cast.client("boris")
-    intake = uploaded(boris, "item,judge,criterion,score\nd1,x,fluency,2\nd2,x,fluency,9\n", "v.csv")
-    until(lambda: state(intake) == "uploaded")
-    shown = page(boris, intake)
+    file_import = uploaded(boris, "item,judge,criterion,score\nd1,x,fluency,2\nd2,x,fluency,9\n", "v.csv")
+    until(lambda: state(file_import) == "uploaded")
+    shown = page(boris, file_import)
     assert "The first 2 verdicts" in shown and "0, 1, 2, 3" in shown
-    boris.post(f"/p/kassa/verdict-imports/{intake.pk}/store/")
-    until(lambda: state(intake) == "stored")
+    boris.post(f"/p/kassa/verdict-imports/{file_import.pk}/store/")
+    until(lambda: state(file_import) == "stored")
     assert Verdict.objects.count() == 2
 
 
 def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Popen[bytes], cast: Cast) -> None:
     """The client opens, stores and waits without ever asking for a preview."""
     boris = cast.client("boris")
-    intake = uploaded(boris)
-    Intake.objects.filter(pk=intake.pk).update(state="checking", lease=uuid4())  # its worker has only begun
-    answer = boris.post(f"/api/v1/projects/kassa/intakes/{intake.pk}/store/")
+    file_import = uploaded(boris)
+    Import.objects.filter(pk=file_import.pk).update(state="checking", lease=uuid4())  # its worker has only begun
+    answer = boris.post(f"/api/v1/projects/kassa/imports/{file_import.pk}/store/")
     assert (answer.status_code, answer.json()["state"]) == (202, "storing"), answer.content.decode()
-    until(lambda: state(intake) == "stored")
+    until(lambda: state(file_import) == "stored")
     assert Dataset.objects.get().items.count() == 80
 
 
 @pytest.mark.django_db(transaction=True)
 def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris)
-    carried_out(intake)
+    file_import = uploaded(boris)
+    carried_out(file_import)
     with monkeypatch.context() as broken:
         broken.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
         broken.setattr(app.amqp, "_producer_pool", None)
-        assert boris.post(f"/p/kassa/imports/{intake.pk}/store/").status_code == 302
-    assert (state(intake), Item.objects.count()) == ("storing", 0)
-    assert "Being stored" in page(boris, intake)
-    for freed in custody.sweep(kinds=[Intake.Kind.DATASET], older_than=timedelta(0)):
-        tasks.store_intake(freed.pk)
-    assert state(intake) == "stored"
+        assert boris.post(f"/p/kassa/imports/{file_import.pk}/store/").status_code == 302
+    assert (state(file_import), Item.objects.count()) == ("storing", 0)
+    assert "Being stored" in page(boris, file_import)
+    for freed in jobs.sweep(kinds=[Import.Kind.DATASET], older_than=timedelta(0)):
+        tasks.store_import(freed.pk)
+    assert state(file_import) == "stored"
 
 
 @pytest.mark.parametrize("name", ["items.xlsx", "items.csv.gz", "items.zip"])
@@ -258,20 +261,20 @@ def test_workbooks_and_archives_are_opened_by_workers_only(
         web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
         web.setattr(gzip.GzipFile, "read", in_a_web_request)
         answer = boris.post("/p/kassa/imports/new/", {"files": SimpleUploadedFile(name, raw)}, follow=True)
-        intake = Intake.objects.get()
-        assert answer.status_code == 200 and intake.state == Intake.State.CHECKING
-    tasks.open_packed(intake.pk)
+        file_import = Import.objects.get()
+        assert answer.status_code == 200 and file_import.state == Import.State.CHECKING
+    tasks.open_packed(file_import.pk)
     with monkeypatch.context() as web:
         web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
-        intake.refresh_from_db()
-        assert (intake.kind, intake.state, intake.unread) == ("dataset", "checking", None)
-        assert intake.mapping["columns"] == {"id": "id", "language": "language", "answer": "answer"}
-    tasks.check_intake(intake.pk)
+        file_import.refresh_from_db()
+        assert (file_import.kind, file_import.state, file_import.unread) == ("dataset", "checking", None)
+        assert file_import.mapping["columns"] == {"id": "id", "language": "language", "answer": "answer"}
+    tasks.check_import(file_import.pk)
     with monkeypatch.context() as web:
         web.setattr(zipfile.ZipFile, "__init__", in_a_web_request)
-        assert "What would be stored" in boris.get(f"/p/kassa/imports/{intake.pk}/").content.decode()
-        boris.post(f"/p/kassa/imports/{intake.pk}/store/")
-    tasks.store_intake(intake.pk, cast.boris.pk)
+        assert "What would be stored" in boris.get(f"/p/kassa/imports/{file_import.pk}/").content.decode()
+        boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
+    tasks.store_import(file_import.pk, cast.boris.pk)
     assert Item.objects.get().fields == {"answer": "Tere"}
 
 
@@ -281,20 +284,20 @@ def test_a_workbook_is_stored_by_the_clients_flow_without_a_preview(
     raw = make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]})
     boris = cast.client("boris")
     sent = {"files": SimpleUploadedFile("items.xlsx", raw), "kind": "dataset", "target": '{"name": "Items"}'}
-    opened = boris.post("/api/v1/projects/kassa/intakes/", sent).json()
-    answer = boris.post(f"/api/v1/projects/kassa/intakes/{opened['id']}/store/")
+    opened = boris.post("/api/v1/projects/kassa/imports/", sent).json()
+    answer = boris.post(f"/api/v1/projects/kassa/imports/{opened['id']}/store/")
     assert answer.status_code == 202, answer.content.decode()
-    until(lambda: Intake.objects.get().state not in ("checking", "storing"))
-    assert (state(Intake.objects.get()), Dataset.objects.get().name) == ("stored", "Items")
+    until(lambda: Import.objects.get().state not in ("checking", "storing"))
+    assert (state(Import.objects.get()), Dataset.objects.get().name) == ("stored", "Items")
     assert Item.objects.get().fields == {"answer": "Tere"}
 
 
 def test_a_workbook_that_is_to_be_stored_before_it_is_open_is_stored_as_it_is_read_then(cast: Cast) -> None:
     raw = make.workbook({"Data": [["id", "language", "answer"], ["d1", "et", "Tere"]]})
     boris = cast.client("boris")
-    opened = boris.post("/api/v1/projects/kassa/intakes/", {"files": SimpleUploadedFile("items.xlsx", raw)}).json()
-    answer = boris.post(f"/api/v1/projects/kassa/intakes/{opened['id']}/store/")
+    opened = boris.post("/api/v1/projects/kassa/imports/", {"files": SimpleUploadedFile("items.xlsx", raw)}).json()
+    answer = boris.post(f"/api/v1/projects/kassa/imports/{opened['id']}/store/")
     assert (answer.status_code, answer.json()["state"]) == (202, "checking")
     tasks.open_packed(opened["id"])
-    tasks.store_intake(opened["id"], cast.boris.pk)
-    assert (state(Intake.objects.get()), Item.objects.get().fields) == ("stored", {"answer": "Tere"})
+    tasks.store_import(opened["id"], cast.boris.pk)
+    assert (state(Import.objects.get()), Item.objects.get().fields) == ("stored", {"answer": "Tere"})

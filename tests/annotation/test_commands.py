@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation import campaigns
-from annotation.models import Annotation, Campaign, Dataset, Intake, Item, Rating, RubricVersion
+from annotation.models import Annotation, Campaign, Dataset, Import, Item, Rating, RubricVersion
 from judging.models import JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -89,7 +89,7 @@ def test_a_dataset_a_rubric_and_ratings_come_in_one_after_the_other(cast: Cast, 
 def test_a_dry_run_says_the_same_and_stores_nothing(cast: Cast, folder: Path) -> None:
     told = run("import_dataset", folder / "dialogues.csv", "--dry-run")
     assert "stored: 3" in told.lines and told.lines[-1] == "Nothing was stored."
-    assert (Dataset.objects.count(), Item.objects.count(), Intake.objects.count()) == (0, 0, 0)
+    assert (Dataset.objects.count(), Item.objects.count(), Import.objects.count()) == (0, 0, 0)
 
 
 def test_every_bad_row_is_one_line_and_the_status_is_1(cast: Cast, folder: Path) -> None:
@@ -104,7 +104,7 @@ def test_every_bad_row_is_one_line_and_the_status_is_1(cast: Cast, folder: Path)
         "bad.csv, line 4, criterion",
     ]
     assert told.lines[-1] == "Nothing was stored."
-    assert (Rating.objects.count(), Intake.objects.filter(kind="ratings").count()) == (0, 0)
+    assert (Rating.objects.count(), Import.objects.filter(kind="ratings").count()) == (0, 0)
 
 
 def test_what_is_asked_for_wrongly_has_status_2(cast: Cast, folder: Path) -> None:

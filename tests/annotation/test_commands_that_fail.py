@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from annotation import reception, tasks
-from annotation.models import Dataset, Intake
+from annotation import tasks
+from annotation.imports import lifecycle
+from annotation.models import Dataset, Import
 from tests.cast import Cast
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +56,7 @@ class Machine:
 
     def imports(self) -> list[tuple[str, str]]:
         with sqlite3.connect(self.database) as database:
-            return list(database.execute("SELECT kind, state FROM annotation_intake"))
+            return list(database.execute("SELECT kind, state FROM annotation_import"))
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +98,10 @@ def test_a_reader_that_goes_away(machine: Machine) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_a_killed_command_began_is_stored_by_nobody(cast: Cast) -> None:
-    intake = reception.open_intake(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
-    reception.start(intake=intake)
-    Intake.objects.filter(pk=intake.pk).update(beat_at=timezone.now() - timedelta(hours=1))
+    file_import = lifecycle.open_import(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
+    lifecycle.start(file_import=file_import)
+    Import.objects.filter(pk=file_import.pk).update(beat_at=timezone.now() - timedelta(hours=1))
     tasks.sweep()
-    intake.refresh_from_db()
-    assert (intake.state, Dataset.objects.count()) == ("failed", 0)
-    assert "run it again" in intake.report["sentence"]
+    file_import.refresh_from_db()
+    assert (file_import.state, Dataset.objects.count()) == ("failed", 0)
+    assert "run it again" in file_import.report["sentence"]

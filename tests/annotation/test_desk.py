@@ -12,10 +12,11 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Membership, User
-from annotation import campaigns, desk, panels
-from annotation.answers import Answer
+from annotation import campaigns, panels
+from annotation.desk import service
+from annotation.desk.answers import Answer
+from annotation.desk.next_item import LEASE
 from annotation.models import Annotation, Annotator, Assignment, Campaign, Draft, Duty, Rating, Skip
-from annotation.queue import LEASE
 from tests import make
 from tests.annotation import scene
 from tests.annotation.scene import ANSWERS, FULL, JSON
@@ -105,14 +106,14 @@ def test_a_lost_answer_is_repeated_even_after_the_item_was_taken_back_and_went_t
     assignment = scene.taken(cast, work)
     key = assignment.key
     assert key
-    first = desk.submit(assignment=assignment, key=key, answers=ANSWERS, seconds=1)
+    first = service.submit(assignment=assignment, key=key, answers=ANSWERS, seconds=1)
 
-    desk.undo(assignment=desk.on_desk(user=cast.maarika, key=key))
+    service.undo(assignment=service.on_desk(user=cast.maarika, key=key))
     with time_machine.travel(timezone.now() + LEASE + timedelta(minutes=1), tick=False):
         scene.taken(cast, work, piret)
 
-    found = desk.on_desk(user=cast.maarika, key=key)
-    assert desk.submit(assignment=found, key=key, answers=ANSWERS, seconds=9) == first
+    found = service.on_desk(user=cast.maarika, key=key)
+    assert service.submit(assignment=found, key=key, answers=ANSWERS, seconds=9) == first
 
 
 def test_a_draft_comes_back_on_the_page(cast: Cast) -> None:
@@ -133,7 +134,7 @@ def test_a_draft_comes_back_on_the_page(cast: Cast) -> None:
     shown = maarika.get(scene.next_page(maarika, work)).content.decode()
     assert "Pooleli mõte" in shown
     assert 'name="seconds" value="40"' in shown
-    answers, _seconds = desk.answers_so_far(Assignment.objects.get(state=ITEM.LEASED))
+    answers, _seconds = service.answers_so_far(Assignment.objects.get(state=ITEM.LEASED))
     assert answers == {"fluency": Answer(), "coherence": Answer(1.0, "scored", "Pooleli mõte")}
 
 
@@ -147,7 +148,7 @@ def test_an_expired_lease_still_counts_while_nobody_took_the_item(cast: Cast) ->
     assert (again.pk, again.key) == (assignment.pk, assignment.key)
     assert again.leased_until
     assert again.leased_until > timezone.now()
-    assert desk.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1).pk
+    assert service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1).pk
 
 
 def test_a_slot_taken_over_refuses_the_late_submission_and_keeps_its_draft(cast: Cast) -> None:
@@ -284,7 +285,7 @@ def test_the_first_page_lists_ones_duties_and_how_far_they_are(cast: Cast) -> No
 
     assert "1 of 4 done" in page
     assert f'href="/desk/{work.pk}/"' in page
-    assert [duty.total for duty in desk.duties(cast.layla)] == []
+    assert [duty.total for duty in service.duties(cast.layla)] == []
 
 
 def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None:
@@ -294,8 +295,8 @@ def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None
     for _item in range(4):
         assignment = scene.taken(cast, work)
         assert assignment.key
-        desk.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1)
-        told.append(next((each.done, each.total) for each in desk.duties(cast.maarika)))
+        service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1)
+        told.append(next((each.done, each.total) for each in service.duties(cast.maarika)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -347,10 +348,10 @@ def test_the_cap_holds_with_everybody_at_once(cast: Cast) -> None:
 def _score_all(work: Duty, annotator: Annotator, user: User, start: Barrier, failures: list[BaseException]) -> None:
     try:
         start.wait()
-        while (assignment := desk.take(duty=work, annotator=annotator)) is not None:
+        while (assignment := service.take(duty=work, annotator=annotator)) is not None:
             key = assignment.key
             assert key
-            desk.submit(assignment=desk.on_desk(user=user, key=key), key=key, answers=ANSWERS, seconds=1)
+            service.submit(assignment=service.on_desk(user=user, key=key), key=key, answers=ANSWERS, seconds=1)
     except BaseException as failure:  # noqa: BLE001 a thread's failure would be lost otherwise
         failures.append(failure)
     finally:
@@ -366,7 +367,7 @@ def test_one_person_in_many_tabs_holds_one_item(cast: Cast) -> None:
 
     def take() -> None:
         start.wait()
-        taken.append(desk.take(duty=work, annotator=who))
+        taken.append(service.take(duty=work, annotator=who))
         connection.close()
 
     threads = [Thread(target=take) for _tab in range(6)]

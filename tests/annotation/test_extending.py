@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 
 from accounts.refusals import Refused
-from annotation import allocation, appending, campaigns, desk, panels
+from annotation import allocation, campaigns, panels
+from annotation.desk import service
+from annotation.imports import appending
 from annotation.models import Annotation, Assignment, Campaign, Dataset, Duty, Item, Selection
 from tests import make
 from tests.annotation import scene
@@ -23,8 +25,8 @@ def added_to(duty: Duty, *numbers: int, language: str = "et") -> Dataset:
 def worked(cast: Cast, duty: Duty) -> None:
     """Maarika submits everything that her desk has for her."""
     annotator = scene.annotator(cast, cast.maarika)
-    while taken := desk.take(duty=duty, annotator=annotator):
-        desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
+    while taken := service.take(duty=duty, annotator=annotator):
+        service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
 
 
 def drawn(duty: Duty) -> dict[int, list[str]]:
@@ -51,7 +53,7 @@ def test_a_campaign_goes_on_with_more_items_from_its_page(cast: Cast) -> None:
         list(Assignment.objects.values()),
         list(Selection.objects.values()),
     )
-    assert desk.take(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None
+    assert service.take(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None
     assert "6 assignments were made." in (handed := posted(aino, f"{there}hand-out/"))
     assert "wait for the panels" not in handed
     assert "newer version" not in handed
@@ -125,9 +127,9 @@ def test_an_import_that_a_campaign_goes_on_with_is_not_taken_back(cast: Cast) ->
     duty = scene.duty(cast, items=1)
     client = cast.client("boris")
     body = b'{"id": "q9", "language": "et", "question": "Kas?"}'
-    address = '/api/v1/projects/kassa/intakes/?name=d.jsonl&kind=dataset&target={"extends": %d}'
+    address = '/api/v1/projects/kassa/imports/?name=d.jsonl&kind=dataset&target={"extends": %d}'
     opened = client.post(address % duty.campaign.dataset_id, body, content_type="application/octet-stream").json()
-    there = f"/api/v1/projects/kassa/intakes/{opened['id']}/"
+    there = f"/api/v1/projects/kassa/imports/{opened['id']}/"
     assert client.post(f"{there}store/").status_code == 200
     second = Dataset.objects.get(extends=duty.campaign.dataset_id)
     campaigns.extend(campaign=duty.campaign, dataset=second)

@@ -15,11 +15,11 @@ from judging.briefs import item_text
 from tests import make
 from tests.annotation import scene
 from tests.annotation.test_commands import run
-from tests.annotation.test_intake_pages import file, page, uploaded
+from tests.annotation.test_import_pages import file, page, uploaded
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-IMPORTS = "/api/v1/projects/kassa/intakes/"
+IMPORTS = "/api/v1/projects/kassa/imports/"
 
 
 def dialogue(
@@ -64,26 +64,26 @@ def desk_and_prompt(cast: Cast, dataset: Dataset) -> str:
 
 def test_names_are_listed_and_nothing_is_stored_until_somebody_decides(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("dialogues.jsonl", TELLING))
-    address = f"/p/kassa/imports/{intake.pk}/"
+    file_import = uploaded(boris, file("dialogues.jsonl", TELLING))
+    address = f"/p/kassa/imports/{file_import.pk}/"
 
     shown = page(boris, address)
     assert "would see who wrote the text" in shown and "Mask the names" in shown
-    seen = boris.get(f"{IMPORTS}{intake.pk}/preview/").json()
+    seen = boris.get(f"{IMPORTS}{file_import.pk}/preview/").json()
     listed = {(each["column"], each["found"].split("“")[1].split("”")[0]) for each in seen["problems"]}
     assert {each["code"] for each in seen["problems"]} == {"generator_name"}
     assert {("speaker", "gpt-4o"), ("text", "gpt-4o"), ("title", "gpt-4o"), ("content warning", "gpt-4o")} <= listed
     assert {("speaker", "claude"), ("context", "claude")} <= listed
     assert not any(name == "human" for _place, name in listed)
     boris.post(f"{address}store/")
-    assert boris.post(f"{IMPORTS}{intake.pk}/store/").status_code == 422
+    assert boris.post(f"{IMPORTS}{file_import.pk}/store/").status_code == 422
     assert not Dataset.objects.exists()
 
 
 def test_one_click_masks_them_on_the_desk_and_in_the_judges_prompt(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("dialogues.jsonl", TELLING))
-    address = f"/p/kassa/imports/{intake.pk}/"
+    file_import = uploaded(boris, file("dialogues.jsonl", TELLING))
+    address = f"/p/kassa/imports/{file_import.pk}/"
     boris.post(f"{address}map/", {"generator_names": "mask"})
     boris.post(f"{address}map/", {"kind": "dataset", "name": "Masked", "licence": ""})  # the page's table: it stays
 
@@ -102,16 +102,16 @@ def test_one_click_masks_them_on_the_desk_and_in_the_judges_prompt(cast: Cast) -
 
 def test_they_are_kept_knowingly_by_the_api_and_the_trail_says_so(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("dialogues.jsonl", TELLING))
-    wrong = boris.patch(f"{IMPORTS}{intake.pk}/", {"target": {"generator_names": "no"}}, "application/json")
+    file_import = uploaded(boris, file("dialogues.jsonl", TELLING))
+    wrong = boris.patch(f"{IMPORTS}{file_import.pk}/", {"target": {"generator_names": "no"}}, "application/json")
     assert wrong.status_code == 400
     kept = {"target": {"name": "Kept", "generator_names": "keep"}}
-    assert boris.patch(f"{IMPORTS}{intake.pk}/", kept, "application/json").status_code == 200
+    assert boris.patch(f"{IMPORTS}{file_import.pk}/", kept, "application/json").status_code == 200
 
-    assert boris.post(f"{IMPORTS}{intake.pk}/store/").status_code == 200
+    assert boris.post(f"{IMPORTS}{file_import.pk}/store/").status_code == 200
 
     entry = AuditEntry.objects.get(verb="keep generator names")
-    assert (entry.actor, entry.subject_pk) == (cast.boris, intake.pk)
+    assert (entry.actor, entry.subject_pk) == (cast.boris, file_import.pk)
     dataset = Dataset.objects.get(name="Kept")
     assert Item.objects.of(dataset)[0].turns[1]["speaker"] == "gpt 4o"
     assert "gpt 4o" in desk_and_prompt(cast, dataset)

@@ -9,11 +9,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation import tasks
-from annotation.formats.mapping import Mapping
 from annotation.models import Item
+from annotation.readers.mapping import Mapping
 from tests import make
 from tests.annotation.test_commands import run
-from tests.annotation.test_intake_pages import file, page, uploaded
+from tests.annotation.test_import_pages import file, page, uploaded
 from tests.annotation.test_mapping_ways import by_command, by_page, by_patch, by_upload
 from tests.cast import Cast
 
@@ -47,22 +47,22 @@ def test_tables_without_names_in_their_first_row_come_in_by_every_way(cast: Cast
 
 def test_the_row_of_the_names_is_chosen_on_the_page(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("t.csv", "Results,2024,\nid,language,answer\n" + ROWS))
-    assert '<option value="2" >2: id · language · answer</option>' in page(boris, f"/p/kassa/imports/{intake.pk}/")
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"kind": "dataset", "name": "", "header_row": "2"})
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(boris, file("t.csv", "Results,2024,\nid,language,answer\n" + ROWS))
+    assert '<option value="2" >2: id · language · answer</option>' in page(boris, f"/p/kassa/imports/{file_import.pk}/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"kind": "dataset", "name": "", "header_row": "2"})
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert '<option value="answer" selected>' in shown and "the header is row 2" in shown
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert Item.objects.count() == 2
 
 
 def test_a_column_without_a_name_is_mapped_on_the_page(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("t.csv", "id,language,\n" + ROWS))
-    assert 'name="column" value="(column 3)"' in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(boris, file("t.csv", "id,language,\n" + ROWS))
+    assert 'name="column" value="(column 3)"' in page(boris, f"/p/kassa/imports/{file_import.pk}/")
     form = {"kind": "dataset", "name": "", "column": ["(column 3)"], "field": ["answer"]}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form)
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert [item.fields for item in Item.objects.order_by("external_id")] == [{"answer": "One."}, {"answer": "Two."}]
 
 
@@ -78,29 +78,29 @@ def test_a_workbook_with_a_merged_title_is_read_from_its_header(cast: Cast) -> N
     boris = cast.client("boris")
     rows = [["Results of 2024"], [], ["id", "language", "answer"], ["d1", "en", "One."], ["d2", "en", "Two."]]
     book = make.workbook({"Data": rows, "Notes": [["x"], ["y"]]})
-    intake = uploaded(boris, SimpleUploadedFile("book.xlsx", book))
-    tasks.open_packed(intake.pk)
-    tasks.check_intake(intake.pk)
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(boris, SimpleUploadedFile("book.xlsx", book))
+    tasks.open_packed(file_import.pk)
+    tasks.check_import(file_import.pk)
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert "<option >Data</option><option >Notes</option>" in shown
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"kind": "dataset", "name": "", "sheet": "Data"})
-    tasks.open_packed(intake.pk)
-    tasks.check_intake(intake.pk)
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"kind": "dataset", "name": "", "sheet": "Data"})
+    tasks.open_packed(file_import.pk)
+    tasks.check_import(file_import.pk)
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert '<option value="3" selected>3: id · language · answer</option>' in shown
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
-    tasks.store_intake(intake.pk, cast.boris.pk)
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
+    tasks.store_import(file_import.pk, cast.boris.pk)
     assert Item.objects.count() == 2
 
 
 def test_ids_that_look_rounded_are_vouched_for_on_the_page(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("t.csv", "id,language,answer\n7e1,en,One.\n7e2,en,Two.\n"))
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(boris, file("t.csv", "id,language,answer\n7e1,en,One.\n7e2,en,Two.\n"))
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert 'name="trust_ids"' in shown and "can't be stored yet" in shown
     form = {"kind": "dataset", "name": "", "trust_ids": "on", "column": ["id", "language", "answer"]}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | {"field": ["id", "language", "answer"]})
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"field": ["id", "language", "answer"]})
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert sorted(item.external_id for item in Item.objects.all()) == ["7e1", "7e2"]
 
 

@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation import reception, tasks
-from annotation.models import Campaign, Dataset, Intake, Item, Rating
+from annotation import tasks
+from annotation.imports import lifecycle
+from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
@@ -20,12 +21,12 @@ DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {
 RATINGS = "item,rater,criterion,score\n" + "".join(f"d{n},A,fluency,{n % 4}\n" for n in range(ITEMS))
 
 
-def started(cast: Cast, kind: str, text: str, target: dict[str, object]) -> Intake:
-    intake = reception.open_intake(
+def started(cast: Cast, kind: str, text: str, target: dict[str, object]) -> Import:
+    file_import = lifecycle.open_import(
         project=cast.kassa, kind=kind, files=[(f"{kind}.csv", text.encode())], target=target, actor=cast.boris
     )
-    assert not tasks.store(intake, cast.boris), "it was stored at once"
-    return intake
+    assert not tasks.store(file_import, cast.boris), "it was stored at once"
+    return file_import
 
 
 def staged() -> int:
@@ -41,10 +42,10 @@ def shown(boris: Client) -> tuple[object, ...]:
     return [each["name"] for each in api], ["Parcels" in page for page in pages], reached
 
 
-def left_to_the_sweep(intake: Intake) -> None:
+def left_to_the_sweep(file_import: Import) -> None:
     """The patience with the dead holder runs out, and the clock asks for the sweep."""
-    assert Intake.objects.get(pk=intake.pk).state == "storing"
-    Intake.objects.filter(pk=intake.pk).update(beat_at=timezone.now() - timedelta(hours=1))
+    assert Import.objects.get(pk=file_import.pk).state == "storing"
+    Import.objects.filter(pk=file_import.pk).update(beat_at=timezone.now() - timedelta(hours=1))
     tasks.sweep()
 
 
@@ -55,30 +56,30 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
     app.control.purge()
     boris = cast.client("boris")
     nothing = shown(boris)
-    intake = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
+    file_import = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
     with working() as doomed:
-        until(lambda: Intake.objects.get(pk=intake.pk).lease)
+        until(lambda: Import.objects.get(pk=file_import.pk).lease)
         kill(doomed)
     assert shown(boris) == nothing
-    left_to_the_sweep(intake)
+    left_to_the_sweep(file_import)
     with working() as doomed:
         until(lambda: staged() > 0)
         kill(doomed)
     assert 0 < staged() < ITEMS and shown(boris) == nothing
-    left_to_the_sweep(intake)
+    left_to_the_sweep(file_import)
     with working() as doomed:
-        until(lambda: Intake.objects.get(pk=intake.pk).state == "stored")
-        dataset = Dataset.objects.get(intake=intake)
-        assert (dataset.items.count(), Item.objects.filter(dataset__intake=intake).count()) == (ITEMS, ITEMS)
+        until(lambda: Import.objects.get(pk=file_import.pk).state == "stored")
+        dataset = Dataset.objects.get(file_import=file_import)
+        assert (dataset.items.count(), Item.objects.filter(dataset__file_import=file_import).count()) == (ITEMS, ITEMS)
         assert shown(boris) != nothing
 
         target = {"dataset": dataset.pk, "rubric_version": make.rubric(cast.kassa).pk}
         ratings = started(cast, "ratings", RATINGS, target)
-        until(lambda: Intake.objects.get(pk=ratings.pk).lease)
+        until(lambda: Import.objects.get(pk=ratings.pk).lease)
         kill(doomed)
     assert not Rating.objects.exists() and not Campaign.objects.filter(dataset=dataset).exists()
     left_to_the_sweep(ratings)
     with working():
-        until(lambda: Intake.objects.get(pk=ratings.pk).state == "stored")
+        until(lambda: Import.objects.get(pk=ratings.pk).state == "stored")
     assert (Rating.objects.count(), Campaign.objects.filter(dataset=dataset).count()) == (ITEMS, 1)
-    assert Intake.objects.get(pk=ratings.pk).report["tries"] == 2
+    assert Import.objects.get(pk=ratings.pk).report["tries"] == 2

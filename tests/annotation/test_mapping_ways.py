@@ -10,12 +10,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import retraction
-from annotation.formats.mapping import Mapping
-from annotation.models import Dataset, Intake, Item
+from annotation.imports import removal
+from annotation.models import Dataset, Import, Item
+from annotation.readers.mapping import Mapping
 from tests import make
 from tests.annotation.test_commands import run
-from tests.annotation.test_intake_pages import file, page, uploaded
+from tests.annotation.test_import_pages import file, page, uploaded
 from tests.cast import Cast
 
 QUESTIONS = "id,language,question,answer,note\n" + "".join(f"d{n},et,Küsimus {n}?,Vastus {n}.,n{n}\n" for n in range(5))
@@ -27,44 +27,44 @@ def digests(dataset: Dataset) -> list[tuple[str, str]]:
 
 
 def by_page(client: Client, name: str, raw: bytes, said: Mapping) -> list[tuple[str, str]]:
-    intake = uploaded(client, SimpleUploadedFile(name, raw), kind="dataset")
-    client.post(f"/p/kassa/imports/{intake.pk}/map/", {"yaml": said.as_yaml()})
-    return stored(client, intake)
+    file_import = uploaded(client, SimpleUploadedFile(name, raw), kind="dataset")
+    client.post(f"/p/kassa/imports/{file_import.pk}/map/", {"yaml": said.as_yaml()})
+    return stored(client, file_import)
 
 
 def by_page_and_download(client: Client, name: str, raw: bytes, said: Mapping) -> list[tuple[str, str]]:
     """Said on the page's table, the mapping downloaded, and brought again with the file by another import."""
-    intake = uploaded(client, SimpleUploadedFile(name, raw), kind="dataset")
-    client.post(f"/p/kassa/imports/{intake.pk}/map/", {"yaml": said.as_yaml()})
-    written = client.get(f"/p/kassa/imports/{intake.pk}/mapping.yaml").content.decode()
+    file_import = uploaded(client, SimpleUploadedFile(name, raw), kind="dataset")
+    client.post(f"/p/kassa/imports/{file_import.pk}/map/", {"yaml": said.as_yaml()})
+    written = client.get(f"/p/kassa/imports/{file_import.pk}/mapping.yaml").content.decode()
     return by_page(client, name, raw, Mapping.from_yaml("mapping.yaml", written))
 
 
 def by_patch(client: Client, name: str, raw: bytes, said: Mapping) -> list[tuple[str, str]]:
     sent = {"files": [SimpleUploadedFile(name, raw)], "kind": "dataset"}
-    number = client.post("/api/v1/projects/kassa/intakes/", sent).json()["id"]
+    number = client.post("/api/v1/projects/kassa/imports/", sent).json()["id"]
     changed = json.dumps({"mapping": said.as_dict()})
-    client.patch(f"/api/v1/projects/kassa/intakes/{number}/", changed, content_type="application/json")
+    client.patch(f"/api/v1/projects/kassa/imports/{number}/", changed, content_type="application/json")
     return stored_by_api(client, number)
 
 
 def by_upload(client: Client, name: str, raw: bytes, said: Mapping) -> list[tuple[str, str]]:
     sent = {"files": [SimpleUploadedFile(name, raw)], "kind": "dataset", "mapping": json.dumps(said.as_dict())}
-    return stored_by_api(client, client.post("/api/v1/projects/kassa/intakes/", sent).json()["id"])
+    return stored_by_api(client, client.post("/api/v1/projects/kassa/imports/", sent).json()["id"])
 
 
-def stored(client: Client, intake: Intake) -> list[tuple[str, str]]:
-    client.post(f"/p/kassa/imports/{intake.pk}/store/")
-    found = digests(Dataset.objects.get(intake=intake))
-    retraction.undo(intake=Intake.objects.get(pk=intake.pk))
+def stored(client: Client, file_import: Import) -> list[tuple[str, str]]:
+    client.post(f"/p/kassa/imports/{file_import.pk}/store/")
+    found = digests(Dataset.objects.get(file_import=file_import))
+    removal.undo(file_import=Import.objects.get(pk=file_import.pk))
     return found
 
 
 def stored_by_api(client: Client, number: int) -> list[tuple[str, str]]:
-    answer = client.post(f"/api/v1/projects/kassa/intakes/{number}/store/")
+    answer = client.post(f"/api/v1/projects/kassa/imports/{number}/store/")
     assert answer.status_code == 200, answer.content
-    found = digests(Dataset.objects.get(intake=number))
-    retraction.undo(intake=Intake.objects.get(pk=number))
+    found = digests(Dataset.objects.get(file_import=number))
+    removal.undo(file_import=Import.objects.get(pk=number))
     return found
 
 
@@ -97,12 +97,14 @@ def test_page_api_and_command_store_equal_rows(cast: Cast, tmp_path: Path, case:
 
 def test_the_table_of_a_page_and_its_download_store_equal_rows(cast: Cast, tmp_path: Path) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("q.csv", QUESTIONS))
+    file_import = uploaded(boris, file("q.csv", QUESTIONS))
     form = {"kind": "dataset", "name": "", "column": ["id", "language", "question", "answer", "note"]}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | {"field": ["id", "language", "", "question", "ignore"]})
-    written = boris.get(f"/p/kassa/imports/{intake.pk}/mapping.yaml").content.decode()
+    boris.post(
+        f"/p/kassa/imports/{file_import.pk}/map/", form | {"field": ["id", "language", "", "question", "ignore"]}
+    )
+    written = boris.get(f"/p/kassa/imports/{file_import.pk}/mapping.yaml").content.decode()
     said = Mapping.from_yaml("mapping.yaml", written)
-    found = stored(boris, intake)
+    found = stored(boris, file_import)
     assert found == by_command(tmp_path, "q.csv", QUESTIONS.encode(), said)
     item = Item.objects.get(external_id="d1")
     assert (item.fields, item.attributes) == ({"question": "Vastus 1."}, {"question": "Küsimus 1?"})
@@ -110,10 +112,10 @@ def test_the_table_of_a_page_and_its_download_store_equal_rows(cast: Cast, tmp_p
 
 def test_the_guess_is_shown_by_every_way(cast: Cast, tmp_path: Path) -> None:
     boris = cast.client("boris")
-    number = boris.post("/api/v1/projects/kassa/intakes/", {"files": [file("q.csv", QUESTIONS)]}).json()["id"]
+    number = boris.post("/api/v1/projects/kassa/imports/", {"files": [file("q.csv", QUESTIONS)]}).json()["id"]
     said = json.dumps({"mapping": {"columns": {"answer": "answer"}}})
-    boris.patch(f"/api/v1/projects/kassa/intakes/{number}/", said, content_type="application/json")
-    seen = boris.get(f"/api/v1/projects/kassa/intakes/{number}/preview/").json()
+    boris.patch(f"/api/v1/projects/kassa/imports/{number}/", said, content_type="application/json")
+    seen = boris.get(f"/api/v1/projects/kassa/imports/{number}/preview/").json()
     assert seen["mapping"]["columns"] == {name: name for name in ("id", "language", "question", "answer")}
     assert '<option value="question" selected>' in page(boris, f"/p/kassa/imports/{number}/")
     (tmp_path / "q.csv").write_text(QUESTIONS, encoding="utf-8")
@@ -124,9 +126,9 @@ def test_the_guess_is_shown_by_every_way(cast: Cast, tmp_path: Path) -> None:
 def test_ready_mappings_are_laid_over_the_guess_too(cast: Cast) -> None:
     boris = cast.client("boris")
     make.campaign(cast.kassa)
-    intake = uploaded(boris, file("scores.csv", "item,rater,criterion,value,why\nd1,A1,fluency,3,x\n"))
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"yaml": "columns: {why: rationale}"})
-    columns = Intake.objects.get(pk=intake.pk).mapping["columns"]
+    file_import = uploaded(boris, file("scores.csv", "item,rater,criterion,value,why\nd1,A1,fluency,3,x\n"))
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"yaml": "columns: {why: rationale}"})
+    columns = Import.objects.get(pk=file_import.pk).mapping["columns"]
     assert columns == {"item": "item", "rater": "rater", "criterion": "criterion", "value": "score", "why": "rationale"}
 
 
@@ -136,30 +138,30 @@ TURNS = "chat,nr,who,said\na,1,user,Hi\na,2,bot,Hello\nb,1,user,Bye\n"
 
 def test_choices_survive_any_order(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = uploaded(boris, file("turns.csv", TURNS))
-    address = f"/p/kassa/imports/{intake.pk}/map/"
+    file_import = uploaded(boris, file("turns.csv", TURNS))
+    address = f"/p/kassa/imports/{file_import.pk}/map/"
     form: dict[str, Any] = {"kind": "dataset", "name": "", "column": ["chat", "nr", "who", "said"]}
     boris.post(address, form | {"field": ["", "", "turn.speaker", "turn.text"], "constant-language": "en"})
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert "turns without an id of their dialogue" in shown
     for column in form["column"]:
         assert f'name="column" value="{column}"' in shown
     assert '<option value="turn.text" selected>' in shown
     boris.post(address, form | {"field": ["id", "turn.number", "turn.speaker", "turn.text"]})
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert sorted(len(item.turns) for item in Item.objects.all()) == [1, 2]
 
 
 def test_choices_survive_a_fault(cast: Cast) -> None:
     """A file that can't be read to its first row, because of what was said of it, keeps its table."""
     boris = cast.client("boris")
-    intake = uploaded(boris, file("turns.csv", TURNS))
+    file_import = uploaded(boris, file("turns.csv", TURNS))
     form: dict[str, Any] = {"kind": "dataset", "name": "", "column": ["chat", "nr", "who", "said"]}
     form["field"] = ["id", "turn.number", "turn.speaker", "turn.text"]
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | {"constant-language": "en"})
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | {"encoding": "utf_16"})
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"constant-language": "en"})
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"encoding": "utf_16"})
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert 'name="column" value="said"' in shown and '<option value="turn.text" selected>' in shown
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | {"encoding": ""})
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"encoding": ""})
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert Item.objects.count() == 2

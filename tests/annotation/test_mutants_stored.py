@@ -1,4 +1,4 @@
-"""Damaged files through the whole intake: stored with every row, or refused without a trace. ``bench.mutants --store``
+"""Damaged files through the whole import: stored with every row, or refused without a trace. ``bench.mutants --store``
 does it by the thousand."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.imagined import thought_up
-from bench.mutant_intakes import Rooms
+from bench.mutant_imports import Rooms
 from bench.mutants import mutants
 from tests.cast import Cast
 

@@ -11,13 +11,13 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation import bulk, intake
-from annotation.formats.ratings import RatingRow
-from annotation.formats.shelves import Shelves
-from annotation.intake import FileRefused
-from annotation.models import Annotation, Annotator, Campaign, Intake, Rating
-from annotation.rating_fitting import fit_ratings
-from annotation.rating_rows import ANNOTATION, RATING
+from annotation import bulk
+from annotation.imports import storage
+from annotation.imports.rating_rows import ANNOTATION, RATING, fit_ratings
+from annotation.imports.storage import FileRefused
+from annotation.models import Annotation, Annotator, Campaign, Import, Rating
+from annotation.readers.ratings import RatingRow
+from annotation.readers.shelves import Shelves
 from tests import make
 from tests.cast import Cast
 
@@ -28,8 +28,8 @@ def row(item: str, rater: str, score: float | None, criterion: str = "fluency", 
 
 
 def store(campaign: Campaign, rows: list[RatingRow], **parts: Any) -> Any:
-    opened = Intake.objects.create(project=campaign.project, kind=Intake.Kind.RATINGS)
-    return intake.store_ratings(campaign=campaign, rows=rows, intake=opened, **parts)
+    opened = Import.objects.create(project=campaign.project, kind=Import.Kind.RATINGS)
+    return storage.store_ratings(campaign=campaign, rows=rows, file_import=opened, **parts)
 
 
 def test_what_belongs_together_is_on_one_shelf_in_its_order() -> None:
@@ -173,7 +173,7 @@ def _forbid() -> None:
 
 def _load(campaign: Campaign, item_id: int, criterion_id: int) -> None:
     rater = Annotator.objects.get(pseudonym="A").pk
-    opened = Intake.objects.create(project=campaign.project, kind=Intake.Kind.RATINGS)
+    opened = Import.objects.create(project=campaign.project, kind=Import.Kind.RATINGS)
     with transaction.atomic(), bulk.Load() as load:
         (number,) = bulk.reserve(Annotation, 1)
         made = (number, campaign.pk, item_id, rater, opened.pk, 1, None, timezone.now())

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.models import Intake, Item
+from annotation.models import Import, Item
 from tests.cast import Cast
 
-ADDRESS = "/api/v1/projects/kassa/intakes/"
+ADDRESS = "/api/v1/projects/kassa/imports/"
 ROWS = [{"id": "d1", "language": "et", "answer": "Tere!", "scenario": " pakk "}]
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
@@ -53,7 +53,7 @@ def test_the_body_is_the_file(cast: Cast, media_type: str, query: str, body: byt
     boris = cast.client("boris")
     answer = boris.post(f"{ADDRESS}{query}", body, content_type=media_type)
     assert answer.status_code == 201, answer.content
-    (kept,) = Intake.objects.get(pk=answer.json()["id"]).files.all()
+    (kept,) = Import.objects.get(pk=answer.json()["id"]).files.all()
     with kept.content.open("rb") as content:
         assert (kept.name, content.read()) == (name, body)
 

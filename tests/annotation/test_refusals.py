@@ -9,12 +9,12 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 
-from annotation import previews
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import propose
-from annotation.models import Annotator, Campaign, Intake, Panel
-from annotation.previews import Preview
-from judging import intake_verdicts
+from annotation.imports import previews
+from annotation.imports.previews import Preview
+from annotation.models import Annotator, Campaign, Import, Panel
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import propose
+from judging.imports import verdicts
 from tests import make
 from tests.cast import Cast
 
@@ -57,7 +57,7 @@ def test_verdicts_are_answered_alike(campaign: Campaign) -> None:
     files = [("v.csv", b"item,judge,criterion,score\nD1,J,fluency,1\nd1,J,coherense,1\n")]
     target = {"dataset": campaign.dataset.pk, "rubric_version": campaign.rubric_version.pk}
     mapping = propose("verdicts", files, Mapping())
-    seen = intake_verdicts.preview(project=campaign.project, files=files, mapping=mapping, said=target)
+    seen = verdicts.preview(project=campaign.project, files=files, mapping=mapping, said=target)
     assert [problem.expected.split("?")[0] for problem in seen.problems] == [
         "did you mean “d1”",
         "did you mean “coherence”",
@@ -86,11 +86,11 @@ def test_a_column_called_after_a_person_is_pointed_out_everywhere_before_anythin
 ) -> None:
     content, boris = "id,language,answer,Maria Tamm\nx,et,Tere!,1\n", cast.client("boris")
     boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("wide.csv", content.encode())]})
-    opened = Intake.objects.get()
+    opened = Import.objects.get()
     (tmp_path / "wide.csv").write_text(content, encoding="utf-8")
     out = StringIO()
     call_command("import_dataset", str(tmp_path / "wide.csv"), "--project", "kassa", "--dry-run", stdout=out)
     page = boris.get(f"/p/kassa/imports/{opened.pk}/").content.decode()
-    preview = boris.get(f"/api/v1/projects/kassa/intakes/{opened.pk}/preview/").content.decode()
+    preview = boris.get(f"/api/v1/projects/kassa/imports/{opened.pk}/preview/").content.decode()
     for shown in (page, preview, out.getvalue()):
         assert "wide.csv: these columns read as names of persons: “Maria Tamm”." in shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accounts.models import AuditEntry
-from annotation import desk
+from annotation.desk import service
 from annotation.models import Assignment, Draft, Duty, Skip
 from tests.annotation import scene
 from tests.cast import Cast
@@ -30,7 +30,7 @@ def test_a_duty_without_ratings_goes_with_its_drafts(cast: Cast) -> None:
 def test_a_duty_with_ratings_stays(cast: Cast) -> None:
     duty = scene.duty(cast)
     taken = scene.taken(cast, duty)
-    desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
+    service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
     before = Assignment.objects.count()
     page = cast.client("aino").post(address(duty), follow=True).content.decode()
     assert "has ratings already" in page

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation import exports, reception
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import propose
-from annotation.formats.writing.files import FORMATS, pieces
+from annotation import exports
+from annotation.imports import lifecycle
 from annotation.models import Dataset, Item
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import propose
+from annotation.writers.files import FORMATS, pieces
 from tests.annotation.formats.test_text import KINDS, TEXTS
 from tests.cast import Cast
 
@@ -27,10 +28,10 @@ said = st.builds("".join, st.lists(st.sampled_from([*TEXTS.values(), "'", "\u061
 )
 @given(texts=st.lists(said.filter(lambda text: text.strip() and not text.startswith("=")), min_size=1, max_size=6))
 def test_text_is_kept_from_file_to_file(cast: Cast, name: str, texts: list[str]) -> None:
-    opened = reception.open_intake(
+    opened = lifecycle.open_import(
         project=cast.kassa, kind="dataset", files=[(name, KINDS[name]([*TEXTS.values(), *texts]))], mapping=TEXT
     )
-    dataset = Dataset.objects.get(intake=reception.carry_out(intake=opened))
+    dataset = Dataset.objects.get(file_import=lifecycle.carry_out(file_import=opened))
     expected = [*TEXTS.values(), *texts]
     assert [item.fields["answer"] for item in Item.objects.of(dataset).order_by("ordinal")] == expected
     for kind in FORMATS:

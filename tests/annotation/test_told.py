@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from annotation.formats.studies import recognise
 from annotation.models import Criterion, Item
+from annotation.readers.studies import recognise
 from tests import make
 from tests.annotation.test_commands import run
-from tests.annotation.test_intake_pages import file, page, uploaded
+from tests.annotation.test_import_pages import file, page, uploaded
 from tests.cast import Cast
 
 
@@ -57,23 +57,23 @@ def test_a_study_of_free_texts_is_told_what_it_may_become(cast: Cast, tmp_path: 
     assert told.status == 1 and len(told.problems) == 1
     assert "answers in words, such as “a bird that looks left”" in told.problems[0]
     assert "are the items of a dataset" in told.problems[0]
-    intake = uploaded(cast.client("boris"), file("tangrams.csv", text), kind="ratings")
-    assert "answers in words" in page(cast.client("boris"), f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(cast.client("boris"), file("tangrams.csv", text), kind="ratings")
+    assert "answers in words" in page(cast.client("boris"), f"/p/kassa/imports/{file_import.pk}/")
 
 
 def test_words_are_given_a_meaning_on_the_page(cast: Cast) -> None:
     boris = cast.client("boris")
     text = 'id,language,chat\nd1,deutsch,"User: Hallo\nBot: Tag"\nd2,deutsch,"User: Ja\nBot: Nein"\n'
-    intake = uploaded(boris, file("d.csv", text))
+    file_import = uploaded(boris, file("d.csv", text))
     form = {"kind": "dataset", "name": "", "column": ["id", "language", "chat"], "field": ["id", "language", "turns"]}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form)
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form)
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     assert '<td class="num">2</td>' in shown and 'name="value_found" value="deutsch"' in shown
     assert 'name="speaker_prefix" value="User"' in shown
     meant = {"value_field": "language", "value_found": "deutsch", "value_means": "de"}
     split = {"speaker_prefix": ["User:", "Bot", ""], "speaker": ["customer", "agent", ""]}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", form | meant | split)
-    boris.post(f"/p/kassa/imports/{intake.pk}/store/")
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | meant | split)
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     item = Item.objects.get(external_id="d1")
     turns = [{"speaker": "customer", "text": "Hallo"}, {"speaker": "agent", "text": "Tag"}]
     assert (item.language, item.turns) == ("de", turns)
@@ -87,8 +87,8 @@ def test_percent_signs_and_labels_of_the_rubric_are_suggested_as_scores(cast: Ca
     )
     boris = cast.client("boris")
     text = "item,rater,criterion,score\nd1,A1,fluency,2%\nd2,A1,fluency,level 1\n"
-    intake = uploaded(boris, file("r.csv", text), kind="ratings")
-    shown = page(boris, f"/p/kassa/imports/{intake.pk}/")
+    file_import = uploaded(boris, file("r.csv", text), kind="ratings")
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
     for number, (found, means) in enumerate((("2%", "2"), ("level 1", "1")), start=1):
         assert (
             f'name="value_found" value="{found}"><input id="means-{number}" name="value_means" value="{means}"' in shown

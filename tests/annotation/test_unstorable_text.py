@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from annotation.models import Dataset, Intake
+from annotation.models import Dataset, Import
 from judging.models import Judge
-from tests.annotation.test_intake_pages import file, page, uploaded
+from tests.annotation.test_import_pages import file, page, uploaded
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
 
@@ -18,17 +18,17 @@ BASE = "/api/v1/projects/kassa"
 def test_six_characters_that_spell_a_nul_are_shown_and_stored_as_they_are(cast: Cast) -> None:
     boris = cast.client("boris")
     record = {"id": "d1", "language": "en", "answer": LOOKS_LIKE_NUL, COLUMN: "1"}
-    intake = uploaded(boris, file("escapes.jsonl", json.dumps(record) + "\n"), kind="dataset")
-    seen = boris.get(f"{BASE}/intakes/{intake.pk}/preview/").json()
+    file_import = uploaded(boris, file("escapes.jsonl", json.dumps(record) + "\n"), kind="dataset")
+    seen = boris.get(f"{BASE}/imports/{file_import.pk}/preview/").json()
     assert seen["rows"][0]["fields"] == {"answer": LOOKS_LIKE_NUL}
     assert COLUMN in [column["name"] for column in seen["columns"]]
-    assert LOOKS_LIKE_NUL in page(boris, f"/p/kassa/imports/{intake.pk}/")
+    assert LOOKS_LIKE_NUL in page(boris, f"/p/kassa/imports/{file_import.pk}/")
 
     said = {"mapping": {"columns": {"id": "id", "language": "language", "answer": "answer", COLUMN: "title"}}}
     said |= {"target": {"name": "Escapes \\u0000"}}
-    revised = boris.patch(f"{BASE}/intakes/{intake.pk}/", said, content_type="application/json")
+    revised = boris.patch(f"{BASE}/imports/{file_import.pk}/", said, content_type="application/json")
     assert revised.status_code == 200, revised.json()
-    assert boris.post(f"{BASE}/intakes/{intake.pk}/store/").status_code == 200
+    assert boris.post(f"{BASE}/imports/{file_import.pk}/store/").status_code == 200
     stored = Dataset.objects.get()
     item = stored.items.get()
     assert (stored.name, item.title, item.fields["answer"]) == ("Escapes \\u0000", "1", LOOKS_LIKE_NUL)
@@ -44,13 +44,13 @@ def test_a_nul_in_a_file_is_one_error_with_its_line(cast: Cast) -> None:
             2,
         ),
     ):
-        intake = uploaded(boris, file(name, text), kind="dataset")
-        answer = boris.post(f"{BASE}/intakes/{intake.pk}/store/")
+        file_import = uploaded(boris, file(name, text), kind="dataset")
+        answer = boris.post(f"{BASE}/imports/{file_import.pk}/store/")
         assert answer.status_code == 422
         (problem,) = answer.json()["problems"]
         assert (problem["code"], problem["line"]) == ("nul", line)
         assert "U+0000" in problem["sentence"]
-        assert Intake.objects.get(pk=intake.pk).state == "failed"
+        assert Import.objects.get(pk=file_import.pk).state == "failed"
     assert not Dataset.objects.exists()
 
 

@@ -19,8 +19,9 @@ from django.utils import timezone
 
 from accounts import tokens
 from accounts.models import Scope
-from annotation import tasks, uploads
-from annotation.models import IntakeFile, Upload
+from annotation import tasks
+from annotation.imports import uploads
+from annotation.models import ImportFile, Upload
 from tests.cast import Cast
 
 ADDRESS = "/api/v1/projects/kassa/uploads/"
@@ -67,8 +68,8 @@ def test_a_file_comes_in_by_chunks_and_is_what_it_was(cast: Cast) -> None:
 def test_a_name_of_which_no_letter_would_be_left_is_kept(cast: Cast, name: str) -> None:
     boris = cast.client("boris")
     assert boris.get(begun(boris, name=name)).json()["name"] == name
-    boris.post("/api/v1/projects/kassa/intakes/", {"files": SimpleUploadedFile(f"{name}.", b'{"id": "d0"}')})
-    assert IntakeFile.objects.get().size == 12
+    boris.post("/api/v1/projects/kassa/imports/", {"files": SimpleUploadedFile(f"{name}.", b'{"id": "d0"}')})
+    assert ImportFile.objects.get().size == 12
 
 
 def test_a_chunk_that_is_repeated_or_comes_too_early_changes_nothing(cast: Cast) -> None:

@@ -15,9 +15,10 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
 from analytics import dashboards, shares
-from annotation import saved_mappings, tasks
-from annotation.formats.mapping import Mapping
-from annotation.models import Dataset, Intake
+from annotation import tasks
+from annotation.imports import saved_mappings
+from annotation.models import Dataset, Import
+from annotation.readers.mapping import Mapping
 from tests import make
 from tests.accounts.receiver import receiver
 from tests.browser.conftest import VisitAs
@@ -165,7 +166,7 @@ def test_files_are_added_and_taken_out_before_they_go(visit: Open, tmp_path: Pat
     expect(page.get_by_role("button", name="Remove two.csv")).to_be_focused()
     page.get_by_role("button", name="Look at them").click()
     page.wait_for_url(re.compile(r"/imports/\d+/"))
-    assert [file.name for file in Intake.objects.get().files.all()] == ["two.csv"]
+    assert [file.name for file in Import.objects.get().files.all()] == ["two.csv"]
 
 
 def test_the_network_is_cut_during_an_upload(visit: Open, context: BrowserContext, tmp_path: Path) -> None:
@@ -178,4 +179,4 @@ def test_the_network_is_cut_during_an_upload(visit: Open, context: BrowserContex
     expect(page.get_by_text("The connection is lost; it goes on by itself.")).to_be_visible()
     context.set_offline(False)
     page.wait_for_url(re.compile(r"/imports/\d+/"))
-    assert Intake.objects.get().files.get().size == path.stat().st_size
+    assert Import.objects.get().files.get().size == path.stat().st_size

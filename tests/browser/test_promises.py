@@ -6,7 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from annotation import allocation, campaigns, desk, panels
+from annotation import allocation, campaigns, panels
+from annotation.desk import service
 from annotation.models import Duty
 from tests import make
 from tests.annotation import scene
@@ -99,7 +100,7 @@ def test_every_line_of_the_key_sheet_is_so(visit_as: VisitAs, cast: Cast) -> Non
 def test_tables_on_a_phone_can_be_scrolled_by_keyboard(visit_as: VisitAs, cast: Cast) -> None:
     duty = scene.duty(cast, items=2)
     taken = scene.taken(cast, duty)
-    desk.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
+    service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
     for address in (f"campaigns/{duty.campaign_id}/", "audit/", "people/", f"panels/{duty.panel_id}/"):
         page = visit_as("aino", f"/p/kassa/{address}")
         page.set_viewport_size(PHONE)

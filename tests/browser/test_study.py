@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from annotation.models import Dataset, Intake, Rating
+from annotation.models import Dataset, Import, Rating
 from judging.models import Verdict
 from tests.browser.conftest import VisitAs
 from tests.judging import made_up
@@ -56,4 +56,4 @@ def test_a_folder_of_a_known_study_is_imported_as_a_whole_and_taken_back(
     page.get_by_role("button", name="Undo the import").click()
     expect(page.get_by_text("Undone. The files are still here")).to_be_visible()
     assert not Rating.objects.exists() and not Verdict.objects.exists()
-    assert Intake.objects.get().files.count() == len(made_up.folder())
+    assert Import.objects.get().files.count() == len(made_up.folder())

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
-from annotation.models import Intake, Upload
+from annotation.models import Import, Upload
 from tests.browser.conftest import VisitAs
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,8 +58,8 @@ def test_sixty_megabytes_come_in_by_chunks_although_one_is_lost(
 
     assert sent[5] == sent[6], "the lost chunk goes again"
     assert len(sent) == -(-path.stat().st_size // 2**22) + 1
-    intake = Intake.objects.get()
-    with intake.files.get().content.open("rb") as kept:
+    file_import = Import.objects.get()
+    with file_import.files.get().content.open("rb") as kept:
         assert kept.read() == path.read_bytes()
     assert not Upload.objects.exists()
     expect(page.get_by_text("100,000", exact=True).first).to_be_visible()
@@ -89,7 +89,7 @@ def test_an_upload_goes_on_after_a_reload(page: Page, tmp_path: Path) -> None:
     page.get_by_role("button", name="Look at them").click()
     page.wait_for_url(re.compile(r"/imports/\d+/"))
     assert sent == [0, 2**22, 2**23]
-    assert Intake.objects.get().files.get().size == path.stat().st_size
+    assert Import.objects.get().files.get().size == path.stat().st_size
 
 
 def test_an_upload_is_cancelled_and_leaves_nothing(page: Page, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from accounts import tokens
 from accounts.models import Scope
 from annotation.models import Panel, Upload
 from panelbench import client
-from panelbench.client import Client, intakes, wire
+from panelbench.client import Client, imports, wire
 from tests import make
 from tests.cast import Cast
 from tests.client.proxy import Proxy, proxy
@@ -55,7 +55,7 @@ def bench(secret: str, line: Proxy) -> Iterator[Client]:
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of three and a half pieces."""
-    monkeypatch.setattr(intakes, "PIECE", MEGABYTE)
+    monkeypatch.setattr(imports, "PIECE", MEGABYTE)
     made = tmp_path / "dialogues.jsonl"
     made.write_bytes(os.urandom(7 * MEGABYTE // 2))
     return made

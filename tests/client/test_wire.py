@@ -68,10 +68,10 @@ def test_a_study_goes_in_and_comes_out(cast: Cast, bench: Client, tmp_path: Path
 def test_a_large_file_goes_in_pieces_and_on_where_it_broke_off(
     bench: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from panelbench.client import intakes
+    from panelbench.client import imports
 
-    monkeypatch.setattr(intakes, "PIECE", 1000)
-    monkeypatch.setattr(intakes, "AT_ONCE", 1000)
+    monkeypatch.setattr(imports, "PIECE", 1000)
+    monkeypatch.setattr(imports, "AT_ONCE", 1000)
     file = tmp_path / "d.jsonl"
     row = '{{"id": "d{}", "language": "et", "generator": "g", "question": "?"}}\n'
     file.write_text("".join(row.format(n) for n in range(100)))

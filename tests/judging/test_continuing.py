@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from accounts.refusals import Refused
-from annotation import appending
-from annotation.models import Dataset, Intake, RubricVersion
-from judging import continuing, intake_verdicts, previews, runs
+from annotation.imports import appending
+from annotation.models import Dataset, Import, RubricVersion
+from judging import continuing, previews, runs
+from judging.imports import verdicts
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -84,13 +85,13 @@ def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: Running
     assert {each["continues"] for each in told} == {earlier.pk, None}
 
 
-def imported(cast: Cast, dataset: Dataset, version: RubricVersion, scores: dict[str, float]) -> Intake:
+def imported(cast: Cast, dataset: Dataset, version: RubricVersion, scores: dict[str, float]) -> Import:
     rows = [row(item, score) for item, score in scores.items()]
-    intake = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.VERDICTS)
-    intake_verdicts.store_verdicts(
-        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake
+    file_import = Import.objects.create(project=cast.kassa, kind=Import.Kind.VERDICTS)
+    verdicts.store_verdicts(
+        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, file_import=file_import
     )
-    return intake
+    return file_import
 
 
 def test_verdicts_made_elsewhere_go_on_likewise(cast: Cast) -> None:
@@ -103,7 +104,7 @@ def test_verdicts_made_elsewhere_go_on_likewise(cast: Cast) -> None:
     with pytest.raises(Refused, match="1 problem"):
         imported(cast, second, version, {"d1": 3})
     with pytest.raises(Refused, match="in use by 1 judge run"):
-        intake_verdicts.undo(intake=one)
-    for intake in (two, one):
-        intake_verdicts.undo(intake=intake)
+        verdicts.undo(file_import=one)
+    for file_import in (two, one):
+        verdicts.undo(file_import=file_import)
     assert not Judge.objects.exists()

@@ -30,19 +30,19 @@ LEFT_OUT = ["hard_label", "number of annotations", "soft_label.0", "soft_label.1
 
 def test_what_no_part_takes_is_named_and_what_one_takes_is_not(cast: Cast, tmp_path: Path) -> None:
     boris = cast.client("boris")
-    intake = opened(boris, {"ConvAbuse_train.json": FILE})
-    seen = boris.get(f"/api/v1/projects/kassa/study-imports/{intake.pk}/preview/").json()
+    file_import = opened(boris, {"ConvAbuse_train.json": FILE})
+    seen = boris.get(f"/api/v1/projects/kassa/study-imports/{file_import.pk}/preview/").json()
     assert sorted(seen["report"]["left_out"]) == LEFT_OUT
     sentence = f"Columns of these files that no part of the import takes: {', '.join(seen['report']['left_out'])}."
     assert seen["report"]["notes"] == [sentence]
-    assert sentence in page(boris, intake)
+    assert sentence in page(boris, file_import)
 
     (tmp_path / "ConvAbuse_train.json").write_bytes(FILE)
     told = io.StringIO()
     call_command("import_study", "kassa", str(tmp_path / "ConvAbuse_train.json"), "--dry-run", stdout=told)
     assert sentence in told.getvalue()
 
-    assert stored(boris, intake).state == "stored"
-    assert sentence in page(boris, intake)
+    assert stored(boris, file_import).state == "stored"
+    assert sentence in page(boris, file_import)
     assert Rating.objects.count() == 2 * 2 * 3  # items, raters, criteria
     assert [turn["speaker"] for turn in Item.objects.first().turns] == ["agent", "user", "agent", "user"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Annotator, Dataset, Intake, IntakeFile, Rating
+from annotation.models import Annotator, Dataset, Import, ImportFile, Rating
 from judging.models import Verdict
 from tests.annotation.formats.shared import SHARED
 from tests.cast import Cast
@@ -125,7 +125,7 @@ def test_an_export_of_a_tool_is_recognised_and_its_scales_are_proposed(cast: Cas
 def test_a_dry_run_stores_nothing_and_leaves_no_file(cast: Cast, export: Path) -> None:
     told = Told("kassa", export, "--set", "language=et", "--dry-run")
     assert (told.status, told.out.splitlines()[-1]) == (0, "Nothing was stored.")
-    kept = (Dataset.objects.count(), Intake.objects.count(), IntakeFile.objects.count(), Rating.objects.count())
+    kept = (Dataset.objects.count(), Import.objects.count(), ImportFile.objects.count(), Rating.objects.count())
     assert kept == (0, 0, 0, 0)
 
 
@@ -134,13 +134,13 @@ def test_a_refused_part_says_why_and_nothing_is_stored(cast: Cast, export: Path,
     told = Told("kassa", export, *how)
     assert told.status == 1
     assert "line 1, language: found nothing" in told.err
-    assert Intake.objects.count() == 0
+    assert Import.objects.count() == 0
 
 
 def test_a_field_that_no_file_has_is_not_passed_over(cast: Cast, export: Path) -> None:
     told = Told("kassa", export, "--set", "lang=et")
     assert told.status == 1 and "There is no field “lang”" in told.err and "language" in told.err
-    assert Intake.objects.count() == 0
+    assert Import.objects.count() == 0
 
 
 def test_what_is_of_no_study_is_told_which_there_are(cast: Cast, tmp_path: Path) -> None:

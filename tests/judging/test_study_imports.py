@@ -12,8 +12,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation import tasks as tasks_of_imports
-from annotation.models import Dataset, Intake, IntakeFile, Rating
-from judging import studies, tasks
+from annotation.models import Dataset, Import, ImportFile, Rating
+from judging import tasks
+from judging.imports import studies
 from judging.models import Judge, Verdict
 from tests.cast import Cast
 from tests.judging import made_up
@@ -26,36 +27,36 @@ def uploads(files: dict[str, bytes]) -> list[SimpleUploadedFile]:
     return [SimpleUploadedFile(name, content) for name, content in files.items()]
 
 
-def checked(intake: Intake) -> Intake:
+def checked(file_import: Import) -> Import:
     """The import after a worker has looked at it."""
-    assert intake.state == Intake.State.CHECKING
-    tasks.check_study(intake.pk)
-    intake.refresh_from_db()
-    return intake
+    assert file_import.state == Import.State.CHECKING
+    tasks.check_study(file_import.pk)
+    file_import.refresh_from_db()
+    return file_import
 
 
-def opened(client: Client, files: dict[str, bytes]) -> Intake:
+def opened(client: Client, files: dict[str, bytes]) -> Import:
     """The import that the upload page opens for these files, checked."""
     answer = client.post("/p/kassa/imports/new/", {"files": uploads(files)})
     assert answer.status_code == 302, answer.content.decode()
-    intake = Intake.objects.get(part_of=None)
+    file_import = Import.objects.get(part_of=None)
     if any(name.endswith(".zip") for name in files):
-        tasks_of_imports.open_packed(intake.pk)
-        intake.refresh_from_db()
+        tasks_of_imports.open_packed(file_import.pk)
+        file_import.refresh_from_db()
         answer = client.get(answer["Location"])
-    assert answer["Location"] == f"/p/kassa/study-imports/{intake.pk}/"
-    return checked(intake)
+    assert answer["Location"] == f"/p/kassa/study-imports/{file_import.pk}/"
+    return checked(file_import)
 
 
-def stored(client: Client, intake: Intake) -> Intake:
-    client.post(f"/p/kassa/study-imports/{intake.pk}/store/")
-    tasks.store_study(intake.pk, intake.created_by_id)
-    intake.refresh_from_db()
-    return intake
+def stored(client: Client, file_import: Import) -> Import:
+    client.post(f"/p/kassa/study-imports/{file_import.pk}/store/")
+    tasks.store_study(file_import.pk, file_import.created_by_id)
+    file_import.refresh_from_db()
+    return file_import
 
 
-def page(client: Client, intake: Intake) -> str:
-    answer = client.get(f"/p/kassa/study-imports/{intake.pk}/")
+def page(client: Client, file_import: Import) -> str:
+    answer = client.get(f"/p/kassa/study-imports/{file_import.pk}/")
     assert answer.status_code == 200
     return " ".join(answer.content.decode().split())
 
@@ -71,58 +72,58 @@ WHOLE = (1, made_up.RATINGS, made_up.VERDICTS, 20)
 def test_a_folder_is_recognised_looked_at_stored_and_taken_back(cast: Cast, how: str) -> None:
     boris = cast.client("boris")
     files = made_up.folder() if how == "files" else {"study.zip": made_up.archive(made_up.folder())}
-    intake = opened(boris, files)
-    kept = set(IntakeFile.objects.values_list("content", flat=True))
-    shown = page(boris, intake)
+    file_import = opened(boris, files)
+    kept = set(ImportFile.objects.values_list("content", flat=True))
+    shown = page(boris, file_import)
     assert "These are the files of: HANNA" in shown and "Store the whole study" in shown
     assert f"<b>{made_up.VERDICTS}</b>" in shown and "scores.csv" in shown
     assert counts() == (0, 0, 0, 0), "a look leaves nothing behind"
-    assert kept == {file.content.name for file in intake.files.all()}
+    assert kept == {file.content.name for file in file_import.files.all()}
 
-    intake = stored(boris, intake)
-    assert intake.state == "stored", intake.report
+    file_import = stored(boris, file_import)
+    assert file_import.state == "stored", file_import.report
     assert counts() == WHOLE
-    parts = Intake.objects.filter(part_of=intake)
+    parts = Import.objects.filter(part_of=file_import)
     assert [each.kind for each in parts.order_by("pk")] == ["dataset", "ratings", "verdicts"]
-    assert [part["kind"] for part in intake.report["parts"]] == ["dataset", "rubric", "ratings", "verdicts"]
-    assert intake.report["stored"] == made_up.STORIES + made_up.RATINGS + made_up.VERDICTS
-    assert f"/p/kassa/imports/{parts[0].pk}/" in page(boris, intake)
-    assert f"Part of import {intake.pk}" in boris.get(f"/p/kassa/verdict-imports/{parts[0].pk}/").content.decode()
+    assert [part["kind"] for part in file_import.report["parts"]] == ["dataset", "rubric", "ratings", "verdicts"]
+    assert file_import.report["stored"] == made_up.STORIES + made_up.RATINGS + made_up.VERDICTS
+    assert f"/p/kassa/imports/{parts[0].pk}/" in page(boris, file_import)
+    assert f"Part of import {file_import.pk}" in boris.get(f"/p/kassa/verdict-imports/{parts[0].pk}/").content.decode()
 
-    boris.post(f"/p/kassa/study-imports/{intake.pk}/undo/")
+    boris.post(f"/p/kassa/study-imports/{file_import.pk}/undo/")
     assert counts() == (0, 0, 0, 0)
-    assert list(Intake.objects.values_list("pk", "state")) == [(intake.pk, "uploaded")]
-    assert all(default_storage.exists(str(file.content.name)) for file in intake.files.all())
+    assert list(Import.objects.values_list("pk", "state")) == [(file_import.pk, "uploaded")]
+    assert all(default_storage.exists(str(file.content.name)) for file in file_import.files.all())
 
 
 def test_what_uses_a_study_keeps_it(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = stored(boris, opened(boris, made_up.folder()))
+    file_import = stored(boris, opened(boris, made_up.folder()))
     Dataset.objects.create(project=cast.kassa, name="Mutants", derived_from=Dataset.objects.get())
-    answer = boris.post(f"/p/kassa/study-imports/{intake.pk}/undo/", follow=True)
+    answer = boris.post(f"/p/kassa/study-imports/{file_import.pk}/undo/", follow=True)
     assert "is in use by 1 dataset" in answer.content.decode()
     assert counts()[1:] == WHOLE[1:]
-    assert "Undo it first" in boris.post(f"/p/kassa/imports/{intake.pk}/discard/", follow=True).content.decode()
+    assert "Undo it first" in boris.post(f"/p/kassa/imports/{file_import.pk}/discard/", follow=True).content.decode()
 
 
 def test_a_refused_part_takes_the_whole_study_back(cast: Cast) -> None:
     boris = cast.client("boris")
     broken = made_up.folder()["scores.csv"].decode().replace('"[1.0', '"[7.0', 1).encode()
-    intake = opened(boris, {"scores.csv": broken.replace(b'"[2.0', b'"[many', 1)})
-    assert "many" in page(boris, intake) and "Store the whole study" not in page(boris, intake)
-    problems = boris.get(f"/p/kassa/study-imports/{intake.pk}/problems.csv").content.decode()
+    file_import = opened(boris, {"scores.csv": broken.replace(b'"[2.0', b'"[many', 1)})
+    assert "many" in page(boris, file_import) and "Store the whole study" not in page(boris, file_import)
+    problems = boris.get(f"/p/kassa/study-imports/{file_import.pk}/problems.csv").content.decode()
     assert "scores.csv" in problems
-    intake = stored(boris, intake)
-    assert intake.state == "failed" and counts() == (0, 0, 0, 0)
-    assert Intake.objects.count() == 1
-    assert "Nothing was stored" in page(boris, intake)
+    file_import = stored(boris, file_import)
+    assert file_import.state == "failed" and counts() == (0, 0, 0, 0)
+    assert Import.objects.count() == 1
+    assert "Nothing was stored" in page(boris, file_import)
 
 
 def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     boris = cast.client("boris")
-    intake = opened(boris, made_up.folder())
-    boris.post(f"/p/kassa/study-imports/{intake.pk}/store/")
-    intake.refresh_from_db()
+    file_import = opened(boris, made_up.folder())
+    boris.post(f"/p/kassa/study-imports/{file_import.pk}/store/")
+    file_import.refresh_from_db()
 
     class Killed(BaseException):
         pass
@@ -131,24 +132,24 @@ def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: 
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(studies.intake_verdicts, "finish", die)
+        patch.setattr(studies.import_verdicts, "finish", die)
         # What a killed process can't do either.
-        patch.setattr("annotation.custody.fail", lambda *_args, **_kwargs: None)
+        patch.setattr("annotation.jobs.fail", lambda *_args, **_kwargs: None)
         with pytest.raises(Killed):
-            studies.finish(intake=intake)
+            studies.finish(file_import=file_import)
     assert counts() == (1, made_up.RATINGS, 0, 0)
-    Intake.objects.filter(pk=intake.pk).update(lease=None)  # as the sweep does
-    tasks.store_study(intake.pk, cast.boris.pk)
-    intake.refresh_from_db()
-    assert intake.state == "stored" and counts() == WHOLE
-    assert intake.report["stored"] == made_up.STORIES + made_up.RATINGS + made_up.VERDICTS
+    Import.objects.filter(pk=file_import.pk).update(lease=None)  # as the sweep does
+    tasks.store_study(file_import.pk, cast.boris.pk)
+    file_import.refresh_from_db()
+    assert file_import.state == "stored" and counts() == WHOLE
+    assert file_import.report["stored"] == made_up.STORIES + made_up.RATINGS + made_up.VERDICTS
 
 
 def test_the_files_of_a_study_are_imported_one_by_one_after_all(cast: Cast) -> None:
     boris = cast.client("boris")
-    intake = opened(boris, made_up.folder())
-    answer = boris.post(f"/p/kassa/imports/{intake.pk}/apart/")
-    one = Intake.objects.get()
+    file_import = opened(boris, made_up.folder())
+    answer = boris.post(f"/p/kassa/imports/{file_import.pk}/apart/")
+    one = Import.objects.get()
     assert answer["Location"].endswith(f"imports/{one.pk}/") and one.kind != "study"
     assert [file.name for file in one.files.all()] == ["scores.csv"]
     assert default_storage.exists(str(one.files.get().content.name))
@@ -158,42 +159,42 @@ def test_another_study_and_what_the_files_do_not_say_are_said_on_the_page(cast: 
     boris = cast.client("boris")
     by = [{"completed_by": 5, "result": [{"from_name": "stars", "type": "rating", "value": {"rating": 4}}]}]
     tasks_ = [{"id": number, "data": {"text": f"Tere {number}"}, "annotations": by} for number in (1, 2)]
-    intake = opened(boris, {"export.json": json.dumps(tasks_).encode()})
-    assert "expected a language tag" in page(boris, intake) or "a language tag such as" in page(boris, intake)
+    file_import = opened(boris, {"export.json": json.dumps(tasks_).encode()})
+    assert "expected a language tag" in page(boris, file_import) or "a language tag such as" in page(boris, file_import)
     said = {"study": "label-studio", "constant-language": "et"}
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", said)
-    intake.refresh_from_db()
-    assert intake.target == {"study": "label-studio", "constants": {"language": "et"}}
-    assert "Store the whole study" in page(boris, checked(intake))
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", said)
+    file_import.refresh_from_db()
+    assert file_import.target == {"study": "label-studio", "constants": {"language": "et"}}
+    assert "Store the whole study" in page(boris, checked(file_import))
     nul = {"target": {"study": "label-studio", "constants": {"language\x00": "et"}}}
-    refused = boris.patch(f"{API}/intakes/{intake.pk}/", nul, content_type="application/json")
+    refused = boris.patch(f"{API}/imports/{file_import.pk}/", nul, content_type="application/json")
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), refused.json()
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"study": "multipico-dev"})
-    intake.refresh_from_db()
-    assert "None of these files is of MultiPICo" in page(boris, checked(intake))
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"study": "multipico-dev"})
+    file_import.refresh_from_db()
+    assert "None of these files is of MultiPICo" in page(boris, checked(file_import))
 
 
 def test_a_study_comes_in_by_the_api(cast: Cast) -> None:
     boris = cast.client("boris")
     known = {each["name"]: each for each in boris.get(f"{API}/studies/").json()}
     assert known["hanna"]["imports"][0]["mapping"]["constants"] == {"language": "en"}
-    made = boris.post(f"{API}/intakes/", {"files": uploads(made_up.folder())})
+    made = boris.post(f"{API}/imports/", {"files": uploads(made_up.folder())})
     assert (made.status_code, made.json()["kind"]) == (201, "study")
     assert made.json()["target"] == {"study": "hanna"}
     at = f"{API}/study-imports/{made.json()['id']}"
     assert boris.get(f"{at}/preview/").status_code == 202
-    intake = checked(Intake.objects.get())
+    file_import = checked(Import.objects.get())
     seen = boris.get(f"{at}/preview/").json()
     assert seen["report"]["stored"] == made_up.STORIES + made_up.RATINGS + made_up.VERDICTS
     assert (seen["sentence"], seen["left_alone"]) == ("", [])
-    assert boris.post(f"{API}/intakes/{intake.pk}/store/").json()["code"] == "wrong_kind"
+    assert boris.post(f"{API}/imports/{file_import.pk}/store/").json()["code"] == "wrong_kind"
     assert boris.post(f"{at}/store/").status_code == 202
-    tasks.store_study(intake.pk, cast.boris.pk)
-    assert boris.get(f"{API}/intakes/{intake.pk}/").json()["state"] == "stored"
+    tasks.store_study(file_import.pk, cast.boris.pk)
+    assert boris.get(f"{API}/imports/{file_import.pk}/").json()["state"] == "stored"
     assert counts() == WHOLE
     assert boris.post(f"{at}/undo/").json()["state"] == "uploaded"
     assert counts() == (0, 0, 0, 0)
-    apart = boris.post(f"{API}/intakes/{intake.pk}/apart/")
+    apart = boris.post(f"{API}/imports/{file_import.pk}/apart/")
     assert apart.status_code == 201 and apart.json()["kind"] != "study"
 
 
@@ -201,14 +202,14 @@ def test_a_ready_mapping_is_picked_by_name_for_any_upload(cast: Cast) -> None:
     boris = cast.client("boris")
     text = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et,made up,1,Sajab.,Tore ilm!\n"
     boris.post("/p/kassa/imports/new/", {"files": uploads({"odd.csv": text.encode()}), "kind": "dataset"})
-    intake = Intake.objects.get()
-    shown = boris.get(f"/p/kassa/imports/{intake.pk}/").content.decode()
+    file_import = Import.objects.get()
+    shown = boris.get(f"/p/kassa/imports/{file_import.pk}/").content.decode()
     assert "Ready mappings" in shown and 'value="ready-multipico-dev.0"' in shown and "ready-hanna.3" not in shown
-    boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"mapping_of": "ready-multipico-dev.0"})
-    intake.refresh_from_db()
-    assert intake.mapping["columns"]["post"] == "context"
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"mapping_of": "ready-multipico-dev.0"})
+    file_import.refresh_from_db()
+    assert file_import.mapping["columns"]["post"] == "context"
     for wrong in ("ready-multipico-dev.9", "ready-hanna.3", "ready-"):
-        assert boris.post(f"/p/kassa/imports/{intake.pk}/map/", {"mapping_of": wrong}).status_code == 404
+        assert boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"mapping_of": wrong}).status_code == 404
 
 
 @pytest.mark.parametrize("by", ["page", "api"])
@@ -218,20 +219,20 @@ def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str
     place = folder(name)
     files = {path.name: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
     if by == "page":
-        intake = stored(boris, opened(boris, files))
-        assert "Left alone" not in page(boris, intake)
+        file_import = stored(boris, opened(boris, files))
+        assert "Left alone" not in page(boris, file_import)
     else:
-        made = boris.post(f"{API}/intakes/", {"files": uploads({f"{name}.zip": made_up.archive(files)})})
+        made = boris.post(f"{API}/imports/", {"files": uploads({f"{name}.zip": made_up.archive(files)})})
         tasks_of_imports.open_packed(made.json()["id"])
-        assert boris.get(f"{API}/intakes/{made.json()['id']}/").json()["target"] == {"study": name}
-        intake = checked(Intake.objects.get())
-        at = f"{API}/study-imports/{intake.pk}"
+        assert boris.get(f"{API}/imports/{made.json()['id']}/").json()["target"] == {"study": name}
+        file_import = checked(Import.objects.get())
+        at = f"{API}/study-imports/{file_import.pk}"
         assert boris.get(f"{at}/preview/").json()["sentence"] == ""
         assert boris.post(f"{at}/store/").status_code == 202
-        tasks.store_study(intake.pk, cast.boris.pk)
-        intake.refresh_from_db()
-    assert intake.state == "stored", intake.report
-    told = intake.report["parts"]
+        tasks.store_study(file_import.pk, cast.boris.pk)
+        file_import.refresh_from_db()
+    assert file_import.state == "stored", file_import.report
+    told = file_import.report["parts"]
     assert [f"{each['kind']} {each['made']}" for each in told] == [made for made, _counts in COUNTS[name]]
     for each, (made, expected) in zip(told, COUNTS[name], strict=True):
         assert {key: each["report"][key] for key in expected} == expected, made

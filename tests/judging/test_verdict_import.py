@@ -8,14 +8,16 @@ import pytest
 
 from accounts.refusals import Refused
 from analytics import ratings
-from annotation import campaigns, reception
-from annotation.formats import shelves
-from annotation.formats.verdicts import VerdictRow
-from annotation.intake import FileRefused
-from annotation.models import Dataset, Intake, RubricVersion
-from judging import intake_verdicts, judges, tasks, verdict_fitting
+from annotation import campaigns
+from annotation.imports import lifecycle
+from annotation.imports.storage import FileRefused
+from annotation.models import Dataset, Import, RubricVersion
+from annotation.readers import shelves
+from annotation.readers.verdicts import VerdictRow
+from judging import judges, tasks
+from judging.imports import verdict_rows, verdicts
+from judging.imports.verdict_rows import VerdictsReport
 from judging.models import Attempt, Judge, JudgeRun, Verdict
-from judging.verdict_fitting import VerdictsReport
 from tests import make
 from tests.cast import Cast
 
@@ -57,10 +59,10 @@ def row(item: str, score: float | None, criterion: str = "fluency", **parts: Any
 
 
 def stored(cast: Cast, rated: tuple[Dataset, RubricVersion], *rows: VerdictRow, **more: Any) -> VerdictsReport:
-    intake = Intake.objects.create(project=cast.kassa, kind=Intake.Kind.VERDICTS)
+    file_import = Import.objects.create(project=cast.kassa, kind=Import.Kind.VERDICTS)
     dataset, version = rated
-    return intake_verdicts.store_verdicts(
-        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, intake=intake, **more
+    return verdicts.store_verdicts(
+        project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, file_import=file_import, **more
     )
 
 
@@ -166,7 +168,7 @@ def test_more_rows_than_a_shelf_holds_are_stored_alike(
 def test_a_column_that_names_no_judges_is_refused(
     cast: Cast, rated: tuple[Dataset, RubricVersion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdict_fitting, "MOST_JUDGES", 2)
+    monkeypatch.setattr(verdict_rows, "MOST_JUDGES", 2)
     with pytest.raises(FileRefused) as refused:
         stored(cast, rated, *(row("d1", 1, judge=f"because {number}") for number in range(3)))
     assert dict(refused.value.problems.codes) == {"judges": 1}
@@ -209,8 +211,8 @@ def test_what_was_imported_before_collapses_or_contradicts_and_the_rest_goes_on(
     campaign = campaigns.open_campaign(project=cast.kassa, name="Both", dataset=dataset, rubric_version=version)
     assert len(ratings.load(campaign=campaign)) == 4, "numbers read both as one"
     with pytest.raises(Refused, match="in use by 1 judge run"):
-        intake_verdicts.undo(intake=first.intake)
-    intake_verdicts.undo(intake=second.intake)
+        verdicts.undo(file_import=first.file_import)
+    verdicts.undo(file_import=second.file_import)
     assert Verdict.objects.count() == 2
 
 
@@ -236,37 +238,37 @@ def test_a_judge_that_is_run_here_is_not_taken_for_an_imported_one(
 
 def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
     dataset, version = rated
-    intake = reception.open_intake(
+    file_import = lifecycle.open_import(
         project=cast.kassa,
-        kind=Intake.Kind.VERDICTS,
+        kind=Import.Kind.VERDICTS,
         files=[
             ("v.csv", b"item,judge,criterion,score,reply\nd1,x,Fluency,3,three\nd1,x,Fluency,3,three\nd2,x,fluency,,\n")
         ],
         target={"dataset": dataset.pk, "rubric_version": version.pk},
     )
-    intake_verdicts.carry_out(intake=intake)
-    report = intake.report
+    verdicts.carry_out(file_import=file_import)
+    report = file_import.report
     assert [report[name] for name in ("read", "stored", "collapsed", "missing")] == [3, 1, 1, 1]
-    intake_verdicts.undo(intake=intake)
+    verdicts.undo(file_import=file_import)
     for model in (Verdict, Attempt, JudgeRun, Judge):
         assert model.objects.count() == 0  # type: ignore[attr-defined]
-    assert (intake.state, intake.files.count()) == ("uploaded", 1)
+    assert (file_import.state, file_import.files.count()) == ("uploaded", 1)
     assert judges.imported(project=cast.kassa, name="x").runs.count() == 0
 
 
 def test_a_task_delivered_twice_stores_once(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
     dataset, version = rated
-    intake = reception.open_intake(
+    file_import = lifecycle.open_import(
         project=cast.kassa,
-        kind=Intake.Kind.VERDICTS,
+        kind=Import.Kind.VERDICTS,
         files=[("v.csv", b"item,judge,criterion,score\nd1,x,fluency,3\n")],
         target={"dataset": dataset.pk, "rubric_version": version.pk},
     )
-    reception.start(intake=intake)
+    lifecycle.start(file_import=file_import)
     for _delivery in range(2):
-        tasks.store_verdicts(intake.pk)
-    intake.refresh_from_db()
-    assert (intake.state, Verdict.objects.count(), JudgeRun.objects.count()) == ("stored", 1, 1)
+        tasks.store_verdicts(file_import.pk)
+    file_import.refresh_from_db()
+    assert (file_import.state, Verdict.objects.count(), JudgeRun.objects.count()) == ("stored", 1, 1)
 
 
 def test_an_exported_judge_and_its_prompt_come_back_as_the_same(
@@ -280,9 +282,9 @@ def test_an_exported_judge_and_its_prompt_come_back_as_the_same(
     table = b"".join(answer.streaming_content)
     assert b"judge-x (terse)" in table and b",terse," in table
     said = {"dataset": dataset.pk, "rubric_version": version.pk}
-    intake = reception.open_intake(
-        project=cast.kassa, kind=Intake.Kind.VERDICTS, files=[("verdicts.csv", table)], target=said
+    file_import = lifecycle.open_import(
+        project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("verdicts.csv", table)], target=said
     )
-    intake_verdicts.carry_out(intake=intake)
-    assert (intake.report["collapsed"], intake.report["stored"]) == (3, 0)
+    verdicts.carry_out(file_import=file_import)
+    assert (file_import.report["collapsed"], file_import.report["stored"]) == (3, 0)
     assert Judge.objects.count() == 3

@@ -9,6 +9,12 @@ from typing import Any
 from zipfile import ZipFile
 
 MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission"})
+RENAMED = {  # tables and columns that later versions call otherwise
+    "annotation_intake": "annotation_import",
+    "annotation_intakefile": "annotation_importfile",
+    "intake_id": "file_import_id",
+    "intake": "file_import",
+}
 
 
 def tables(archive: Path) -> dict[str, dict[Any, dict[str, Any]]]:
@@ -30,6 +36,16 @@ def _columns(kinds: dict[str, str], row: list[Any]) -> Iterator[tuple[str, Any]]
         yield name, json.loads(value) if kind == "JSONField" and value is not None else value
 
 
+def _renamed(held: dict[str, dict[Any, dict[str, Any]]]) -> dict[str, dict[Any, dict[str, Any]]]:
+    """The same rows under today's names of tables and columns."""
+    return {
+        RENAMED.get(name, name): {
+            key: {RENAMED.get(column, column): value for column, value in row.items()} for key, row in rows.items()
+        }
+        for name, rows in held.items()
+    }
+
+
 def files(archive: Path) -> dict[str, bytes]:
     """Every file by its name."""
     with ZipFile(archive) as opened:
@@ -41,7 +57,7 @@ def differences(before: Path, after: Path, *, meant: Collection[str] = ()) -> li
 
     Tables and columns that are new are no difference.
     """
-    was, now = tables(before), tables(after)
+    was, now = _renamed(tables(before)), tables(after)
     found = [f"table {name} is gone" for name in sorted(was.keys() - now.keys() - set(meant))]
     for name in sorted(was.keys() & now.keys() - set(meant)):
         gone, came = was[name].keys() - now[name].keys(), now[name].keys() - was[name].keys()

@@ -1,0 +1,1 @@
+"""``panelbench stats``: files in, estimates out."""

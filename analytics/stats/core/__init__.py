@@ -1,0 +1,1 @@
+"""What every statistic stands on: the ratings table, scales, estimates, intervals and resampling."""

@@ -1,0 +1,1 @@
+"""A judge against the panel: calibration, the alternative annotator test, corrected means, audits."""

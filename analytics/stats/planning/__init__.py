@@ -1,0 +1,1 @@
+"""What comes next: how many labels, and the trust gate."""

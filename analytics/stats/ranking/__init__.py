@@ -1,0 +1,1 @@
+"""Rankings of generators, and whether judges rank alike in every language."""

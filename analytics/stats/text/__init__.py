@@ -1,0 +1,1 @@
+"""Surface metrics of texts: tokens, diversity, repetition, rationales."""

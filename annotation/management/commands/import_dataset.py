@@ -5,15 +5,15 @@ from typing import Any
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import targets
 from annotation.generator_names import CHOICES
+from annotation.imports import targets
 from annotation.management.importing import ImportCommand
-from annotation.models import Dataset, Intake
+from annotation.models import Dataset, Import
 
 
 class Command(ImportCommand):
     help = "Store the items of some files as the next version of a dataset."
-    kind = Intake.Kind.DATASET
+    kind = Import.Kind.DATASET
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -36,5 +36,5 @@ class Command(ImportCommand):
             **said,
         }
 
-    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
-        return {"dataset": str(Dataset.objects.get(intake=intake))}
+    def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
+        return {"dataset": str(Dataset.objects.get(file_import=file_import))}

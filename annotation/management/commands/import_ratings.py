@@ -4,14 +4,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from accounts.models import Project
-from annotation import targets
+from annotation.imports import targets
 from annotation.management.importing import ImportCommand
-from annotation.models import Campaign, Intake
+from annotation.models import Campaign, Import
 
 
 class Command(ImportCommand):
     help = "Store people's ratings in a campaign; all files of one study in one call."
-    kind = Intake.Kind.RATINGS
+    kind = Import.Kind.RATINGS
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -23,5 +23,5 @@ class Command(ImportCommand):
         named = {name: options[name] for name in ("campaign", "dataset", "rubric")}
         return targets.find(project=project, **named).as_dict()
 
-    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
-        return {"campaign": Campaign.objects.get(pk=intake.report["campaign"]).name}
+    def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
+        return {"campaign": Campaign.objects.get(pk=file_import.report["campaign"]).name}

@@ -17,17 +17,17 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation import reception, retraction
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError
-from annotation.formats.reading import File
-from annotation.formats.report import Report
-from annotation.formats.studies import Study, recognise, studies
 from annotation.generator_names import CHOICES
-from annotation.intake import FileRefused
+from annotation.imports import lifecycle, removal
+from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure
-from annotation.models import Intake
-from judging.studies import carry_out, look, take_back
+from annotation.models import Import
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError
+from annotation.readers.reading import File
+from annotation.readers.report import Report
+from annotation.readers.studies import Study, recognise, studies
+from judging.imports.studies import carry_out, look, take_back
 
 REFUSED, USAGE = 1, 2
 
@@ -64,9 +64,9 @@ class Command(BaseCommand):
             target: dict[str, Any] = {"study": study.name, "constants": _constants(options["constants"])}
             if options["generator_names"]:
                 target["generator_names"] = options["generator_names"]
-            kind = Intake.Kind.STUDY
-            intake = reception.open_intake(project=_project(project), kind=kind, files=taken, target=target)
-            (self._look if options["dry_run"] else self._store)(intake, options["as_json"])
+            kind = Import.Kind.STUDY
+            file_import = lifecycle.open_import(project=_project(project), kind=kind, files=taken, target=target)
+            (self._look if options["dry_run"] else self._store)(file_import, options["as_json"])
 
     def _study(self, name: str | None, files: list[File], *, is_folder: bool) -> tuple[Study, list[File]]:
         """The study and those of the files that are its own; all of them, unless they came as a folder."""
@@ -83,35 +83,35 @@ class Command(BaseCommand):
             self.stderr.write(f"Left alone, not part of {study.name}: {', '.join(foreign)}.")
         return study, taken
 
-    def _look(self, intake: Intake, as_json: bool) -> None:
+    def _look(self, file_import: Import, as_json: bool) -> None:
         """Say what storing would come to, and leave nothing behind."""
         try:
-            seen = look(intake, lambda _done, _total: None)
+            seen = look(file_import, lambda _done, _total: None)
         except Refused as refused:
-            self._refuse(refused.sentence, intake)
-        retraction.discard(intake=intake)
+            self._refuse(refused.sentence, file_import)
+        removal.discard(file_import=file_import)
         self._tell(seen["parts"], seen["report"], as_json)
         if seen["sentence"]:
             self._say([problem["sentence"] for problem in seen["problems"]] or [seen["sentence"]])
             sys.exit(REFUSED)
         self.stdout.write("Nothing was stored.")
 
-    def _store(self, intake: Intake, as_json: bool) -> None:
+    def _store(self, file_import: Import, as_json: bool) -> None:
         try:
-            with discarded_on_failure(intake, take_back):
-                carry_out(intake=intake)
+            with discarded_on_failure(file_import, take_back):
+                carry_out(file_import=file_import)
         except FileRefused as refused:
             self._say(refused.problems.sentences())
-            self._refuse("Nothing of the study was stored.", intake)
+            self._refuse("Nothing of the study was stored.", file_import)
         except Refused as refused:
-            self._refuse(refused.sentence, intake)
-        self._tell(intake.report["parts"], intake.report, as_json)
+            self._refuse(refused.sentence, file_import)
+        self._tell(file_import.report["parts"], file_import.report, as_json)
         if not as_json:
-            self.stdout.write(f"All of it is import #{intake.pk}, which can be undone as a whole.")
+            self.stdout.write(f"All of it is import #{file_import.pk}, which can be undone as a whole.")
 
-    def _refuse(self, sentence: str, intake: Intake) -> NoReturn:
+    def _refuse(self, sentence: str, file_import: Import) -> NoReturn:
         self._say([sentence])
-        retraction.discard(intake=intake)
+        removal.discard(file_import=file_import)
         sys.exit(REFUSED)
 
     def _say(self, sentences: Iterable[str]) -> None:
@@ -123,7 +123,7 @@ class Command(BaseCommand):
             if as_json:
                 self.stdout.write(json.dumps(part, ensure_ascii=False))
                 continue
-            number = f" (import #{part['intake']})" if part["intake"] else ""
+            number = f" (import #{part['import_id']})" if part["import_id"] else ""
             self.stdout.write(f"{part['kind']}: {part['made']}{number}")
             for line in Report.from_dict(part["report"]).lines():
                 self.stdout.write(f"  {line}")

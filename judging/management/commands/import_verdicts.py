@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from accounts.models import Project
-from annotation import targets
-from annotation.formats.mapping import Mapping
-from annotation.formats.reading import File
+from annotation.imports import targets
+from annotation.imports.previews import Preview
 from annotation.management.importing import ImportCommand
-from annotation.models import Intake
-from annotation.previews import Preview
-from judging import intake_verdicts
+from annotation.models import Import
+from annotation.readers.mapping import Mapping
+from annotation.readers.reading import File
+from judging.imports import verdicts
 from judging.models import JudgeRun
 
 
 class Command(ImportCommand):
     help = "Store judges' verdicts on a dataset and a rubric; all files of one judge in one call."
-    kind = Intake.Kind.VERDICTS
+    kind = Import.Kind.VERDICTS
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -29,11 +29,11 @@ class Command(ImportCommand):
         return {"dataset": found.dataset.pk, "rubric_version": found.rubric_version.pk}
 
     def preview(self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]) -> Preview:
-        return intake_verdicts.preview(project=project, files=files, mapping=mapping, said=target)
+        return verdicts.preview(project=project, files=files, mapping=mapping, said=target)
 
-    def carry_out(self, intake: Intake) -> None:
-        intake_verdicts.carry_out(intake=intake)
+    def carry_out(self, file_import: Import) -> None:
+        verdicts.carry_out(file_import=file_import)
 
-    def outcome(self, intake: Intake, options: dict[str, Any]) -> dict[str, str]:
-        made = JudgeRun.objects.filter(intake=intake).select_related("judge")
+    def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
+        made = JudgeRun.objects.filter(file_import=file_import).select_related("judge")
         return {"runs": ", ".join(map(str, made)) or "none: every verdict was there already"}

@@ -36,7 +36,7 @@ from panelbench.client.errors import (
     Unreachable,
 )
 from panelbench.client.exports import Exports
-from panelbench.client.intakes import Intakes
+from panelbench.client.imports import Imports
 from panelbench.client.judges import Judges
 from panelbench.client.notices import Notices
 from panelbench.client.numbers import Numbers
@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 
-class Client(Projects, Corpus, Campaigns, Exports, Intakes, Judges, Numbers, Notices):
+class Client(Projects, Corpus, Campaigns, Exports, Imports, Judges, Numbers, Notices):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""
 
     def __enter__(self) -> Self:

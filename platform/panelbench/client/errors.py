@@ -23,11 +23,11 @@ class TimedOut(PanelbenchError):
 class ImportFailed(PanelbenchError):
     """An import was refused while it was stored; ``report`` says why, row by row where it can."""
 
-    def __init__(self, intake: int, report: Mapping[str, Any]) -> None:
+    def __init__(self, file_import: int, report: Mapping[str, Any]) -> None:
         problems = report.get("problems") or ()
-        sentence = str(report.get("sentence") or f"Import {intake} failed.")
+        sentence = str(report.get("sentence") or f"Import {file_import} failed.")
         super().__init__(_lines(sentence, problems, report.get("more") or 0))
-        self.intake, self.report = intake, report
+        self.file_import, self.report = file_import, report
 
 
 class TransferFailed(PanelbenchError):

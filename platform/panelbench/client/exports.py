@@ -10,14 +10,14 @@ from uuid import UUID
 
 from panelbench.client import types
 from panelbench.client.errors import TransferFailed
-from panelbench.client.intakes import Intakes
+from panelbench.client.imports import Imports
 from panelbench.client.wire import operation
 
 Key = UUID | str
 SUBJECTS = ("campaign", "dataset", "rubric")
 
 
-class Exports(Intakes):
+class Exports(Imports):
     @operation("GET", "/projects/{project}/exports/{what}/")
     def export(
         self,

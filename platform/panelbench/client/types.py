@@ -21,8 +21,8 @@ FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml"
 GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
-IntakeKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
-IntakeState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
+ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
+ImportState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
@@ -46,7 +46,7 @@ WhatEnum: TypeAlias = Literal[
 
 
 class Also(TypedDict):
-    kind: IntakeKind
+    kind: ImportKind
 
 
 class Annotation(TypedDict):
@@ -73,7 +73,7 @@ class Arrived(TypedDict):
     """The keys of whole uploads (`uploads/`), and what else a form may say."""
 
     uploads: list[str]
-    kind: NotRequired[IntakeKind]
+    kind: NotRequired[ImportKind]
     mapping: NotRequired[dict[str, Json]]
     target: NotRequired[dict[str, Json]]
 
@@ -202,7 +202,7 @@ class Dataset(TypedDict):
     allocatable: bool
     derived_from: int | None
     extends: int | None
-    intake: int | None
+    file_import: int | None
     items: int
     added: int
     created_at: Moment
@@ -361,11 +361,11 @@ class HandedOut(TypedDict):
     assignments: int
 
 
-class Intake(TypedDict):
+class Import(TypedDict):
     id: int
-    kind: IntakeKind
-    state: IntakeState
-    files: list[IntakeFile]
+    kind: ImportKind
+    state: ImportState
+    files: list[ImportFile]
     target: Json
     mapping: Json
     report: Json
@@ -375,7 +375,7 @@ class Intake(TypedDict):
     created_at: Moment
 
 
-class IntakeFile(TypedDict):
+class ImportFile(TypedDict):
     id: int
     name: str
     size: int
@@ -430,7 +430,7 @@ class Numbers(TypedDict):
 class Outlook(TypedDict):
     """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
 
-    kind: IntakeKind
+    kind: ImportKind
     mapping: dict[str, Json]
     columns: list[Column]
     rows: list[dict[str, Json]]
@@ -658,7 +658,7 @@ class Study(TypedDict):
 class StudyImport(TypedDict):
     """One import of a study: how its files are read. A rubric has no mapping."""
 
-    kind: IntakeKind
+    kind: ImportKind
     name: str
     dataset: str
     rubric: str
@@ -670,7 +670,7 @@ class StudyImport(TypedDict):
 class StudyOutlook(TypedDict):
     """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
 
-    kind: IntakeKind
+    kind: ImportKind
     name: str
     title: str
     about: str
@@ -684,10 +684,10 @@ class StudyOutlook(TypedDict):
 
 
 class StudyPart(TypedDict):
-    kind: IntakeKind
+    kind: ImportKind
     made: str
     report: dict[str, Json]
-    intake: int | None
+    file_import: int | None
     files: list[str]
 
 
@@ -739,7 +739,7 @@ class Upload(TypedDict):
     """`mapping` and `target` are JSON objects, written out as text."""
 
     files: list[str]
-    kind: NotRequired[IntakeKind]
+    kind: NotRequired[ImportKind]
     mapping: NotRequired[str]
     target: NotRequired[str]
 

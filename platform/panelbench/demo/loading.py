@@ -19,13 +19,15 @@ from django.db import transaction
 
 from accounts import people
 from accounts.models import Membership, Project, Role, User
-from annotation import allocation, campaigns, desk, intake, panels, rubrics
-from annotation.answers import Answer
-from annotation.formats.guessing import guess
-from annotation.formats.items import ItemRow, parse_items
-from annotation.formats.reading import peek
-from annotation.formats.rubric import parse_rubric
+from annotation import allocation, campaigns, panels, rubrics
+from annotation.desk import service
+from annotation.desk.answers import Answer
+from annotation.imports import storage
 from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
+from annotation.readers.guessing import guess
+from annotation.readers.items import ItemRow, parse_items
+from annotation.readers.reading import peek
+from annotation.readers.rubric import parse_rubric
 from judging import judges, runs, spending, tasks
 from judging.models import JudgeRun, ProviderAllowance
 
@@ -68,7 +70,7 @@ def logins() -> list[Login]:
             role=membership.get_role_display(),
             email=membership.user.email,
             name=membership.user.name,
-            to_score=sum(duty.total - duty.done for duty in desk.duties(membership.user)),
+            to_score=sum(duty.total - duty.done for duty in service.duties(membership.user)),
         )
         for membership in found
         if membership.role != Role.ANNOTATOR or membership.user.email in first
@@ -107,7 +109,7 @@ def _hashed() -> str:
 
 
 def _campaign(project: Project, researcher: User) -> Campaign:
-    dataset = intake.store(
+    dataset = storage.store(
         project=project, name="Support dialogues", items=_items(), actor=researcher, licence="Apache-2.0"
     )
     return campaigns.open_campaign(
@@ -119,14 +121,14 @@ def _items() -> Iterator[ItemRow]:
     files = [(path.name, path.read_bytes()) for path in sorted(CONTENT.glob("dialogues.*.jsonl"))]
     parsed = parse_items(files, guess("dataset", peek(*files[0]).columns))
     if parsed.problems:
-        raise intake.FileRefused(parsed.problems)
+        raise storage.FileRefused(parsed.problems)
     yield from parsed.items
 
 
 def _rubric(project: Project, researcher: User) -> RubricVersion:
     parsed = parse_rubric("rubric.yaml", (CONTENT / "rubric.yaml").read_bytes())
     if parsed.document is None:
-        raise intake.FileRefused(parsed.problems)
+        raise storage.FileRefused(parsed.problems)
     draft = rubrics.draft(project=project, document=parsed.document, actor=researcher)
     return rubrics.publish(version=draft, actor=researcher)
 
@@ -163,13 +165,13 @@ def _answer(row: dict[str, str]) -> Answer:
 def _rate(duty: Duty, given: dict[tuple[str, str], Answers]) -> None:
     """Each annotator works at the desk until only what the demo leaves to its reader is open."""
     for annotator in duty.panel.annotators.order_by("pseudonym"):
-        while (assignment := desk.take(duty=duty, annotator=annotator)) is not None:
+        while (assignment := service.take(duty=duty, annotator=annotator)) is not None:
             seen = Skip.objects.filter(duty=duty, annotator=annotator, item=assignment.item).exists()
             answers = given.get((annotator.pseudonym, assignment.item.external_id))
             if answers is None or assignment.key is None:
-                desk.skip(assignment=assignment, reason=Skip.Reason.OTHER)
+                service.skip(assignment=assignment, reason=Skip.Reason.OTHER)
             else:
-                desk.submit(assignment=assignment, key=assignment.key, answers=answers, seconds=60)
+                service.submit(assignment=assignment, key=assignment.key, answers=answers, seconds=60)
             if seen:
                 break
         Skip.objects.filter(duty=duty, annotator=annotator).delete()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from annotation.formats import bounds, encoding
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problem, Problems
-from annotation.formats.proposing import guess_kind, propose
-from annotation.formats.reading import read
+from annotation.readers import bounds, encoding
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problem, Problems
+from annotation.readers.proposing import guess_kind, propose
+from annotation.readers.reading import read
 from tests import make
 
 ROOT = Path(__file__).parents[3]
@@ -122,8 +122,8 @@ def bombs(folder: Path) -> dict[str, Path]:
 def test_a_bomb_is_refused_within_300_megabytes(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from annotation.formats.problems import Problems\n"
-        "from annotation.formats.reading import read\n"
+        "from annotation.readers.problems import Problems\n"
+        "from annotation.readers.reading import read\n"
         "problems = Problems()\n"
         "with open(sys.argv[1], 'rb') as file:\n"
         "    rows = sum(1 for row in read(sys.argv[1], file, problems=problems))\n"

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.formats import columnar
-from annotation.formats.containers import Bounds
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
+from annotation.readers import columnar
+from annotation.readers.containers import Bounds
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.reading import read
 
 
 def made(columns: dict[str, Any], **options: Any) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from annotation.formats.columns import MOST_DISTINCT, Facts
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.ratings import parse_ratings
+from annotation.readers.columns import MOST_DISTINCT, Facts
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.ratings import parse_ratings
 
 SAID = Mapping(columns={name: name for name in ("item", "rater", "criterion", "score")}, ignore=("note",))
 

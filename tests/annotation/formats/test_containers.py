@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 import pytest
 
-from annotation.formats.containers import Bounds, members
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import read
+from annotation.readers.containers import Bounds, members
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import read
 
 TABLE = b"id,text\n1,a\n2,b\n"
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.formats.delimited import Dialect, read_delimited, read_delimited_blocks
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.reading import read, read_blocks
-from annotation.formats.rows import Row
+from annotation.readers.delimited import Dialect, read_delimited, read_delimited_blocks
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.reading import read, read_blocks
+from annotation.readers.rows import Row
 
 
 def rows(text: str | bytes, name: str = "a.csv", **layout: object) -> tuple[list[tuple[int, dict[str, str]]], Problems]:

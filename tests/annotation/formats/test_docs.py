@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from annotation.formats.fields import written
-from annotation.formats.guessing import Kind, guess
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import peek, read
-from annotation.formats.rubric import parse_rubric
-from annotation.formats.steps import BY_NAME
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.fields import written
+from annotation.readers.guessing import Kind, guess
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import peek, read
+from annotation.readers.rubric import parse_rubric
+from annotation.readers.steps import BY_NAME
+from annotation.readers.verdicts import parse_verdicts
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
 EXAMPLES = {

@@ -2,10 +2,10 @@
 
 import pytest
 
-from annotation.formats import encoding as room
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.reading import read
+from annotation.readers import encoding as room
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.reading import read
 
 # A sentence, the encoding it is written in, what a refusal calls that, and what can be said in the mapping.
 WRITTEN = [

@@ -4,7 +4,7 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from annotation.formats.garbage import SELDOM, seldom_collected
+from annotation.readers.garbage import SELDOM, seldom_collected
 
 
 def test_cycles_are_looked_for_as_often_as_before_once_the_last_has_left() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.formats.items import ParsedItems, parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import guess_kind, propose
+from annotation.readers.items import ParsedItems, parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import guess_kind, propose
 
 HEAD = b"conversation_id,turn,role,text,at,lang\n"
 CHAT = HEAD + b'c1,2,agent,Tere!,10:01,et\nc1,1,client,"Hei\r\nhei",10:00,et\nc2,1,client,Aitah,11:00,et\n'

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from annotation.formats.guessing import guess
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import propose
-from annotation.formats.ratings import parse_ratings
+from annotation.readers.guessing import guess
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import propose
+from annotation.readers.ratings import parse_ratings
 
 CROWD = [
     "HITId",

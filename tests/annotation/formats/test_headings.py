@@ -2,11 +2,11 @@
 
 import json
 
-from annotation.formats.headings import about_raters
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.nearness import loosely, nearest
-from annotation.formats.ratings import parse_ratings
+from annotation.readers.headings import about_raters
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.nearness import loosely, nearest
+from annotation.readers.ratings import parse_ratings
 
 WIDE = b"id,language,text,Maria Tamm,ann2\nx,et,Tere,1,2\n"
 ITEMS = Mapping(columns={"id": "id", "language": "language", "text": "answer"})

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from annotation.formats.guessing import guess
-from annotation.formats.items import ItemRow, ParsedItems, content_digest, parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.reading import peek
+from annotation.readers.guessing import guess
+from annotation.readers.items import ItemRow, ParsedItems, content_digest, parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.reading import peek
 
 TURNS = [{"role": "User", "content": "Hi"}, {"role": "assistant", "content": "Hello", "name": "Ann"}]
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import peek, read
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.reading import peek, read
 
 DEEP = "[" * 100_000
 

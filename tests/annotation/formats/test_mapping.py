@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError
 
 FULL = """
 columns: {reviewer_name: rater, _metadata.language: language}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.formats.names import among, personal
+from annotation.readers.names import among, personal
 
 PERSONS = {
     "Marta González": "Marta González",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import propose
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import propose
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.verdicts import parse_verdicts
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "formats"
 EXAMPLE = re.compile(r"```(\w+) (dataset|ratings|verdicts)\n(.*?)```", re.DOTALL)

@@ -1,4 +1,4 @@
-from annotation.formats.problems import Problem, Problems, excerpt
+from annotation.readers.problems import Problem, Problems, excerpt
 
 
 def problem(line: int | None = 12, column: str | None = "rating_value") -> Problem:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from annotation.formats.guessing import guess
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import peek, read
-from annotation.formats.rubric import parse_rubric
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.guessing import guess
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import peek, read
+from annotation.readers.rubric import parse_rubric
+from annotation.readers.verdicts import parse_verdicts
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 awkward = st.sampled_from(

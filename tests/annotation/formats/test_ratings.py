@@ -2,9 +2,9 @@
 
 import pytest
 
-from annotation.formats.guessing import guess
-from annotation.formats.mapping import Mapping
-from annotation.formats.ratings import ParsedRatings, parse_ratings
+from annotation.readers.guessing import guess
+from annotation.readers.mapping import Mapping
+from annotation.readers.ratings import ParsedRatings, parse_ratings
 
 LONG = Mapping(columns={"i": "item", "r": "rater", "c": "criterion", "s": "score"})
 

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import Workbook
 
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import SHOWN_AT_MOST, Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import read
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import SHOWN_AT_MOST, Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import read
 
 ITEMS = Mapping(columns={"id": "id", "language": "language", "answer": "answer"})
 LONG = Mapping(columns={"i": "item", "r": "rater", "c": "criterion", "s": "score"})

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.exports import OWN, SHARED, item_columns
-from annotation.formats.items import NAMED_FIELDS, ItemRow, content_digest, parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.proposing import guess_kind, propose
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.writing.files import FORMATS, pieces
-from annotation.formats.writing.tables import Table
+from annotation.readers.items import NAMED_FIELDS, ItemRow, content_digest, parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import guess_kind, propose
+from annotation.readers.ratings import parse_ratings
+from annotation.writers.files import FORMATS, pieces
+from annotation.writers.tables import Table
 
 pytest.importorskip("pyarrow")
 MARKED = st.sampled_from(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.formats.problems import FormatError
-from annotation.formats.rubric import (
+from annotation.readers.problems import FormatError
+from annotation.readers.rubric import (
     AnchorDocument,
     CriterionDocument,
     ExampleDocument,

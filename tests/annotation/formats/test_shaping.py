@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import read
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import read
 
 
 def rows(said: str, *records: dict[str, Any], name: str = "x.jsonl") -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from annotation.formats.guessing import Kind, guess
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import peek, read
+from annotation.readers.guessing import Kind, guess
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import peek, read
 from tests.annotation.formats.shared import shared
 
 ESTONIAN = "xls-estonian/human_annotated_data_et"

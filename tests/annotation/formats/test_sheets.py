@@ -10,10 +10,10 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
-from annotation.formats.sheets import column_number, letters
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.reading import read
+from annotation.readers.sheets import column_number, letters
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.formats.ledger import DROPPED, KEPT, Ledger
-from annotation.formats.remembering import remembered
-from annotation.formats.spool import BATCH, Plain, Spool
+from annotation.readers.ledger import DROPPED, KEPT, Ledger
+from annotation.readers.remembering import remembered
+from annotation.readers.spool import BATCH, Plain, Spool
 
 values = st.none() | st.booleans() | st.floats(allow_nan=False) | st.integers() | st.text(max_size=5)
 plain = st.tuples(values, st.dictionaries(st.text(max_size=3), values, max_size=2))

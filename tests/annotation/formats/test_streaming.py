@@ -8,11 +8,11 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from annotation.formats import bounds, encoding
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problem, Problems
-from annotation.formats.reading import read
-from annotation.formats.rows import Row
+from annotation.readers import bounds, encoding
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problem, Problems
+from annotation.readers.reading import read
+from annotation.readers.rows import Row
 
 FILES = {
     "good.json": '\ufeff[\n {"a": "õ\\ud83d\\ude00", "n": -1e+10},\r\n\n {"a":\n [1, {"b": true}], "n": 12345678}\n]\n',

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl import Workbook
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.problems import Problems
-from annotation.formats.reading import read
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problems
+from annotation.readers.reading import read
 
 TEXTS = {
     "crlf": "one\r\ntwo\nthree\rfour",

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.formats.items import parse_items
-from annotation.formats.mapping import Mapping
-from annotation.formats.ratings import parse_ratings
-from annotation.formats.reading import File
-from annotation.formats.scales import coded, observed
-from annotation.formats.studies import Import, recognise, with_constants
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import File
+from annotation.readers.scales import coded, observed
+from annotation.readers.studies import StudyImport, recognise, with_constants
+from annotation.readers.verdicts import parse_verdicts
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "formats"
 EXAMPLE = re.compile(r"```json[l]? (\S+\.jsonl?)\n(.*?)```", re.DOTALL)
@@ -54,7 +54,7 @@ def taken(page: str, files: list[File], **constants: str) -> Taken:
     return found
 
 
-def answers(each: Import, files: list[File]) -> Answers:
+def answers(each: StudyImport, files: list[File]) -> Answers:
     mapping = coded(each.mapping, observed(files, each.mapping))
     words = meanings(mapping)
     if each.kind == "ratings":

@@ -2,9 +2,9 @@
 
 import json
 
-from annotation.formats.guessing import guess
-from annotation.formats.mapping import Mapping
-from annotation.formats.verdicts import parse_verdicts
+from annotation.readers.guessing import guess
+from annotation.readers.mapping import Mapping
+from annotation.readers.verdicts import parse_verdicts
 
 WIDE = {
     "conversation_id": "c1",

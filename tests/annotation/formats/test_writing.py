@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 
-from annotation.formats.mapping import Mapping
-from annotation.formats.marks import FORMULA_STARTS, MARKS, restored
-from annotation.formats.problems import FormatError, Problems
-from annotation.formats.reading import read
-from annotation.formats.writing import sheets
-from annotation.formats.writing.files import FORMATS, pieces
-from annotation.formats.writing.tables import Column, Table, number
+from annotation.readers.mapping import Mapping
+from annotation.readers.marks import FORMULA_STARTS, MARKS, restored
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.reading import read
+from annotation.writers import sheets
+from annotation.writers.files import FORMATS, pieces
+from annotation.writers.tables import Column, Table, number
 
 parquet = pytest.importorskip("pyarrow.parquet")
 STARTS = st.sampled_from(

@@ -1,0 +1,196 @@
+"""What a bundle carries of the panel's work: items, rubrics, panels without their people, campaigns, ratings."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from accounts.models import Project
+from annotation.bundle import Incoming, Member, Outgoing, Row
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Assignment,
+    Campaign,
+    Criterion,
+    Dataset,
+    Duty,
+    Import,
+    Item,
+    Panel,
+    PanelSeat,
+    Rating,
+    Rubric,
+    RubricVersion,
+    Selection,
+    Skip,
+)
+from annotation.readers.problems import FormatError
+from annotation.readers.rubric import rubric_from_dict
+
+_OURS = ("project", "created_by")
+# How the files of an import were read stays behind: a mapping may hold the names that pseudonyms stand for.
+_OF_IMPORTS = ("kind", "created_at")
+
+
+def _datasets(project: Project) -> QuerySet[Dataset]:
+    return Dataset.objects.ready().filter(project=project)
+
+
+def _stored(row: Row, incoming: Incoming) -> None:
+    row["state"] = Import.State.STORED.value
+
+
+def _shown(row: Row, incoming: Incoming) -> None:
+    """Turns as the desk reads them."""
+    if not all(isinstance(turn, dict) and {"speaker", "text"} <= turn.keys() for turn in row["turns"]):
+        raise ValueError("turns with a speaker and a text")
+
+
+def _readable(row: Row, incoming: Incoming) -> None:
+    try:
+        rubric_from_dict(row["document"])
+    except FormatError as error:
+        raise ValueError(f"a rubric ({error.problem})") from None
+
+
+def _unleased(row: Row, outgoing: Outgoing) -> None:
+    """What lies on somebody's desk is open again elsewhere."""
+    if row["state"] == Assignment.State.LEASED:
+        row["state"], row["annotator"] = Assignment.State.OPEN.value, None
+
+
+def _keyed(row: Row, incoming: Incoming) -> None:
+    if row["state"] == Assignment.State.SUBMITTED:
+        row["key"] = incoming.lease_key(row["id"], row["revision"])
+
+
+def _submitted(row: Row, incoming: Incoming) -> None:
+    if row["assignment"] is not None:
+        row["key"] = incoming.lease_key(row["assignment"], row["revision"])
+
+
+def _pseudonym(row: Row, outgoing: Outgoing) -> None:
+    row["pseudonym"] = outgoing.pseudonyms.get(row["pseudonym"], row["pseudonym"])
+
+
+MEMBERS = (
+    Member(
+        name="intakes",
+        model=Import,
+        rows=lambda project: Import.objects.filter(project=project, state=Import.State.STORED),
+        leaves=tuple(each.name for each in Import._meta.concrete_fields if each.name not in _OF_IMPORTS),
+        given=_stored,
+    ),
+    Member(
+        name="datasets",
+        model=Dataset,
+        rows=_datasets,
+        refers={"derived_from": "datasets", "extends": "datasets", "file_import": "intakes"},
+        written={"file_import": "intake"},
+        leaves=(*_OURS, "names_shown"),
+    ),
+    Member(
+        name="dataset_parts",
+        model=Dataset.parts.through,
+        rows=lambda project: Dataset.parts.through._default_manager.filter(from_dataset__in=_datasets(project)),
+        refers={"from_dataset": "datasets", "to_dataset": "datasets"},
+    ),
+    Member(
+        name="items",
+        model=Item,
+        rows=lambda project: Item.objects.filter(dataset__in=_datasets(project)),
+        refers={"dataset": "datasets"},
+        given=_shown,
+    ),
+    Member(name="rubrics", model=Rubric, rows=lambda project: Rubric.objects.filter(project=project), leaves=_OURS),
+    Member(
+        name="rubric_versions",
+        model=RubricVersion,
+        rows=lambda project: RubricVersion.objects.filter(rubric__project=project),
+        refers={"rubric": "rubrics"},
+        leaves=_OURS,
+        given=_readable,
+    ),
+    Member(
+        name="criteria",
+        model=Criterion,
+        rows=lambda project: Criterion.objects.filter(rubric_version__rubric__project=project),
+        refers={"rubric_version": "rubric_versions"},
+    ),
+    Member(
+        name="annotators",
+        model=Annotator,
+        rows=lambda project: Annotator.objects.filter(project=project),
+        leaves=("project", "user"),
+        sent=_pseudonym,
+    ),
+    Member(name="panels", model=Panel, rows=lambda project: Panel.objects.filter(project=project), leaves=_OURS),
+    Member(
+        name="seats",
+        model=PanelSeat,
+        rows=lambda project: PanelSeat.objects.filter(panel__project=project),
+        refers={"panel": "panels", "annotator": "annotators"},
+    ),
+    Member(
+        name="campaigns",
+        model=Campaign,
+        rows=lambda project: Campaign.objects.filter(project=project),
+        refers={"dataset": "datasets", "rubric_version": "rubric_versions"},
+        leaves=_OURS,
+    ),
+    Member(
+        name="duties",
+        model=Duty,
+        rows=lambda project: Duty.objects.filter(campaign__project=project),
+        refers={"campaign": "campaigns", "panel": "panels"},
+    ),
+    Member(
+        name="duty_criteria",
+        model=Duty.criteria.through,
+        rows=lambda project: Duty.criteria.through._default_manager.filter(duty__campaign__project=project),
+        refers={"duty": "duties", "criterion": "criteria"},
+    ),
+    Member(
+        name="selections",
+        model=Selection,
+        rows=lambda project: Selection.objects.filter(duty__campaign__project=project),
+        refers={"duty": "duties", "item": "items"},
+    ),
+    Member(
+        name="assignments",
+        model=Assignment,
+        rows=lambda project: Assignment.objects.filter(duty__campaign__project=project),
+        refers={"duty": "duties", "item": "items", "annotator": "annotators"},
+        leaves=("key", "leased_at", "leased_until"),
+        sent=_unleased,
+        given=_keyed,
+    ),
+    Member(
+        name="skips",
+        model=Skip,
+        rows=lambda project: Skip.objects.filter(duty__campaign__project=project),
+        refers={"duty": "duties", "item": "items", "annotator": "annotators"},
+    ),
+    Member(
+        name="annotations",
+        model=Annotation,
+        rows=lambda project: Annotation.objects.filter(campaign__project=project),
+        refers={
+            "campaign": "campaigns",
+            "item": "items",
+            "annotator": "annotators",
+            "assignment": "assignments",
+            "file_import": "intakes",
+        },
+        written={"file_import": "intake"},
+        leaves=("key",),
+        since={"blind": 2},
+        given=_submitted,
+    ),
+    Member(
+        name="ratings",
+        model=Rating,
+        rows=lambda project: Rating.objects.filter(annotation__campaign__project=project),
+        refers={"annotation": "annotations", "criterion": "criteria"},
+    ),
+)

@@ -1,0 +1,266 @@
+"""What an annotator sees: the item without its origin, and the duty's criteria in the item's language.
+
+Generator, scenario, ids, attributes, judges and other people's ratings have no place here: that is the blindness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts import languages
+from annotation.desk.answers import Answer
+from annotation.layouts import lay_out
+from annotation.models import Criterion, Item
+
+# Speakers that sit opposite the one who is usually rated.
+ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
+ANYBODY = frozenset({"", "any"})
+MOST_POINTS = 10
+KNOWN_NAMES = {
+    "user": gettext_lazy("User"),
+    "customer": gettext_lazy("Customer"),
+    "client": gettext_lazy("Client"),
+    "human": gettext_lazy("Person"),
+    "agent": gettext_lazy("Agent"),
+    "assistant": gettext_lazy("Assistant"),
+    "system": gettext_lazy("System"),
+    "context": gettext_lazy("Context"),
+    "question": gettext_lazy("Question"),
+    "source": gettext_lazy("Source"),
+    "document": gettext_lazy("Document"),
+    "passages": gettext_lazy("Passages"),
+    "passage_a": gettext_lazy("Passage A"),
+    "passage_b": gettext_lazy("Passage B"),
+    "answer": gettext_lazy("Answer"),
+    "reference": gettext_lazy("Reference"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnShown:
+    number: int
+    speaker: str
+    speaker_label: str
+    side: Literal["start", "end"]
+    rated: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldShown:
+    name: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemShown:
+    title: str
+    language: str
+    language_name: str
+    direction: str
+    brief: str
+    content_warning: str
+    turns: tuple[TurnShown, ...]
+    fields: tuple[FieldShown, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointShown:
+    value: float
+    digit: str
+    label: str
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeShown:
+    min: float
+    max: float
+    step: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RationaleAsk:
+    rule: str
+    min_words: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleShown:
+    text: str
+    score: float | None
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerShown:
+    score: float | None
+    na: bool
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionShown:
+    key: str
+    number: int
+    name: str
+    question: str
+    definition: str
+    allows_na: bool
+    speaker_label: str
+    points: tuple[PointShown, ...]
+    numeric: RangeShown | None
+    rationale: RationaleAsk
+    best: float | None
+    critical: bool
+    mark_if: tuple[str, ...]
+    dont_mark_if: tuple[str, ...]
+    examples: tuple[ExampleShown, ...]
+    answer: AnswerShown
+
+
+def show_item(item: Item, criteria: Sequence[Criterion], layout: Mapping[str, Any] | None = None) -> ItemShown:
+    """The item as its dataset's layout shows it, with the turns marked that ``criteria`` rate."""
+    parts = lay_out(fields=item.fields, turns=item.turns, layout=layout)
+    return ItemShown(
+        title=item.title or _("Untitled"),
+        language=item.language,
+        language_name=languages.endonym(item.language),
+        direction=languages.direction(item.language),
+        brief=parts.brief,
+        content_warning=item.content_warning,
+        turns=_turns(parts.turns, criteria),
+        fields=tuple(FieldShown(name=name, label=called(name), text=text) for name, text in parts.fields),
+    )
+
+
+def _turns(turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion]) -> tuple[TurnShown, ...]:
+    opposite = ASKING & {turn["speaker"].lower() for turn in turns} or {turn["speaker"].lower() for turn in turns[:1]}
+    rated = {criterion.speaker for criterion in criteria}
+    return tuple(
+        TurnShown(
+            number=number,
+            speaker=turn["speaker"],
+            speaker_label=" · ".join(filter(None, (called(turn["speaker"]), turn.get("name")))),
+            side="end" if turn["speaker"].lower() in opposite else "start",
+            rated=bool(rated & ANYBODY) or turn["speaker"] in rated,
+            text=turn["text"],
+        )
+        for number, turn in enumerate(turns, 1)
+    )
+
+
+def called(name: str) -> str:
+    """A speaker's or a field's name for the reader."""
+    known = KNOWN_NAMES.get(name.lower())
+    return str(known) if known else name.replace("_", " ").strip().capitalize()
+
+
+def text_language(criteria: Sequence[Criterion], language: str) -> str:
+    """The language in which the criteria are shown beside an item in ``language``: its own where they have it."""
+    written = {tag for criterion in criteria for tag in criterion.text.get("name", {})}
+    base = language.split("-", maxsplit=1)[0]
+    near = sorted(tag for tag in written if tag.split("-")[0] == base)
+    source = criteria[0].text.get("source_language", "en") if criteria else "en"
+    return next((tag for tag in (language, base, *near) if tag in written), source)
+
+
+def show_criteria(
+    criteria: Sequence[Criterion], language: str, answers: Mapping[str, Answer]
+) -> tuple[CriterionShown, ...]:
+    """The criteria in ``language``, in order, with what has been answered so far."""
+    return tuple(
+        _criterion(criterion, number, language, answers.get(criterion.key, Answer()))
+        for number, criterion in enumerate(criteria, 1)
+    )
+
+
+def _criterion(criterion: Criterion, number: int, language: str, answer: Answer) -> CriterionShown:
+    points = _points(criterion, language)
+    return CriterionShown(
+        key=criterion.key,
+        number=number,
+        name=criterion.says("name", language) or criterion.key,
+        question=criterion.says("question", language) or "",
+        definition=criterion.says("definition", language) or "",
+        allows_na=criterion.not_applicable,
+        speaker_label="" if criterion.speaker in ANYBODY else called(criterion.speaker),
+        points=points,
+        numeric=None if points else _range(criterion),
+        rationale=_rationale(criterion, points),
+        best=plain(criterion.best),
+        critical=criterion.is_critical,
+        mark_if=tuple(criterion.says("mark_if", language) or ()),
+        dont_mark_if=tuple(criterion.says("dont_mark_if", language) or ()),
+        examples=tuple(_example(example) for example in criterion.says("examples", language) or ()),
+        answer=AnswerShown(score=plain(answer.score), na=answer.status == "na", rationale=answer.rationale),
+    )
+
+
+def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:
+    """The scale's points with their anchors; none where the scale is long enough for a number field (DESIGN 8.26)."""
+    if not 0 < len(criterion.points) <= MOST_POINTS:
+        return ()
+    return tuple(_point(criterion, value, language) for value in criterion.values)
+
+
+def _point(criterion: Criterion, value: float, language: str) -> PointShown:
+    written = f"{value:g}"
+    return PointShown(
+        value=whole(value),
+        digit=written if len(written) == 1 else "",
+        label=criterion.label(value, language) or written,
+        **criterion.anchor(value, language),
+    )
+
+
+def _range(criterion: Criterion) -> RangeShown:
+    first, *others = criterion.values or (criterion.minimum,)
+    step = others[0] - first if others else criterion.step
+    return RangeShown(min=whole(criterion.minimum), max=whole(criterion.maximum), step=plain(step))
+
+
+def _example(example: Mapping[str, Any]) -> ExampleShown:
+    return ExampleShown(
+        text=example.get("text", ""), score=plain(example.get("score")), comment=example.get("comment", "")
+    )
+
+
+def _rationale(criterion: Criterion, points: Sequence[PointShown]) -> RationaleAsk:
+    return RationaleAsk(
+        rule=criterion.rationale_rule, min_words=criterion.rationale_words, note=_note(criterion, points)
+    )
+
+
+def _note(criterion: Criterion, points: Sequence[PointShown]) -> str:
+    """When the rationale is asked for, in a few words beside its label."""
+    if criterion.rationale_rule == Criterion.RationaleRule.OPTIONAL:
+        return _("optional")
+    if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
+        return ""
+    least = max(1, criterion.rationale_words)
+    words = ngettext("required, at least %(least)d word", "required, at least %(least)d words", least) % {
+        "least": least
+    }
+    if criterion.rationale_rule == Criterion.RationaleRule.REQUIRED or criterion.best is None:
+        return words
+    best = next((point.label for point in points if point.value == criterion.best), f"{criterion.best:g}")
+    return _("%(required)s, except for %(best)s") % {"required": words, "best": best}
+
+
+def plain(value: float | None) -> float | None:
+    """``whole``, for what may be missing."""
+    return None if value is None else whole(value)
+
+
+def whole(value: float) -> float:
+    """A whole number as ``int``, so that it is written 3 and not 3.0."""
+    return int(value) if float(value).is_integer() else value

@@ -1,0 +1,290 @@
+"""Files that come together: one import for each kind of thing that they hold, in the order in which they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.imports import lifecycle, removal, targets, uploads
+from annotation.imports.lifecycle import Kept
+from annotation.models import Dataset, Import, RubricVersion, Upload
+from annotation.readers.containers import is_no_data, is_packed
+from annotation.readers.mapping import Mapping
+from annotation.readers.proposing import guess_kind, kinds_within, still_there
+from annotation.readers.reading import File
+from annotation.readers.report import MOST_NAMED
+from annotation.readers.studies import recognise
+
+Kind = Import.Kind
+# What is stored later may be about what is earlier; a study is by itself.
+ORDER = (Kind.STUDY, Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)
+ABOUT_ITEMS = (Kind.RATINGS, Kind.VERDICTS)
+
+
+class Part(NamedTuple):
+    """What becomes one import."""
+
+    kind: str
+    mapping: Mapping
+    files: list[File]
+    kept: list[Kept]
+
+
+def receive(
+    *,
+    project: Project,
+    files: Sequence[File] = (),
+    keys: Sequence[UUID] = (),
+    kind: str = "",
+    mapping: Mapping | None = None,
+    target: dict[str, Any] | None = None,
+    actor: User,
+) -> list[Import]:
+    """Open an import for each kind of thing in the files, those that were sent and those uploaded under ``keys``.
+
+    Where ``kind`` says what all of them are, they are one import; so they are when nothing is said of them, and they
+    are the files of a study that is known.
+    """
+    arrived = uploads.whole(project=project, keys=keys, actor=actor)
+    with lifecycle.reopened(arrived) as kept:
+        if not files and not kept:
+            raise lifecycle.no_file()
+        said = mapping or Mapping()
+        if any(is_packed(name) for name, _raw in (*files, *(each.file for each in kept))):
+            unread = lifecycle.unread(kind, said, target)
+            with transaction.atomic():
+                _take_over(arrived)
+                return [_entered_unread(project, unread, files=files, kept=kept, actor=actor)]
+        kind, target, parts = _looked_into(project, files, kept, kind, said, target)
+        with transaction.atomic():
+            _take_over(arrived)
+            return _entered(project, parts, target, actor)
+
+
+def _looked_into(
+    project: Project,
+    files: Sequence[File],
+    kept: Sequence[Kept],
+    kind: str,
+    said: Mapping,
+    target: dict[str, Any] | None,
+) -> tuple[str, dict[str, Any] | None, list[Part]]:
+    """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
+    if kind == Kind.STUDY or (not kind and target is None and said == Mapping()):
+        kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
+    return kind, target, _parts(project, files, kept, kind, said)
+
+
+def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> Import:
+    """One import of files that a worker is to open: what they hold, and so what becomes of them, is not known yet."""
+    said = Mapping.from_dict(unread["mapping"])
+    kind, target = unread["kind"] or Kind.DATASET, unread["target"] or {}
+    return lifecycle.enter(
+        project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files
+    )
+
+
+def open_packed(*, file_import: Import) -> list[Import]:
+    """Look into the files of an import that are ``unread``: it becomes the first of the parts, and new ones the others.
+
+    Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
+    """
+    unread, project, actor = (
+        file_import.unread or lifecycle.unread("", Mapping(), None),
+        file_import.project,
+        file_import.created_by,
+    )
+    said = Mapping.from_dict(unread["mapping"])
+    with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
+        said = still_there([each.file for each in kept], said) if unread.get("narrow") else said
+        _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
+        first, *others = parts
+        brings_items = any(part.kind == Kind.DATASET for part in parts)
+        about = {
+            part.kind: target if target is not None else {} if brings_items else likely_target(project, part.kind)
+            for part in parts
+        }
+        with transaction.atomic():
+            held = Import.objects.filter(pk=file_import.pk, state=Import.State.CHECKING, lease=file_import.lease)
+            now = held.select_for_update().values_list("unread", flat=True).first() or {}
+            changes = {
+                "kind": first.kind,
+                "mapping": lifecycle.kept_mapping(first.mapping),
+                "target": about[first.kind],
+            }
+            is_asked_for = now.get("store") and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
+            state = Import.State.STORING if is_asked_for else Import.State.UPLOADED
+            over: dict[str, Any] = {"state": state, "lease": None, "unread": None, "report": {}}
+            if not held.update(**changes, **over, beat_at=timezone.now(), done=0, total=0):
+                return []
+            if is_asked_for:
+                audit.record(actor=actor, project=project, verb="start import", subject=file_import)
+            own = [each.content for each in first.kept]
+            file_import.files.exclude(content__in=own).delete()
+            entered = [
+                lifecycle.enter(
+                    project=project,
+                    kind=part.kind,
+                    mapping=part.mapping,
+                    kept=part.kept,
+                    target=about[part.kind],
+                    batch=file_import.batch,
+                    actor=actor,
+                )
+                for part in others
+            ]
+    file_import.refresh_from_db()
+    return [file_import, *entered]
+
+
+def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
+    """The kind and target of files that nothing is said about, or that are said to be of a study."""
+    if target and "study" in target:
+        return kind, target
+    study = recognise(files)
+    return (Kind.STUDY, {**(target or {}), "study": study.name}) if study else (kind, target)
+
+
+def _parts(project: Project, files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
+    """The files by what they hold, each part with its mapping guessed."""
+    kinds = {id(file): kind or _kind_of(file, said) for file in (*files, *(each.file for each in kept))}
+    parts = []
+    for each in ORDER:
+        own = [file for file in files if kinds[id(file)] == each]
+        own_kept = [one for one in kept if kinds[id(one.file)] == each]
+        if own or own_kept:
+            read = [*own, *(one.file for one in own_kept)]
+            parts.append(Part(each, lifecycle.proposal(project, each, read, said), own, own_kept))
+    return parts
+
+
+def _kind_of(file: File, said: Mapping) -> str:
+    """What a file holds; one that holds several kinds of files would be read as one of them."""
+    found = kinds_within([file], said)
+    if len(set(found.values())) > 1:
+        held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_NAMED])
+        told = _("%(file)s holds several kinds of files: %(held)s.") % {"file": file[0], "held": held}
+        sentence = f"{told} {_('Unpack it and choose them together, or say what it holds.')}"
+        raise Refused(sentence, code="several_kinds", fields={"files": sentence})
+    return guess_kind([file], said)
+
+
+def _take_over(arrived: Sequence[Upload]) -> None:
+    gone, _each = Upload.objects.filter(pk__in=[each.pk for each in arrived]).delete()
+    if gone != len(arrived):
+        raise Refused(_("These files were taken over already. Look under Imports."), code="gone")
+
+
+def _entered(
+    project: Project, parts: Sequence[Part], target: dict[str, Any] | None, actor: User | None
+) -> list[Import]:
+    batch = uuid4()
+    brings_items = any(part.kind == Kind.DATASET for part in parts)
+    return [
+        lifecycle.enter(
+            project=project,
+            kind=part.kind,
+            mapping=part.mapping,
+            files=part.files,
+            kept=part.kept,
+            target=target if target is not None else {} if brings_items else likely_target(project, part.kind),
+            batch=batch,
+            actor=actor,
+        )
+        for part in parts
+    ]
+
+
+def likely_target(project: Project, kind: str) -> dict[str, Any]:
+    """The only campaign, or the only dataset and rubric, where that is plain; else somebody has to say."""
+    if kind not in ABOUT_ITEMS:
+        return {}
+    try:
+        find_one = targets.find if kind == Kind.RATINGS else targets.only
+        return find_one(project=project).as_dict()
+    except Refused:
+        return {}
+
+
+# --- what came together ---------------------------------------------------------------------------------------------
+def siblings(file_import: Import) -> list[Import]:
+    """The other imports of the same upload, in the order in which they are stored."""
+    if file_import.batch is None:
+        return []
+    together = Import.objects.filter(project=file_import.project_id, batch=file_import.batch).exclude(pk=file_import.pk)
+    return sorted(together.prefetch_related("files"), key=lambda each: ORDER.index(Kind(each.kind)))
+
+
+def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
+    """One more import of the same files, for what else they hold; nothing is uploaded or copied again."""
+    if kind == file_import.kind or kind not in Kind.values:
+        raise Refused(_("These files are imported as that already."), code="same_kind")
+    if Kind.STUDY in (kind, file_import.kind):
+        raise Refused(_("A whole study is one import. Take it apart, or upload its files together."), code="study")
+    batch = file_import.batch or uuid4()
+    unread = lifecycle.unread(kind, Mapping(), None) if lifecycle.is_packed(file_import) else None
+    with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
+        files = [each.file for each in kept]
+        mapping = lifecycle.proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
+    with transaction.atomic():
+        # Held, so that it is not discarded with its files just now.
+        if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):
+            raise Refused(_("This import is gone. Upload the files again."), code="gone")
+        target = _about(file_import) if file_import.state == Import.State.STORED else {}
+        return lifecycle.enter(
+            project=file_import.project,
+            kind=kind,
+            mapping=mapping,
+            kept=kept,
+            target=target,
+            unread=unread and {**unread, "target": target},
+            batch=batch,
+            actor=actor,
+        )
+
+
+def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
+    """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
+    if file_import.kind != Kind.STUDY:
+        raise Refused(_("These files are no import of a whole study."), code="wrong_kind")
+    with lifecycle.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
+        own = [each for each in kept if not is_no_data(each.file[0])] or kept
+        if lifecycle.is_packed(file_import):
+            # A target keeps the study from being recognised once more.
+            entered = [_entered_unread(file_import.project, lifecycle.unread("", Mapping(), {}), kept=own, actor=actor)]
+            removal.discard(file_import=file_import, actor=actor)
+            return entered
+        entered = _entered(file_import.project, _parts(file_import.project, [], own, "", Mapping()), None, actor)
+        removal.discard(file_import=file_import, actor=actor)
+    return entered
+
+
+def aim(*, file_import: Import) -> None:
+    """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
+    if file_import.kind != Kind.DATASET:
+        return
+    target = _about(file_import)
+    waiting = [each for each in siblings(file_import) if each.kind in ABOUT_ITEMS and each.state in lifecycle.UNSTORED]
+    for each in waiting:
+        if targets.resolve(project=file_import.project, said=each.target) is None:
+            Import.objects.filter(pk=each.pk, state=each.state).update(target={**each.target, **target})
+
+
+def _about(file_import: Import) -> dict[str, Any]:
+    """The dataset that an import made, and the rubric where there is but one."""
+    versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
+    found = {
+        "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()
+    }
+    keys = set(versions.values_list("rubric", flat=True))
+    if len(keys) == 1:
+        found["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
+    return {name: pk for name, pk in found.items() if pk}

@@ -1,0 +1,448 @@
+"""Files come in: kept byte for byte, read as their mapping says, then stored whole or not at all, and taken back whole.
+
+An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `checks` lets a large one be looked
+at in between. A failed one can be mapped anew and stored after all; a stored one that nothing depends on goes back to
+uploaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, NamedTuple, cast
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files import File as StoredFile
+from django.core.files.base import ContentFile
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import access, audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from accounts.storable import is_storable
+from annotation import jobs, rubrics
+from annotation.imports import appending, checks, criteria, previews, targets, uploads
+from annotation.imports import storage as storing
+from annotation.imports.previews import Preview
+from annotation.imports.storage import FileRefused
+from annotation.jobs import Held
+from annotation.models import Import, ImportFile, RubricVersion, Upload
+from annotation.readers import containers
+from annotation.readers.mapping import Mapping as ColumnMapping
+from annotation.readers.proposing import propose, still_there
+from annotation.readers.reading import File
+from annotation.readers.report import Report
+
+State = Import.State
+UNSTORED = (State.UPLOADED, State.FAILED)
+UNMAPPED = (Import.Kind.RUBRIC, Import.Kind.STUDY)
+
+
+class Kept(NamedTuple):
+    """A file that the media directory holds already: open for reading, its name there, its size and SHA-256."""
+
+    file: File
+    content: str
+    size: int
+    sha256: str
+
+
+# --- coming in ------------------------------------------------------------------------------------------------------
+def open_import(
+    *,
+    project: Project,
+    kind: str,
+    files: Sequence[File],
+    mapping: ColumnMapping | None = None,
+    target: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Import:
+    """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
+    if not files:
+        raise no_file()
+    proposed = proposal(project, kind, files, mapping or ColumnMapping())
+    return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
+
+
+def no_file() -> Refused:
+    """The refusal of an upload of nothing."""
+    sentence = _("Choose at least one file.")
+    return Refused(sentence, code="no_file", fields={"files": sentence})
+
+
+def proposal(project: Project, kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
+    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
+
+    The criteria of the project's rubrics are known by any of their names.
+    """
+    if kind in UNMAPPED:
+        return said
+    return propose(kind, files, said, criteria.names_known(project))  # type: ignore[arg-type]
+
+
+def enter(
+    *,
+    project: Project,
+    kind: str,
+    mapping: ColumnMapping,
+    files: Sequence[File] = (),
+    kept: Sequence[Kept] = (),
+    target: Mapping[str, Any] | None = None,
+    batch: UUID | None = None,
+    part_of: Import | None = None,
+    unread: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Import:
+    """Write an import down with its files: new ones are copied, those the media directory holds are taken over.
+
+    ``unread`` is what is said of files that a worker is to open first (`batches.open_packed`).
+    """
+    access.refuse_archived(project)
+    with transaction.atomic():
+        entered = Import.objects.create(
+            project=project,
+            kind=kind,
+            mapping=kept_mapping(mapping),
+            target=_kept_target(target),
+            batch=batch,
+            part_of=part_of,
+            unread=None if unread is None else _kept_target(unread),
+            created_by=actor,
+        )
+        for name, raw in files:
+            _keep(entered, name, raw)
+        for each in kept:
+            name, size, sha256 = uploads.short_name(each.file[0]), each.size, each.sha256
+            ImportFile.objects.create(file_import=entered, name=name, content=each.content, size=size, sha256=sha256)
+        audit.record(actor=actor, project=project, verb="upload files", subject=entered, fields=["kind"])
+    return entered
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Refuse the files of one request, by name, when they are together more than it may bring."""
+    if sum(sizes.values()) > settings.UPLOAD_LIMIT:
+        name = max(sizes, key=lambda each: sizes[each])
+        raise uploads.too_large(name, sizes[name])
+    if sum(sizes.values()) > uploads.AT_ONCE:
+        raise uploads.too_long(sum(sizes.values()))
+
+
+def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
+    content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
+    digest, size = hashlib.sha256(), 0
+    short = uploads.short_name(name)
+    kept = ImportFile(file_import=file_import, name=short)
+    kept.content.save(uploads.stored_name(short), ContentFile(b""), save=False)
+    try:
+        with Path(kept.content.path).open("r+b") as file:
+            for chunk in content.chunks():
+                digest.update(chunk)
+                size += file.write(chunk)
+        kept.size, kept.sha256 = size, digest.hexdigest()
+        kept.save()
+    except BaseException:
+        kept.content.storage.delete(str(kept.content.name))
+        raise
+
+
+@contextmanager
+def opened(file_import: Import) -> Iterator[list[File]]:
+    """The kept files, open for reading, in the order in which they came."""
+    with reopened(file_import.files.order_by("pk")) as kept:
+        yield [each.file for each in kept]
+
+
+@contextmanager
+def reopened(rows: Iterable[ImportFile | Upload]) -> Iterator[list[Kept]]:
+    """Files that are kept already, open for reading, so that an import can take them over."""
+    with ExitStack() as stack:
+        yield [
+            Kept(
+                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
+                str(each.content.name),
+                each.size,
+                each.sha256,
+            )
+            for each in rows
+        ]
+
+
+# --- looking and correcting -----------------------------------------------------------------------------------------
+def preview(file_import: Import, progress: checks.Progress | None = None) -> Preview:
+    """What `carry_out` would store, and what it would refuse; stores nothing."""
+    with opened(file_import) as files:
+        return previews.preview(
+            project=file_import.project,
+            kind=file_import.kind,
+            files=files,
+            mapping=mapping_of(file_import),
+            said=file_import.target,
+            progress=progress,
+        )
+
+
+def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
+    """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
+    said = mapping.as_dict()
+    if is_storable(said):
+        return said
+    sentence = _("The mapping holds characters that are no text, such as NUL. Take them out.")
+    raise Refused(sentence, code="invalid", fields={"mapping": sentence})
+
+
+def _kept_target(target: Mapping[str, Any] | None) -> dict[str, Any]:
+    said = dict(target or {})
+    if is_storable(said):
+        return said
+    sentence = _("What is said of the files holds characters that are no text, such as NUL. Take them out.")
+    raise Refused(sentence, code="invalid", fields={"target": sentence})
+
+
+def mapping_of(file_import: Import) -> ColumnMapping:
+    """The mapping that an import keeps."""
+    return ColumnMapping.from_dict(file_import.mapping)
+
+
+def _layout(mapping: ColumnMapping) -> ColumnMapping:
+    """What a mapping says of the files themselves, whatever they hold."""
+    said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
+    return ColumnMapping(**{name: getattr(mapping, name) for name in said})
+
+
+def is_packed(file_import: Import) -> bool:
+    """Whether small files of it may unfold to large ones, so that only workers open them."""
+    said = mapping_of(file_import).format in ("xlsx", "parquet")
+    names = ImportFile.objects.filter(file_import=file_import.pk).values_list("name", flat=True)
+    return said or any(map(containers.is_packed, names))
+
+
+def unread(kind: str, mapping: ColumnMapping, target: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is said of files that nobody has opened yet."""
+    return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
+
+
+def revise(
+    *,
+    file_import: Import,
+    kind: str | None = None,
+    mapping: ColumnMapping | None = None,
+    is_whole: bool = False,
+    target: Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> None:
+    """Correct what an unstored import is, how it is read or where it goes. Another kind is guessed anew.
+
+    ``mapping`` is laid over the guess, as when the files came in. One that ``is_whole`` says something of each column:
+    there is nothing left to guess, unless it lays out the files in another way. A check that runs is given up.
+    """
+    changes: dict[str, Any] = {}
+    about = file_import.target if target is None else _kept_target(target)
+    if kind is not None and kind != file_import.kind:
+        changes = {"kind": kind, **_laid(file_import, kind, _layout(mapping_of(file_import)), about)}
+    elif mapping is not None and file_import.kind in UNMAPPED:
+        changes = {"mapping": kept_mapping(mapping)}
+    elif mapping is not None:
+        is_laid_out_anew = is_whole and _layout(mapping) != _layout(mapping_of(file_import))
+        is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and is_packed(file_import)
+        complete = {"mapping": kept_mapping(mapping)} if is_complete else None
+        changes = complete or _laid(file_import, file_import.kind, mapping, about, narrow=is_laid_out_anew)
+    if target is not None:
+        changes["target"] = about
+    if changes:
+        _change(file_import, changes, actor)
+
+
+def _laid(
+    file_import: Import, kind: str, said: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
+) -> dict[str, Any]:
+    """The mapping ``said``, laid over the guess: here and now, or by the worker who may open the files. ``narrow``
+    leaves out the columns that the files, laid out in another way, have no longer."""
+    if is_packed(file_import):
+        later = {**unread(kind, said, about), **({"narrow": True} if narrow else {})}
+        return {"mapping": kept_mapping(said), "unread": later}
+    with opened(file_import) as files:
+        said = still_there(files, said) if narrow else said
+        return {"mapping": kept_mapping(proposal(file_import.project, kind, files, said))}
+
+
+def _change(file_import: Import, changes: dict[str, Any], actor: User | None) -> None:
+    with transaction.atomic():
+        _move(file_import, checks.EDITABLE, State.UPLOADED, report={}, lease=None, **changes)
+        audit.record(
+            actor=actor, project=file_import.project, verb="map import", subject=file_import, fields=sorted(changes)
+        )
+    for name, value in changes.items():
+        setattr(file_import, name, value)
+
+
+def earlier_mappings(file_import: Import, most: int = 20) -> list[Import]:
+    """Stored imports of the same kind in the project, newest first: their mappings can be used again."""
+    stored = Import.objects.filter(project=file_import.project_id, kind=file_import.kind, state=State.STORED)
+    return list(stored.exclude(pk=file_import.pk).prefetch_related("files")[:most])
+
+
+# --- storing --------------------------------------------------------------------------------------------------------
+def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store what `preview` shows, all or nothing; raises `FileRefused` with every problem, and the import is failed."""
+    start(file_import=file_import, actor=actor)
+    return finish(file_import=file_import, actor=actor)
+
+
+def start(*, file_import: Import, actor: User | None = None) -> None:
+    """Say that storing has begun; the edge calls `finish`, or the task that does. A check that runs is given up."""
+    with transaction.atomic():
+        _move(
+            file_import, checks.EDITABLE, State.STORING, report={}, lease=None, beat_at=timezone.now(), done=0, total=0
+        )
+        audit.record(actor=actor, project=file_import.project, verb="start import", subject=file_import)
+
+
+def store_once_read(*, file_import: Import) -> bool:
+    """Have an import stored as soon as a worker has opened its files; False where they are open already.
+
+    Until then nobody knows how they are read. Of several imports that come of them, this one is stored.
+    """
+    unread = Import.objects.select_for_update().filter(pk=file_import.pk, state=State.CHECKING, unread__isnull=False)
+    with transaction.atomic():
+        if (found := unread.first()) is None:
+            return False
+        found.unread = {**(found.unread or {}), "store": True}
+        found.save(update_fields=["unread"])
+    return True
+
+
+def finish(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store a started import. Safe to repeat: what is stored once is not stored again."""
+    with recording(file_import) as held, opened(file_import) as files:
+        store = {
+            Import.Kind.DATASET: _store_dataset,
+            Import.Kind.RUBRIC: _store_rubrics,
+            Import.Kind.RATINGS: _store_ratings,
+        }[Import.Kind(file_import.kind)]
+        store(file_import, files, actor, held)
+    return file_import
+
+
+@contextmanager
+def recording(file_import: Import) -> Iterator[Held]:
+    """Hold a started import while it is stored. Whatever keeps it from being stored leaves it failed, and says why."""
+    with Held(file_import) as held:
+        try:
+            yield held
+        except FileRefused as refused:
+            problems = [problem.as_dict() for problem in refused.problems]
+            _fail(file_import, refused.sentence, {"problems": problems, "more": refused.problems.more})
+            raise
+        except Refused as refused:
+            _fail(file_import, refused.sentence, {})
+            raise
+        except BaseException as error:
+            wrong = _("Something went wrong here; nothing was stored. Try again, and tell the operator.")
+            _fail(file_import, uploads.no_room().sentence if uploads.is_full(error) else wrong, {})
+            raise
+
+
+def _fail(file_import: Import, sentence: str, report: dict[str, Any]) -> None:
+    jobs.fail(file_import, {"sentence": sentence, **file_import.report, **report})
+
+
+def tell(file_import: Import, report: Report, **rows: Any) -> None:
+    """Keep the report of an import, and the keys of ``rows`` it is about, for its page and for later."""
+    file_import.report = {"tries": file_import.report.get("tries", 1), **report.as_dict(), **rows}
+    Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
+
+
+def _store_dataset(file_import: Import, files: list[File], actor: User | None, held: Held) -> None:
+    extends = targets.extended(project=file_import.project, said=file_import.target)
+    if file_import.target.get("extends") and extends is None:
+        raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
+    choice = file_import.target.get("generator_names", "")
+    parsed, report, shown = previews.read_dataset(files, mapping_of(file_import), extends, held.reading, names=choice)
+    tell(file_import, report)
+    if parsed.problems:
+        raise FileRefused(parsed.problems)
+    if shown:
+        audit.record(
+            actor=actor,
+            project=file_import.project,
+            verb="keep generator names",
+            subject=file_import,
+            fields=["generator_names"],
+        )
+    licence, count = file_import.target.get("licence", ""), len(parsed.items)
+
+    def staged(so_many: int) -> None:
+        held.writing(so_many / count)
+
+    if extends:
+        appending.append(
+            dataset=extends, items=parsed.items, file_import=file_import, licence=licence, actor=actor, staged=staged
+        )
+        return
+    storing.store(
+        project=file_import.project,
+        name=file_import.target.get("name") or default_name(file_import),
+        licence=licence,
+        items=parsed.items,
+        file_import=file_import,
+        actor=actor,
+        staged=staged,
+        names_shown=[each.as_dict() for each in shown],
+    )
+
+
+def default_name(file_import: Import) -> str:
+    """A dataset is called after its first file unless somebody says otherwise."""
+    first = file_import.files.order_by("pk").first()
+    return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
+
+
+def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _held: Held) -> None:
+    documents, problems = previews.read_rubrics(files)
+    if problems:
+        raise FileRefused(problems)
+    with transaction.atomic():
+        before = set(RubricVersion.objects.filter(rubric__project=file_import.project).values_list("pk", flat=True))
+        drafts = [rubrics.draft(project=file_import.project, document=document, actor=actor) for document in documents]
+        storing.settle(file_import)
+        made = [draft.pk for draft in drafts if draft.pk not in before]
+        report = Report(read=len(files), stored=len(made), collapsed=len(files) - len(made)).as_dict()
+        file_import.report = {**report, "versions": [draft.pk for draft in drafts], "made": made}
+        Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
+
+
+def _store_ratings(file_import: Import, files: list[File], actor: User | None, held: Held) -> None:
+    target = targets.resolve(project=file_import.project, said=file_import.target)
+    if target is None:
+        raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")
+    parsed, mapping, report = previews.read_ratings(files, mapping_of(file_import), target, held.reading)
+    tell(file_import, report)
+    if parsed.problems:
+        raise FileRefused(parsed.problems)
+    with transaction.atomic():
+        campaign = targets.campaign_of(target=target, actor=actor)
+        stored = storing.store_ratings(
+            campaign=campaign,
+            rows=parsed.rows,
+            file_import=file_import,
+            identified=not mapping.positional,
+            actor=actor,
+            told=held.writing,
+        )
+        previews.add_stored(report, stored)
+        opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
+        tell(file_import, report, campaign=campaign.pk, **opened_here)
+
+
+def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any) -> None:
+    """Compare-and-set; refuses when somebody was faster."""
+    found = Import.objects.filter(pk=file_import.pk, state__in=before)
+    if not found.update(state=after, state_since=timezone.now(), **changes):
+        raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+    file_import.state = after
+    file_import.report = changes.get("report", file_import.report)

@@ -1,0 +1,447 @@
+"""What an import would store, without storing it: the first rows, the mapping, the report and every problem."""
+
+from __future__ import annotations
+
+import json
+from collections import abc
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+from django.db.models import Count
+
+from accounts.models import Project
+from accounts.storable import storable_value
+from annotation import generator_names
+from annotation.generator_names import Finding
+from annotation.imports import storage as storing
+from annotation.imports import targets
+from annotation.imports.appending import hold
+from annotation.imports.criteria import read_matched
+from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
+from annotation.imports.targets import Target
+from annotation.models import Annotator, Criterion, Dataset, Import, Item
+from annotation.readers.answers import as_answer
+from annotation.readers.columns import ColumnFacts, Facts
+from annotation.readers.containers import members
+from annotation.readers.fields import as_language, folded, written
+from annotation.readers.headings import about_raters
+from annotation.readers.items import ItemRow, ParsedItems, parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.problems import Problem, Problems, Unfit, excerpt
+from annotation.readers.progress import Halves, Progress
+from annotation.readers.ratings import ParsedRatings, parse_ratings
+from annotation.readers.reading import File, first_lines, sheet_names
+from annotation.readers.report import Report, found, named
+from annotation.readers.rubric import RubricDocument, parse_rubric
+
+FIRST_ROWS = 50
+NAMES_SHOWN = "generator_name"  # the code of the problem that somebody has to decide about
+
+
+@dataclass(slots=True, kw_only=True)
+class Preview:
+    """``mapping`` is the one that gave the rows; ``rows`` are the first of them, `ItemRow`, `RatingRow` or a verdict's.
+
+    ``criteria`` are the names that the file gives to criteria, with the key that each stands for ("" for none).
+    ``first_lines`` are the first rows of the first table as they stand, with their numbers; ``sheets`` the names of its
+    sheets.
+    """
+
+    kind: str
+    mapping: Mapping = field(default_factory=Mapping)
+    columns: Sequence[ColumnFacts] = ()
+    rows: Sequence[Any] = ()
+    report: Report = field(default_factory=Report)
+    problems: Problems = field(default_factory=Problems)
+    documents: Sequence[RubricDocument] = ()
+    criteria: dict[str, str] = field(default_factory=dict)
+    first_lines: Sequence[tuple[int, list[str]]] = ()
+    sheets: Sequence[str] = ()
+
+    def look_at_layout(self, files: Sequence[File]) -> None:
+        """Add what a person needs to say which sheet of the first file holds the rows, and which row is the header."""
+        for name, raw in members(files, Problems()):
+            layout = self.mapping.of(name)
+            if self.sheets or self.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
+                return
+            self.sheets, self.first_lines = sheet_names(name, raw, layout), first_lines(name, raw, layout)
+
+
+def preview(
+    *,
+    project: Project,
+    kind: str,
+    files: Sequence[File],
+    mapping: Mapping,
+    said: dict[str, Any],
+    progress: Progress | None = None,
+) -> Preview:
+    """Read everything, store nothing. ``said`` is the import's target. Verdicts are the business of judging."""
+    if kind == Import.Kind.RUBRIC:
+        return _rubrics(files)
+    facts = Facts()
+    if kind == Import.Kind.DATASET:
+        extends = targets.extended(project=project, said=said)
+        choice = said.get("generator_names", "")
+        parsed, report, _shown = read_dataset(files, mapping, extends, progress, facts, names=choice)
+        shown = Preview(
+            kind=Import.Kind.DATASET,
+            mapping=mapping,
+            rows=parsed.items[:FIRST_ROWS],
+            report=report,
+            problems=parsed.problems,
+        )
+    else:
+        shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress, facts)
+    shown.columns = facts.columns(shown.mapping)
+    shown.look_at_layout(files)
+    return shown
+
+
+# --- rubrics --------------------------------------------------------------------------------------------------------
+def _rubrics(files: Sequence[File]) -> Preview:
+    documents, problems = read_rubrics(files)
+    report = Report(read=len(files), stored=len(documents), refused=len(files) - len(documents))
+    return Preview(kind=Import.Kind.RUBRIC, documents=documents, problems=problems, report=report)
+
+
+def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]:
+    """The documents of all files that have one, and what is wrong with the others."""
+    documents, problems = [], Problems()
+    for name, raw in members(files, problems):
+        parsed = parse_rubric(name, raw)
+        for problem in parsed.problems:
+            problems.add(problem)
+        if parsed.document is not None:
+            documents.append(parsed.document)
+    return documents, problems
+
+
+# --- datasets -------------------------------------------------------------------------------------------------------
+def read_dataset(
+    files: Sequence[File],
+    mapping: Mapping,
+    extends: Dataset | None = None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+    *,
+    names: str = "",
+) -> tuple[ParsedItems, Report, list[Finding]]:
+    """The items of some files; everything that speaks against storing them is among their problems, and so is
+    everything that speaks against adding them to the dataset that they are to extend.
+
+    Generators' names in what annotators and judges see are masked or kept, as ``names`` says, or else a problem; those
+    that are left come back too.
+    """
+    parsed = parse_items(files, mapping, progress=progress, facts=facts)
+    shown_names = _settle_names(parsed, extends, names)
+    unfit = storing.fit_items(parsed.items)
+    append(parsed.problems, unfit)
+    if not parsed.items and not parsed.problems:
+        parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
+    read = parsed.report
+    report = Report(
+        read=read.read,
+        stored=read.taken,
+        collapsed=read.collapsed,
+        refused=parsed.problems.refused,
+        flagged=read.empty,
+        embedded_ratings=read.embedded_ratings,
+        left_out=parsed.problems.left_out,
+        notes=[*_item_notes(parsed), *_name_notes(shown_names, names)],
+        found={"languages": found(read.languages), "generators": found(read.generators)},
+    )
+    if extends:
+        append(parsed.problems, hold(extends, parsed.items, report))
+    report.stored -= unfit.refused
+    return parsed, report, [] if names == generator_names.MASK else shown_names
+
+
+def _settle_names(parsed: ParsedItems, extends: Dataset | None, names: str) -> list[Finding]:
+    """The generators' names that the items show; masked, kept, or else among the problems."""
+    layout = extends.layout if extends else None
+    before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
+    shown = generator_names.find(parsed.items, layout, generators=[*parsed.report.generators, *before])
+    if names == generator_names.MASK:
+        parsed.items.change(generator_names.masker(shown))
+    elif names != generator_names.KEEP:
+        expected = "text that does not tell who wrote it: mask the names, or keep them knowingly"
+        for each in shown:
+            found = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
+            parsed.problems.add(
+                Problem(each.file, each.line, each.place, found + excerpt(each.example), expected, NAMES_SHOWN)
+            )
+    return shown
+
+
+def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
+    if not shown or names not in generator_names.CHOICES:
+        return []
+    done = "masked" if names == generator_names.MASK else "kept, and seen by annotators and judges"
+    return [f"Generators' names {done}: {named([each.words for each in shown], len(shown))}."]
+
+
+def _item_notes(parsed: ParsedItems) -> list[str]:
+    read = parsed.report
+    notes = [*parsed.problems.notes]
+    if read.derived_ids:
+        notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
+    if read.empty:
+        notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty_at, read.empty)}.")
+    if read.embedded_ratings:
+        notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
+    if read.dropped:
+        notes.append(f"Keys of turns that are not kept: {named(read.dropped)}.")
+    return notes
+
+
+# --- ratings --------------------------------------------------------------------------------------------------------
+def _ratings(
+    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None, facts: Facts
+) -> Preview:
+    way = Halves(progress)
+    parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress, facts)
+    problems = parsed.problems
+    if target is not None:
+        fit = fit_ratings(
+            dataset=target.dataset,
+            rubric_version=target.rubric_version,
+            campaign=target.campaign,
+            rows=parsed.rows,
+            told=way.holding,
+        )
+        append(problems, fit.problems)
+        add_stored(report, fit.report)
+    report.refused = problems.refused
+    return Preview(
+        kind=Import.Kind.RATINGS,
+        mapping=mapping,
+        rows=parsed.rows[:FIRST_ROWS],
+        report=report,
+        problems=problems,
+        criteria=named_criteria(parsed.rows, target),
+    )
+
+
+def read_ratings(
+    files: Sequence[File],
+    mapping: Mapping,
+    target: Target | None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+) -> tuple[ParsedRatings, Mapping, Report]:
+    """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
+    version = target.rubric_version if target else None
+    parse = partial(parse_ratings, progress=progress, facts=facts)
+    parsed, mapping, notes = read_matched(parse, files, mapping, version)
+    counts = parsed.counts()
+    _explain_words(parsed.problems, counts.scored)
+    report = Report(
+        read=parsed.read,
+        stored=counts.scored + counts.not_applicable,
+        not_applicable=counts.not_applicable,
+        collapsed=parsed.collapsed,
+        collapsed_blank=parsed.collapsed_blank,
+        missing=counts.missing,
+        refused=parsed.refused,
+        left_out=parsed.problems.left_out,
+        notes=[*notes, *parsed.problems.notes, *([] if mapping.positional else _rater_notes(counts.whose, target))],
+        found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
+    )
+    return parsed, mapping, report
+
+
+def _explain_words(problems: Problems, scored: int) -> None:
+    """Say once what answers in words may become, where there is no score among them at all."""
+    words = [problem for problem in problems if problem.code == "not_a_number"]
+    if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
+        return
+    found = f"answers in words, such as {words[0].found}, and no score at all"
+    expected = (
+        "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
+        "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
+    )
+    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
+
+
+def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
+    """Who is called by name, who is new, and who is somebody here already."""
+    notes = about_raters(raters)
+    if target is None or not raters:
+        return notes
+    annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
+    seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
+    if new := [rater for rater in raters if rater not in seats]:
+        made = "an annotator of each name is made, who is on no panel and can't sign in"
+        notes.append(f"Raters who are not known in this project: {named(new)}; {made}.")
+    if known := [rater for rater in raters if rater in seats]:
+        notes.append(f"Raters taken for the annotators of that name in this project: {named(known)}.")
+    if unseated := [rater for rater in known if not seats[rater]]:
+        notes.append(f"Of these, on no panel: {named(unseated)}.")
+    return notes
+
+
+def add_stored(report: Report, stored: RatingsReport) -> None:
+    """Complete a report by what holding the rows against the database came to."""
+    report.stored, report.not_applicable = stored.stored + stored.not_applicable, stored.not_applicable
+    report.collapsed += stored.collapsed
+    report.missing = stored.missing
+    if stored.collapsed:
+        report.notes.append(f"{stored.collapsed:,} ratings were there already, saying the same.")
+
+
+def named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
+    """The criteria that rows name, with the rubric's key for each: itself, or "" where the rubric has none such."""
+    keys = {each.key for each in target.rubric_version.criteria.all()} if target else set()
+    return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}
+
+
+def append(problems: Problems, more: Problems) -> None:
+    """Add the problems of a second look to those of the first; a row has at most one of them."""
+    problems.refused += more.refused
+    problems.codes.update(more.codes)
+    problems.alike.update(more.alike)
+    problems.shown.extend(more.shown[: max(0, problems.limit - len(problems.shown))])
+
+
+# What storing would come to, in plain values: one shape for the page, the API and what a worker leaves behind.
+
+Outlook = dict[str, Any]
+MOST_KINDS, FIRST_PLACES = 50, 5
+MOST_UNREAD = 30  # values of a column
+LONGEST_CELL, LONGEST_LINE = 40, 120
+MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more than a page can show
+
+
+def outlook(preview: Preview, target: Target | None) -> Outlook:
+    """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
+    more_problems, documents, first_lines, sheets,
+    kinds_of_problems.
+    """
+    criteria = {each.key: each for each in target.rubric_version.criteria.all()} if target else {}
+    shown = {
+        "kind": str(preview.kind),
+        "mapping": preview.mapping.as_dict(),
+        "columns": [_column(each, preview.mapping.values, criteria) for each in preview.columns],
+        "rows": _few([_row(row) for row in preview.rows]),
+        "report": preview.report.as_dict(),
+        "criteria": preview.criteria,
+        "scales": {key: scale_words(each) for key, each in criteria.items()},
+        "problems": [problem.as_dict() for problem in preview.problems],
+        "more_problems": preview.problems.more,
+        "kinds_of_problems": _kinds(preview.problems),
+        "documents": [document.as_yaml() for document in preview.documents],
+        "first_lines": [{"number": number, "text": _line(cells)} for number, cells in preview.first_lines],
+        "sheets": list(preview.sheets),
+    }
+    return plain(shown)
+
+
+def plain(shown: abc.Mapping[str, Any]) -> Outlook:
+    """What is shown as JSON that the database can keep."""
+    kept: Outlook = storable_value(json.loads(_text(shown)))
+    return kept
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _row(row: Any) -> dict[str, Any]:
+    return asdict(row) if isinstance(row, ItemRow) else dict(row._asdict())
+
+
+def _kinds(problems: Problems) -> list[dict[str, Any]]:
+    """The problems by kind, the most frequent first: how many, where the first of them are, and one that was found."""
+    kinds = []
+    for (code, column, expected), count in problems.alike.most_common(MOST_KINDS):
+        alike = [one for one in problems if (one.code, one.column or "", one.expected) == (code, column, expected)]
+        places = [{"file": one.file, "line": one.line} for one in alike[:FIRST_PLACES]]
+        kind = {"code": code, "column": column, "expected": expected, "count": count, "places": places}
+        kinds.append({**kind, "found": alike[0].found if alike else ""})
+    return kinds
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a table as one short line."""
+    return " · ".join(cell.strip()[:LONGEST_CELL] for cell in cells)[:LONGEST_LINE]
+
+
+def _few(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    sizes = accumulate(len(_text(row)) for row in rows)
+    return [row for row, size in zip(rows, sizes, strict=True) if size <= MOST_SHOWN]
+
+
+# --- columns --------------------------------------------------------------------------------------------------------
+def _column(
+    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
+) -> Outlook:
+    return {
+        "name": facts.name,
+        "target": facts.target,
+        "filled": facts.filled,
+        "blank": facts.blank,
+        "distinct": facts.distinct,
+        "is_many": facts.is_many,
+        "examples": facts.examples,
+        "most": [{"value": value, "count": count} for value, count in facts.most],
+        "off_scale": _off_scale(facts, values, criteria),
+        "unread": _unread(facts, values, criteria),
+    }
+
+
+def _unread(
+    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
+) -> list[dict[str, Any]]:
+    """The values of a column of languages or scores that mean nothing by themselves: how often each occurs, what the
+    mapping says that it means, and what it may mean."""
+    field, _dot, key = facts.target.partition(".")
+    if field not in ("language", "score"):
+        return []
+    said = {**values.get(field, {}), **values.get(facts.target, {})}
+    labels = _labels([criteria[key]] if key in criteria else criteria.values())
+    found = []
+    for value, count in facts.counts.most_common():
+        try:
+            (as_language if field == "language" else as_answer)(value)
+        except Unfit:
+            likely = labels.get(folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else "")
+            found.append({"value": value, "count": count, "means": said.get(value, ""), "likely": likely})
+    return found[:MOST_UNREAD]
+
+
+def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:
+    """The value of each label that stands for one and the same value on all scales that have it."""
+    called: dict[str, set[str]] = {}
+    for criterion in criteria:
+        for point in criterion.points:
+            for label in (point.get("label") or {}).values():
+                called.setdefault(folded(label), set()).add(written(point["value"]))
+    return {label: next(iter(meant)) for label, meant in called.items() if len(meant) == 1}
+
+
+def _off_scale(
+    facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
+) -> int | None:
+    """How many cells of a column of scores hold none that its criterion (or, in a long file, any) has room for."""
+    field, _dot, key = facts.target.partition(".")
+    if field != "score" or not criteria:
+        return None
+    scales = [criteria[key]] if key in criteria else list(criteria.values())
+    meant = {**values.get("score", {}), **values.get(facts.target, {})}
+    is_off = _misses(scales)
+    return sum(count for value, count in facts.counts.items() if is_off(meant.get(value, value)))
+
+
+def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
+    def misses(text: str) -> bool:
+        with suppress(Unfit):
+            score = as_answer(text).score
+            return score is not None and not any(each.is_on_scale(score) for each in scales)
+        return True
+
+    return misses

@@ -1,0 +1,349 @@
+"""Other people's ratings, held against items, scales and what a campaign has already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from django.utils import timezone
+
+from annotation import bulk
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Import, Item, Rating, RubricVersion
+from annotation.readers.nearness import hint, loosely, nearest
+from annotation.readers.problems import Problem, Problems, excerpt
+from annotation.readers.progress import Told, between
+from annotation.readers.ratings import RatingRow
+from annotation.readers.shelves import Shelves
+from annotation.readers.spool import Plain, Spool
+
+LONGEST_RATER = 80
+MOST_RATERS = 50_000
+TOGETHER = 5_000  # rows that are looked up at once
+MOST_REMEMBERED = 100_000  # items
+Scored, NotApplicable = Rating.Status.SCORED.value, Rating.Status.NOT_APPLICABLE.value
+T = TypeVar("T")
+Before = Mapping[tuple[str, int, int], float | None]
+"""Scores by rater, item and criterion."""
+_NAME, _RATER = itemgetter(0), itemgetter(1)  # of a row's item, and of who rated it
+
+
+@dataclass(slots=True)
+class RatingsReport:
+    """What became of the rows: ``given = stored + not_applicable + collapsed + missing`` and those refused.
+
+    ``off_scale`` counts, of those refused, the scores that their criterion's scale has not got, by column.
+    """
+
+    given: int = 0
+    stored: int = 0
+    not_applicable: int = 0
+    collapsed: int = 0
+    missing: int = 0
+    raters: list[str] = field(default_factory=list)
+    off_scale: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Fit:
+    """What becomes of each row. Those to be stored are on shelves by item and rater: ``(item, rater, criterion, status,
+    score, rationale, seconds)``, item and criterion by primary key."""
+
+    rows: Shelves
+    report: RatingsReport
+    problems: Problems = field(default_factory=Problems)
+
+
+def fit_ratings(
+    *,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    campaign: Campaign | None,
+    rows: Collection[RatingRow],
+    told: Told | None = None,
+) -> Fit:
+    """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
+    fit = Fit(shelves(rows), RatingsReport(given=len(rows)))
+    items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
+    raters: set[str] = set()
+    for some in chunks(rows, TOGETHER, told, plain=True):
+        found = items.named(names := set(map(_NAME, some)))
+        before = stored.on({found[name].pk for name in names if name in found})
+        fitting = _fitting(some, fit, items, scales, before)
+        raters.update(map(_RATER, fitting))
+        if len(raters) > MOST_RATERS:
+            first = RatingRow._make(some[0])
+            expected = f"at most {MOST_RATERS:,}: is this the column that says who rated?"
+            fit.problems.add(Problem(first.file, first.line, "rater", "too many raters", expected, "raters"))
+            break
+        fit.rows.extend(fitting)
+    fit.report.raters = sorted(raters)
+    return fit
+
+
+def shelves(rows: Collection[Any]) -> Shelves:
+    """Shelves for what becomes of these rows, put together by their first two columns."""
+    return Shelves(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
+
+
+def chunks(rows: Collection[T], size: int, told: Told | None = None, *, plain: bool = False) -> Iterator[list[T]]:
+    """The rows, or the plain tuples they are, so many at a time; ``told`` hears which share of them was seen to."""
+    tell, done = between(told, 0, 1), 0
+    source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
+    while chunk := list(islice(source, size)):
+        yield chunk
+        done += len(chunk)
+        tell(done / len(rows))
+
+
+class ItemKey(NamedTuple):
+    pk: int
+    generator: str
+
+
+class Items:
+    """A dataset's items by external id; a bounded number of them is remembered."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._items = Item.objects.of(dataset).order_by()
+        self._known: dict[str, ItemKey] = {}
+
+    def named(self, names: set[str]) -> Mapping[str, ItemKey]:
+        """At least those of these names that there are."""
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
+        if asked := names.difference(self._known):
+            found = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
+            self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in found)
+        return self._known
+
+    def known(self, name: str) -> ItemKey | None:
+        """The item of that name, which has been asked for among others."""
+        return self._known.get(name)
+
+    def expected(self, name: str) -> str:
+        """What is expected where a file names an item that the dataset has not got."""
+        return f"{hint(self._alike.get(loosely(name), ''))}the id of an item in the dataset"
+
+    @cached_property
+    def _alike(self) -> dict[str, str]:
+        """The ids of the first many items by what ids that mean the same have in common."""
+        ids = self._items.order_by("pk").values_list("external_id", flat=True)[:MOST_REMEMBERED]
+        return {loosely(each): each for each in ids.iterator(TOGETHER)}
+
+
+class _Stored:
+    """The scores that a campaign has already.
+
+    Asked for table by table: right after a load the planner takes full tables for empty ones, and would join them by
+    comparing every row with every other.
+    """
+
+    def __init__(self, campaign: Campaign | None) -> None:
+        self._current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+        self._is_empty = campaign is None or not self._current.exists()
+
+    def on(self, items: set[int]) -> Before:
+        """Those on some items, by (rater, item, criterion)."""
+        if self._is_empty:
+            return {}
+        kept = list(self._current.filter(item__in=items).values_list("pk", "annotator_id", "item_id"))
+        raters = Annotator.objects.filter(pk__in={annotator for _, annotator, _ in kept})
+        called = dict(raters.values_list("pk", "pseudonym"))
+        places = {pk: (called[annotator], item) for pk, annotator, item in kept}
+        return {(*places[pk], criterion): score for pk, criterion, score in self._scores(list(places))}
+
+    def _scores(self, annotations: list[int]) -> Iterator[tuple[int, int, float | None]]:
+        for start in range(0, len(annotations), TOGETHER):
+            some = annotations[start : start + TOGETHER]
+            yield from Rating.objects.filter(annotation__in=some).values_list("annotation_id", "criterion_id", "score")
+
+
+class Asked(NamedTuple):
+    """What an answer is held against its scale by."""
+
+    criterion: str
+    score: float | None
+    applicable: bool
+    scale_max: float | None
+    column: str
+
+
+class Scales:
+    """The criteria of a rubric version, and whether an answer on one of them is good; asked once for each answer."""
+
+    def __init__(self, rubric_version: RubricVersion) -> None:
+        self.criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
+        self._faults: dict[Asked, tuple[str, str, str, str] | None] = {}
+
+    def fault(self, asked: Asked) -> tuple[str, str, str, str] | None:
+        """What is wrong with an answer: column, found, expected, code."""
+        if asked not in self._faults:
+            if len(self._faults) > MOST_REMEMBERED:
+                self._faults.clear()
+            self._faults[asked] = self._found(asked)
+        return self._faults[asked]
+
+    def _found(self, row: Asked) -> tuple[str, str, str, str] | None:
+        criterion = self.criteria.get(row.criterion)
+        if criterion is None:
+            return "criterion", excerpt(row.criterion), one_of(row.criterion, self.criteria), "unknown_criterion"
+        if row.scale_max is not None and row.scale_max != criterion.maximum:
+            expected = f"{criterion.maximum:g}, where the rubric's scale of {criterion.key} ends"
+            return "scale_max", f"a scale up to {row.scale_max:g}", expected, "other_scale"
+        if not row.applicable and not criterion.not_applicable:
+            return row.column, "N/A", f"a score: {criterion.key} allows no N/A", "na_not_allowed"
+        if row.score is not None and not criterion.is_on_scale(row.score):
+            return row.column, f"{row.score:g}", f"a score on the scale {scale_words(criterion)}", "off_scale"
+        return None
+
+
+def one_of(name: str, criteria: Iterable[str]) -> str:
+    """What is expected where a file names a criterion that the rubric has not got."""
+    keys = list(criteria)
+    return f"{hint(nearest(name, keys))}one of the rubric's criteria: {', '.join(keys)}"
+
+
+def scale_words(criterion: Criterion) -> str:
+    """The scale as people write it: ``0, 1, 2, 3`` or ``0 to 100``."""
+    if criterion.points:
+        return ", ".join(f"{value:g}" for value in criterion.values)
+    return f"{criterion.minimum:g} to {criterion.maximum:g}"
+
+
+def _fitting(some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before) -> list[Plain]:
+    """Those of some rows that are to be stored: found together where none needs a look of its own, else one by one."""
+    together = _fitted_together(some, fit, items, scales, before)
+    if together is not None:
+        return together
+    rows = map(RatingRow._make, some)
+    return [plain for row in rows if (plain := _fitted(row, fit, items, scales, before))]
+
+
+def _fitted_together(
+    some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before
+) -> list[Plain] | None:
+    """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
+    there already. What rows say over and over is looked at once."""
+    names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns = zip(
+        *some, strict=True
+    )
+    known = {name: items.known(name) for name in set(names)}
+    pks = {name: item.pk for name, item in known.items() if item is not None}
+    asked = map(Asked._make, set(zip(criteria, scores, applicable, scale_max, columns, strict=True)))
+    if len(pks) < len(known) or any(map(scales.fault, asked)) or len(max(raters, key=len)) > LONGEST_RATER:
+        return None
+    keys = {name: criterion.pk for name, criterion in scales.criteria.items()}
+    places = [list(map(pks.__getitem__, names)), list(map(keys.__getitem__, criteria))]
+    if before and not before.keys().isdisjoint(zip(raters, *places, strict=True)):
+        return None
+    statuses = map((NotApplicable, Scored).__getitem__, applicable)
+    made = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, strict=True)
+    fitting = [row for row, is_missing in zip(made, missing, strict=True) if not is_missing]
+    fit.report.missing += len(some) - len(fitting)
+    fit.report.not_applicable += applicable.count(False)
+    fit.report.stored += len(fitting) - applicable.count(False)
+    return fitting
+
+
+def _fitted(
+    row: RatingRow,
+    fit: Fit,
+    items: Items,
+    scales: Scales,
+    before: Before,
+) -> Plain | None:
+    """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
+    if (fault := _fault(row, items, scales)) is not None:
+        column, found, expected, code = fault
+        fit.problems.refuse(Problem(row.file, row.line, column, found, expected, code))
+        fit.report.off_scale[column] += code == "off_scale"
+        return None
+    if row.missing or (item := items.known(row.item)) is None:
+        fit.report.missing += 1
+        return None
+    criterion = scales.criteria[row.criterion].pk
+    if before and (key := (row.rater, item.pk, criterion)) in before:
+        _meet(row, fit, before[key])
+        return None
+    fit.report.stored += row.applicable
+    fit.report.not_applicable += not row.applicable
+    status = Scored if row.applicable else NotApplicable
+    return item.pk, row.rater, criterion, status, row.score, row.rationale, row.seconds
+
+
+def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str, str] | None:
+    if items.known(row.item) is None:
+        return "item", excerpt(row.item), items.expected(row.item), "unknown_item"
+    if len(row.rater) > LONGEST_RATER:
+        return "rater", f"a name of {len(row.rater)} characters", f"at most {LONGEST_RATER} characters", "too_long"
+    return scales.fault(Asked(row.criterion, row.score, row.applicable, row.scale_max, row.column))
+
+
+def _meet(row: RatingRow, fit: Fit, before: float | None) -> None:
+    """Hold a rating against the one that the same rater gave before."""
+    if row.score == before:
+        fit.report.collapsed += 1
+        return
+    found, expected = f"the score {_said(row.score)}", f"{_said(before)}, which this rater gave before"
+    fit.problems.refuse(Problem(row.file, row.line, row.column, found, expected, "conflict"))
+
+
+def _said(score: float | None) -> str:
+    return "N/A" if score is None else f"{score:g}"
+
+
+# Imported ratings as rows: an annotation for each rater on each item, and its ratings.
+
+ANNOTATION = ("id", "campaign_id", "item_id", "annotator_id", "file_import_id", "revision", "seconds", "submitted_at")
+RATING = ("annotation_id", "criterion_id", "status", "score", "rationale")
+
+
+def write(
+    *,
+    campaign: Campaign,
+    file_import: Import,
+    rows: Shelves,
+    raters: Collection[str],
+    identified: bool,
+    told: Told | None = None,
+) -> None:
+    """Insert fitted ratings in the caller's transaction, shelf by shelf."""
+    people = _annotators(campaign, raters, identified)
+    with bulk.Load() as load:
+        for shelf in rows.told(told):
+            _write_shelf(load, campaign.pk, file_import.pk, shelf, people)
+
+
+def _write_shelf(load: bulk.Load, campaign: int, file_import: int, shelf: list[Plain], people: dict[str, int]) -> None:
+    items, raters, *answers, seconds = zip(*shelf, strict=True)
+    pairs = list(zip(items, raters, strict=True))
+    taken = dict(zip(pairs, seconds, strict=True))
+    numbers = dict(zip(taken, bulk.reserve(Annotation, len(taken)), strict=True))
+    now = timezone.now()
+    load.insert(
+        Annotation,
+        ANNOTATION,
+        [
+            (number, campaign, item, people[rater], file_import, 1, taken[item, rater], now)
+            for (item, rater), number in numbers.items()
+        ],
+    )
+    load.insert(Rating, RATING, list(zip(map(numbers.__getitem__, pairs), *answers, strict=True)))
+
+
+def _annotators(campaign: Campaign, names: Collection[str], identified: bool) -> dict[str, int]:
+    """The annotators of these pseudonyms, those made that are not there yet."""
+    project = campaign.project
+    Annotator.objects.bulk_create(
+        [Annotator(project=project, pseudonym=name, identified=identified) for name in names],
+        ignore_conflicts=True,
+        batch_size=5_000,
+    )
+    there_are = Annotator.objects.filter(project=project).values_list("pseudonym", "pk")
+    wanted = set(names)
+    return {name: pk for name, pk in there_are.iterator() if name in wanted}

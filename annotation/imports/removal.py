@@ -1,0 +1,124 @@
+"""Taking an import back: all of it, while nothing depends on it. Its files stay, so that it can be stored again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.core.files.storage import default_storage
+from django.db import IntegrityError, models, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import User
+from accounts.refusals import Refused
+from annotation.imports.checks import EDITABLE
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Campaign,
+    Dataset,
+    DryRun,
+    Import,
+    ImportFile,
+    Item,
+    Rating,
+    RubricVersion,
+)
+
+State = Import.State
+
+
+def undo(*, file_import: Import, actor: User | None = None) -> None:
+    """Delete what a stored import stored; refused, with what stands in the way, as soon as something depends on it."""
+    take_back = {
+        Import.Kind.DATASET: _take_back_dataset,
+        Import.Kind.RUBRIC: _take_back_rubrics,
+        Import.Kind.RATINGS: _take_back_ratings,
+    }[Import.Kind(file_import.kind)]
+    try:
+        with transaction.atomic():
+            unsettle(file_import=file_import, actor=actor)
+            take_back(file_import)
+    except IntegrityError:  # something came to depend on it just now
+        raise Refused(_("Something uses this import by now. Reload the page."), code="in_use") from None
+
+
+def unsettle(*, file_import: Import, actor: User | None = None) -> None:
+    """Let a stored import be merely uploaded again, in the transaction that takes its rows back."""
+    stored = Import.objects.filter(pk=file_import.pk, state=State.STORED)
+    if not stored.update(state=State.UPLOADED, state_since=timezone.now(), report={}):
+        raise Refused(_("Only an import that is stored can be undone."), code="not_stored")
+    DryRun.objects.filter(file_import=file_import).delete()  # it says nothing about what is there now
+    audit.record(actor=actor, project=file_import.project, verb="undo import", subject=file_import)
+    file_import.state = State.UPLOADED
+
+
+def discard(*, file_import: Import, actor: User | None = None) -> None:
+    """Delete an import that stored nothing, and those of its files that no other import shares."""
+    names = [str(each.content.name) for each in file_import.files.all()]
+    if file_import.parts.exists():
+        raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
+    with transaction.atomic():
+        audit.record(actor=actor, project=file_import.project, verb="discard import", subject=file_import)
+        gone, _each = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE).delete()
+        if not gone:
+            raise Refused(_("This import is stored. Undo it first."), code="stored")
+        transaction.on_commit(lambda: _delete_unshared(names))
+
+
+def _delete_unshared(names: Iterable[str]) -> None:
+    shared = set(ImportFile.objects.filter(content__in=names).values_list("content", flat=True))
+    for name in {*names} - shared:
+        default_storage.delete(name)
+
+
+def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model], ...] = ()) -> None:
+    """Refuse when a row of any app points at one of ``rows``; rows of the models in ``but`` go with them."""
+    for row in rows:
+        if users := _users(row, but):
+            sentence = _("“%(row)s” is in use by %(users)s. Undo those first.")
+            raise Refused(sentence % {"row": row, "users": ", ".join(users)}, code="in_use")
+
+
+def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
+    """The rows that point at ``row``, by kind: ``2 campaigns``."""
+    found = []
+    for relation in row._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, models.ManyToOneRel) or issubclass(relation.related_model, but):
+            continue
+        model = relation.related_model
+        if count := model._base_manager.filter(**{relation.field.name: row}).count():
+            names = model._meta
+            found.append(f"{count} {names.verbose_name if count == 1 else names.verbose_name_plural}")
+    return found
+
+
+def _take_back_dataset(file_import: Import) -> None:
+    datasets = list(Dataset.objects.filter(file_import=file_import))
+    part = Dataset.parts.through
+    require_unused(datasets, but=(Item, part))
+    part._default_manager.filter(from_dataset__in=datasets)._raw_delete(using="default")
+    # Raw, because the ORM would load every item to look for rows that the check above has ruled out.
+    Item.objects.filter(dataset__in=datasets)._raw_delete(using="default")
+    Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])._raw_delete(using="default")
+
+
+def _take_back_rubrics(file_import: Import) -> None:
+    made = RubricVersion.objects.filter(pk__in=file_import.report.get("made", []))
+    if published := made.published().first():
+        raise Refused(_("“%s” is published, and stays for ever.") % published, code="in_use")
+    made.delete()
+
+
+def _take_back_ratings(file_import: Import) -> None:
+    annotations = Annotation.objects.filter(file_import=file_import)
+    raters = set(annotations.values_list("annotator", flat=True))
+    Rating.objects.filter(annotation__file_import=file_import).delete()
+    annotations._raw_delete(using="default")
+    for annotator in Annotator.objects.filter(pk__in=raters, user=None):
+        if not _users(annotator, ()):
+            annotator.delete()
+    opened = Campaign.objects.filter(pk=file_import.report.get("opened_campaign")).first()
+    if opened is not None and not _users(opened, ()):
+        opened.delete()

@@ -1,0 +1,275 @@
+"""Parsed files become rows: staged, invisible until whole, refused as a whole when anything is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import bulk, jobs
+from annotation.imports import rating_rows
+from annotation.imports.rating_rows import RatingsReport, fit_ratings
+from annotation.models import Campaign, Dataset, Import, Item
+from annotation.readers.garbage import seldom_collected
+from annotation.readers.items import ItemRow, content_digest
+from annotation.readers.problems import Problem, Problems
+from annotation.readers.progress import Told, between
+from annotation.readers.ratings import RatingRow
+
+STAGE = 20_000  # rows of one transaction at most,
+STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields
+PATIENCE = timedelta(minutes=5)  # the longest that a living process stages nothing
+HELD = 0.4  # the part of storing ratings that is holding them against what there is; the rest is writing them
+LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200}
+ITEM_FIELDS = (
+    "dataset_id",
+    "external_id",
+    "ordinal",
+    "language",
+    "generator",
+    "scenario",
+    "title",
+    "turns",
+    "fields",
+    "attributes",
+    "content_warning",
+    "digest",
+)
+
+
+_LONG = [ITEM_FIELDS.index(name) for name in ("turns", "fields", "attributes")]
+
+
+class FileRefused(Refused):
+    """A file with problems: nothing of it was stored, and `problems` says where and what."""
+
+    def __init__(self, problems: Problems) -> None:
+        first = next(iter(problems), None)
+        super().__init__(
+            _("Nothing was stored. %(count)d problem(s); the first: %(first)s")
+            % {"count": len(problems), "first": first or ""},
+            code="file_refused",
+        )
+        self.problems = problems
+
+
+# --- datasets -------------------------------------------------------------------------------------------------------
+def store(
+    *,
+    project: Project,
+    name: str,
+    items: Iterable[ItemRow],
+    actor: User | None = None,
+    file_import: Import | None = None,
+    layout: Mapping[str, Any] | None = None,
+    licence: str = "",
+    derived_from: Dataset | None = None,
+    allocatable: bool = True,
+    simulated: bool = False,
+    extends: Dataset | None = None,
+    staged: Callable[[int], None] | None = None,
+    names_shown: list[dict[str, Any]] | None = None,
+) -> Dataset:
+    """Store items as the next version of the dataset called ``name``; `appending.append` makes one that ``extends``.
+
+    Items are staged some thousands to a transaction while the dataset is `loading`, which nothing shows; one
+    compare-and-set then makes it `ready`, and its ``import`` stored. ``staged`` is told how many are in after each.
+    ``names_shown``: generators' names in them, where somebody has looked (`Dataset.names_shown`).
+    When anything goes wrong the stage is cleared; when the process dies, `sweep` clears it, or the next try to store
+    the same ``import``.
+    """
+    if file_import is not None:
+        unstage(file_import)
+    dataset = Dataset.objects.create(
+        project=project,
+        name=name,
+        version=_next_version(project, name),
+        layout=dict(layout or {}),
+        licence=licence,
+        derived_from=derived_from,
+        allocatable=allocatable,
+        simulated=simulated,
+        extends=extends,
+        file_import=file_import,
+        created_by=actor,
+        names_shown=names_shown,
+    )
+    try:
+        stored = _stage(dataset, items, staged)
+        if not stored:
+            raise Refused(_("There is no item in it."), code="empty")
+        _make_ready(dataset, actor)
+    except BaseException:
+        _clear(dataset)
+        raise
+    return dataset
+
+
+def unstage(file_import: Import) -> None:
+    """Clear what an import that did not end left half-stored."""
+    for abandoned in Dataset.objects.filter(file_import=file_import, state=Dataset.State.LOADING):
+        _clear(abandoned)
+
+
+def sweep(*, older_than: timedelta = PATIENCE) -> int:
+    """Clear datasets into which nothing has been staged for so long; returns how many."""
+    silent = Dataset.objects.filter(state=Dataset.State.LOADING, staged_at__lt=timezone.now() - older_than)
+    return sum(_clear(dataset, untouched_since=dataset.staged_at) for dataset in silent)
+
+
+def _next_version(project: Project, name: str) -> int:
+    newest = Dataset.objects.filter(project=project, name=name).aggregate(newest=Max("version"))["newest"]
+    return (newest or 0) + 1
+
+
+def _stage(dataset: Dataset, items: Iterable[ItemRow], staged: Callable[[int], None] | None) -> int:
+    stored, first = 0, Item.objects.of(dataset.extends).count() if dataset.extends else 0
+    rows = (_item(dataset.pk, place, row) for place, row in enumerate(items, first))
+    for stage in _stages(rows):
+        with transaction.atomic():
+            loading = Dataset.objects.filter(pk=dataset.pk, state=Dataset.State.LOADING)
+            if not loading.update(staged_at=timezone.now()):
+                raise _swept()
+            bulk.insert(Item, ITEM_FIELDS, stage)
+        stored += len(stage)
+        if staged:
+            staged(stored)
+    return stored
+
+
+def _stages(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows, so many at a time as memory and a transaction should hold."""
+    stage: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        stage.append(row)
+        size += sum(len(row[place]) for place in _LONG)
+        if len(stage) >= STAGE or size >= STAGE_BYTES:
+            yield stage
+            stage, size = [], 0
+    if stage:
+        yield stage
+
+
+def _swept() -> Refused:
+    return Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+
+
+def _item(dataset_pk: int, ordinal: int, row: ItemRow) -> tuple[Any, ...]:
+    return (
+        dataset_pk,
+        row.external_id,
+        ordinal,
+        row.language,
+        row.generator or "",
+        row.scenario or "",
+        row.title,
+        _json(row.turns),
+        _json(row.fields),
+        _json(row.attributes),
+        row.content_warning,
+        content_digest(row),
+    )
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode() if value else "[]" if isinstance(value, list) else "{}"
+
+
+def _make_ready(dataset: Dataset, actor: User | None) -> None:
+    with transaction.atomic():
+        loading = Dataset.objects.filter(pk=dataset.pk, state=Dataset.State.LOADING)
+        if not loading.update(state=Dataset.State.READY):
+            raise _swept()
+        dataset.parts.add(dataset, *(Dataset.objects.parts_of(dataset.extends) if dataset.extends else ()))
+        settle(dataset.file_import)
+        audit.record(actor=actor, project=dataset.project, verb="store dataset", subject=dataset, fields=["state"])
+    dataset.state = Dataset.State.READY
+
+
+def settle(file_import: Import | None) -> None:
+    """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
+    if file_import is None:
+        return
+    ours = Import.objects.filter(pk=file_import.pk, lease=file_import.lease).exclude(state=Import.State.STORED)
+    if not ours.update(state=Import.State.STORED, state_since=timezone.now()):
+        raise Refused(_("This import is stored already, or by somebody else just now."), code="already_stored")
+    file_import.state = Import.State.STORED
+    jobs.announce_end(file_import)
+
+
+def _clear(dataset: Dataset, *, untouched_since: datetime | None = None) -> bool:
+    """Delete a stage; never a dataset that is ready, nor one that has grown since then."""
+    with transaction.atomic():
+        loading = Dataset.objects.select_for_update().filter(pk=dataset.pk, state=Dataset.State.LOADING)
+        if untouched_since is not None:
+            loading = loading.filter(staged_at=untouched_since)
+        if not loading.exists():
+            return False
+        Item.objects.filter(dataset=dataset)._raw_delete(using="default")
+        return bool(loading.delete())
+
+
+def fit_items(items: Iterable[ItemRow]) -> Problems:
+    """What of parsed items the tables have no room for."""
+    problems = Problems()
+    for row in items:
+        faults = [
+            Problem(row.file, row.line, name, f"{length} characters", f"at most {longest} characters", "too_long")
+            for name, longest in LONGEST.items()
+            if (length := len(getattr(row, name) or "")) > longest
+        ]
+        for number, fault in enumerate(faults):
+            (problems.add if number else problems.refuse)(fault)
+    return problems
+
+
+# --- ratings --------------------------------------------------------------------------------------------------------
+@seldom_collected()
+def store_ratings(
+    *,
+    campaign: Campaign,
+    rows: Collection[RatingRow],
+    file_import: Import,
+    identified: bool = True,
+    actor: User | None = None,
+    told: Told | None = None,
+) -> RatingsReport:
+    """Store other people's ratings in a campaign, all or none; raises `FileRefused` naming every bad row.
+
+    A rater becomes the annotator of that pseudonym. A rating that is already there collapses when it says the same and
+    is refused when it says something else. A row without a score is missing: counted, and nothing is stored for it.
+    ``told`` hears how far it is.
+    """
+    with transaction.atomic():
+        # Two imports at once would not see each other's ratings; annotators, who only point at it, may go on.
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        fit = fit_ratings(
+            dataset=campaign.dataset,
+            rubric_version=campaign.rubric_version,
+            campaign=campaign,
+            rows=rows,
+            told=between(told, 0, HELD),
+        )
+        if fit.problems:
+            raise FileRefused(fit.problems)
+        rating_rows.write(
+            campaign=campaign,
+            file_import=file_import,
+            rows=fit.rows,
+            raters=fit.report.raters,
+            identified=identified,
+            told=between(told, HELD, 1),
+        )
+        settle(file_import)
+        audit.record(actor=actor, project=campaign.project, verb="import ratings", subject=file_import)
+    return fit.report

@@ -1,0 +1,132 @@
+"""Where imported ratings and verdicts go: which items, on which rubric, in which campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import campaigns
+from annotation.models import Campaign, Dataset, RubricVersion
+
+Found = TypeVar("Found", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A campaign, or a dataset and a rubric version on which one is opened, called ``name`` where that is said."""
+
+    dataset: Dataset
+    rubric_version: RubricVersion
+    campaign: Campaign | None = None
+    name: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As an import keeps it."""
+        if self.campaign is not None:
+            return {"campaign": self.campaign.pk}
+        return {"dataset": self.dataset.pk, "rubric_version": self.rubric_version.pk, "name": self.name}
+
+
+def resolve(*, project: Project, said: Mapping[str, Any]) -> Target | None:
+    """What an import keeps, as rows of its project; None when it says too little."""
+    if pk := said.get("campaign"):
+        campaign = _campaigns(project).filter(pk=pk).first()
+        return _of(campaign) if campaign else None
+    dataset = _datasets(project).filter(pk=said.get("dataset") or 0).first()
+    version = _versions(project).filter(pk=said.get("rubric_version") or 0).first()
+    return _on(project, dataset, version, said.get("name") or "") if dataset and version else None
+
+
+def extended(*, project: Project, said: Mapping[str, Any]) -> Dataset | None:
+    """The dataset that an import adds items to, where it says one: the newest version that extends the one it keeps."""
+    chosen = _datasets(project).filter(pk=said.get("extends") or 0).first()
+    return Dataset.objects.holding(chosen).select_related("project").first() if chosen else None
+
+
+def dataset_of(*, project: Project, name: str) -> Dataset:
+    """The newest version of the dataset of that name, or one version (``Dialogues v2``), or a refusal naming all."""
+    return _by_name(_datasets(project), name, _("dataset"))
+
+
+def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
+    """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
+    existing = list(_campaigns(project))
+    says_what = bool(dataset or rubric)
+    fitting = [each for each in existing if each.name == campaign or not (campaign or says_what)]
+    if len(fitting) == 1:
+        return _of(fitting[0])
+    if says_what or not existing:
+        return only(project=project, dataset=dataset, rubric=rubric, name=campaign)
+    raise _unsaid(existing, _("campaign"), campaign)
+
+
+def only(*, project: Project, dataset: str = "", rubric: str = "", name: str = "") -> Target:
+    """The dataset and the published rubric of these names, or the only ones there are; the newest version of each."""
+    items = dataset_of(project=project, name=dataset)
+    version = _by_name(_versions(project), rubric, _("published rubric"))
+    return _on(project, items, version, name)
+
+
+def campaign_of(*, target: Target, actor: User | None = None) -> Campaign:
+    """The target's campaign, opened under the names of its dataset and rubric where there is none."""
+    if target.campaign is not None:
+        return target.campaign
+    name = target.name or f"{target.dataset} × {target.rubric_version}"[:120]
+    return campaigns.open_campaign(
+        project=target.dataset.project,
+        name=name,
+        dataset=target.dataset,
+        rubric_version=target.rubric_version,
+        actor=actor,
+    )
+
+
+def _of(campaign: Campaign) -> Target:
+    return Target(campaign.dataset, campaign.rubric_version, campaign)
+
+
+def _on(project: Project, dataset: Dataset, version: RubricVersion, name: str) -> Target:
+    here = _campaigns(project).filter(dataset=dataset, rubric_version=version)
+    return Target(dataset, version, (here.filter(name=name) if name else here).first(), name)
+
+
+def _campaigns(project: Project) -> QuerySet[Campaign]:
+    return Campaign.objects.filter(project=project).select_related("dataset__project", "rubric_version__rubric")
+
+
+def _datasets(project: Project) -> QuerySet[Dataset]:
+    return Dataset.objects.ready().filter(project=project).select_related("project")
+
+
+def _versions(project: Project) -> QuerySet[RubricVersion]:
+    return RubricVersion.objects.published().filter(rubric__project=project).select_related("rubric")
+
+
+def _by_name(rows: QuerySet[Found], name: str, what: str) -> Found:
+    """The newest version of that name, or the very version (``support v2``); without a name, of the only one."""
+    ordered = list(rows)  # by name, then newest first
+    if name:
+        named = [row for row in ordered if str(row) == name] or [row for row in ordered if _base(row) == name]
+    else:
+        named = ordered if len({_base(row) for row in ordered}) == 1 else []
+    if not named:
+        raise _unsaid(ordered, what, name)
+    return named[0]
+
+
+def _base(row: Model) -> str:
+    return str(row).rpartition(" v")[0]
+
+
+def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
+    there_is = "; ".join(str(row) for row in rows) or _("none")
+    sentence = _("Say which %(what)s is meant. There is: %(there_is)s.")
+    if name:
+        sentence = _("There is no %(what)s “%(name)s” in this project. There is: %(there_is)s.")
+    return Refused(sentence % {"what": what, "name": name, "there_is": there_is}, code="which_target")

@@ -1,0 +1,160 @@
+"""Imports: their files, uploads that are not complete yet, dry runs, and mappings that a project keeps under a name."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SIGHTED, Project, User
+
+
+class Import(models.Model):
+    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
+
+    What is said of files that only a worker may open, which then guesses the rest, is ``unread``, else NULL.
+    Imports of one upload share a ``batch``; those that a study's import makes are ``part_of`` it. A worker that checks
+    or stores holds the ``lease``, says at ``beat_at`` that it lives, and how many bytes of ``total`` are ``done``.
+    """
+
+    class Kind(models.TextChoices):
+        DATASET = "dataset", _("Dataset")
+        RUBRIC = "rubric", _("Rubric")
+        RATINGS = "ratings", _("Ratings")
+        VERDICTS = "verdicts", _("Verdicts")
+        STUDY = "study", _("A whole study")
+
+    class State(models.TextChoices):
+        UPLOADED = "uploaded", _("Uploaded")
+        CHECKING = "checking", _("Being checked")
+        STORING = "storing", _("Being stored")
+        STORED = "stored", _("Stored")
+        FAILED = "failed", _("Failed")
+
+    class Access(models.QuerySet["Import"]):
+        def visible_to(self, user: User) -> Import.Access:
+            return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADED)
+    target = models.JSONField(default=dict)
+    mapping = models.JSONField(default=dict)
+    unread = models.JSONField(null=True, editable=False)
+    report = models.JSONField(default=dict)
+    batch = models.UUIDField(null=True, editable=False, db_index=True)
+    part_of = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="parts")
+    lease = models.UUIDField(null=True, editable=False)
+    beat_at = models.DateTimeField(null=True, editable=False)
+    done = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(default=0)
+    state_since = models.DateTimeField(default=timezone.now, editable=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = Access.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [models.Index(fields=["project", "-id"], name="import_by_project")]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["dataset", "rubric", "ratings", "verdicts", "study"]),
+                name="import_kind_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "failed"]),
+                name="import_state_known",
+            ),
+        ]
+
+
+class ImportFile(models.Model):
+    """One uploaded file of an import, kept byte for byte."""
+
+    file_import = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
+    name = models.CharField(max_length=255)
+    content = models.FileField(upload_to="imports/%Y/%m/")
+    size = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+
+
+class UploadQuerySet(models.QuerySet["Upload"]):
+    def visible_to(self, user: User) -> UploadQuerySet:
+        """One's own, as long as one may import into the project."""
+        return self.filter(created_by=user, project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class Upload(models.Model):
+    """A file on its way in, appended to chunk by chunk; an import takes it over once it is whole.
+
+    Only who began it sees it. ``sha256`` is known when ``received`` has reached ``size``.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField(default=uuid4, unique=True, editable=False)
+    name = models.CharField(max_length=255)
+    size = models.BigIntegerField()
+    received = models.BigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True)
+    content = models.FileField(upload_to="imports/%Y/%m/")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    changed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = UploadQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(received__gte=0) & models.Q(received__lte=models.F("size")), name="upload_fits"
+            )
+        ]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every byte is here."""
+        return bool(self.sha256)
+
+
+class DryRun(models.Model):
+    """What storing a large import would come to, as its page shows it; ``asked`` is the digest of what it answers."""
+
+    file_import = models.OneToOneField(Import, on_delete=models.CASCADE, related_name="dry_run")
+    asked = models.CharField(max_length=64)
+    seen = models.JSONField(default=dict)
+    made_at = models.DateTimeField(default=timezone.now, editable=False)
+
+
+class SavedMappingQuerySet(models.QuerySet["SavedMapping"]):
+    def visible_to(self, user: User) -> SavedMappingQuerySet:
+        """Of the projects into which this person may import."""
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class SavedMapping(models.Model):
+    """A mapping that a project keeps under a name, for the next file of the same make."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(_("name"), max_length=120)
+    kind = models.CharField(max_length=10, choices=Import.Kind)
+    mapping = models.JSONField(default=dict)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = SavedMappingQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["kind", "name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "kind", "name"], name="saved_mapping_name_unique"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["dataset", "ratings", "verdicts"]), name="saved_mapping_kind_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""Files as they come: bytes -> rows, or errors with file, line and column. Pure."""

@@ -1,0 +1,295 @@
+"""A first mapping from the names of columns and a sample of their values, to be shown and corrected, then saved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Literal
+
+from annotation.readers.fields import folded, written
+from annotation.readers.gathering import PREFIX
+from annotation.readers.mapping import Mapping
+from annotation.readers.rows import KEY_COLUMN
+from annotation.readers.turns import SPEAKER_KEYS, TEXT_KEYS, speakers_of
+
+Kind = Literal["dataset", "ratings", "verdicts"]
+
+RATER_KEYS = (
+    *("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "reviewer", "reviewer_name"),
+    *("calibration_reviewer_name", "worker_id", "worker", "coder", "participant_id", "prolific_pid"),
+)
+SCORE_KEYS = ("score", "rating_value", "rating", "value", "label")
+_ITEM_KEYS = (
+    *("external_id", "item_id", "conversation_external_id", "conversation_id", "dialogue_id", "dialog_id", "item"),
+    *("segid", "uid", "uuid", "id", "input_hash"),
+)
+_GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "model_id", "system")
+_LANGUAGE_KEYS = ("language", "lang", "language_code", "locale")
+RATIONALE_KEYS = ("rationale", "explanation", "justification", "reason", "comment")
+_CRITERION_KEYS = ("criterion", "rating_category_name", "metric", "dimension", "aspect", "category")
+
+# Field -> the names it goes by, best first.
+_NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
+    "dataset": {
+        "id": _ITEM_KEYS,
+        "language": _LANGUAGE_KEYS,
+        "generator": _GENERATOR_KEYS,
+        "scenario": ("scenario", "scenario_id", "scenario_key"),
+        "title": ("title", "subject"),
+        "turns": ("turns", "messages", "conversation", "dialogue", "dialog", "utterances", "conversations"),
+        "context": ("context", "post"),
+        "question": ("question", "prompt", "instruction", "query", "user_prompt"),
+        "source": ("source", "src", "source_text", "original"),
+        "document": ("document", "article"),
+        "passages": ("passages",),
+        "passage_a": ("passage_a",),
+        "passage_b": ("passage_b",),
+        "answer": (
+            *("answer", "response", "reply", "completion", "output", "translation", "hypothesis"),
+            *("summary", "decoded", "prediction", "generated_text", "model_output", "candidate"),
+        ),
+        "reference": ("reference", "reference_answer"),
+        "content_warning": ("content_warning", "warning"),
+        "attributes": ("attributes", "_metadata", "metadata", "meta"),
+    },
+    "ratings": {
+        "item": _ITEM_KEYS,
+        "rater": RATER_KEYS,
+        "criterion": (*_CRITERION_KEYS, "question"),
+        "score": (*SCORE_KEYS, "response"),
+        "rationale": RATIONALE_KEYS,
+        "seconds": ("seconds", "duration_seconds", "lead_time"),
+        "language": _LANGUAGE_KEYS,
+        "scale_max": ("scale_max", "rating_max"),
+    },
+    "verdicts": {
+        "item": _ITEM_KEYS,
+        "judge": ("judge", "judge_model", "judge_name", "evaluator", "evaluator_model"),
+        "variant": ("variant", "prompt_variant"),
+        "criterion": _CRITERION_KEYS,
+        "score": SCORE_KEYS,
+        "rationale": RATIONALE_KEYS,
+        "repeat": ("repeat", "repetition", "run", "trial"),
+        "reply": ("reply", "raw_reply", "raw", "raw_response"),
+        "generator": _GENERATOR_KEYS,
+    },
+}
+# What is in every file that an export writes, and in nobody else's.
+_WRITTEN: dict[Kind, set[str]] = {
+    "dataset": {"id", "language", "generator", "scenario", "title", "turns", "content_warning", "attributes"},
+    "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
+    "verdicts": {"item", "judge", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
+}
+# What a text is called that has no part to play: what is judged, or else what that was made from.
+_TEXT_NAMES = ("text", "sentence", "content", "utterance", "post_text", "comment_text", "tweet")
+# What a row that is one turn says of it.
+_TURN_NAMES = {
+    "speaker": (*SPEAKER_KEYS, "speaker_role", "participant"),
+    "text": (*TEXT_KEYS, "turn_text", "utterance_text", "message_text", "body"),
+    "name": ("speaker_name",),
+    "number": ("turn", "turn_number", "turn_id", "turn_index", "turn_idx", "utterance_id", "message_index", "position"),
+}
+_LETTERS = {"G": "grammar", "R": "readability", "C": "coherence", "F": "fluency"}
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
+
+
+def guess(
+    kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = (), criteria: Collection[str] = ()
+) -> Mapping:
+    """The mapping that the names of the columns and a sample of their values suggest.
+
+    ``columns`` and ``sample`` are those of ``reading.peek``: objects opened one level deep as ``outer.inner``.
+    ``criteria`` are the names, case folded, by which the rubrics that there are know their criteria.
+    """
+    sample = list(sample)
+    if sample and (own := _own(kind, sample[0])):
+        return Mapping(columns=own)
+    rows = [opened(fields) for fields in sample]
+    known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
+    found = _by_name(kind, known, rows)
+    if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
+        found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
+    if kind != "verdicts":
+        left = {*columns}.difference(known)
+        found |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
+    counting = _row_numbers(columns, rows)
+    if kind != "dataset":
+        found |= _by_criterion(found, columns, criteria)
+        return Mapping(columns=found, ignore=(*_unused_key(found, columns), *counting))
+    items = _of_items(found, columns, rows)
+    return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting))))
+
+
+def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """A first column that counts the rows from 0: the index of pandas, once it was written and read again."""
+    first = next(iter(columns), "")
+    numbers = [written(row.get(first)) for row in rows] if first == "Unnamed: 0" else []
+    return (first,) if numbers and numbers == [str(number) for number in range(len(rows))] else ()
+
+
+def _unused_key(found: dict[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    return (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
+
+
+def _of_items(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> Mapping:
+    """The mapping of a dataset, from what the names of its columns gave."""
+    if KEY_COLUMN in columns:
+        found |= _of_key(found, rows)
+    found = _with_id(_with_text(found, columns, rows), columns, rows)
+    given = _with_turns(found, columns, rows)
+    theirs = _of_raters(found, columns, rows) if given == found else ()
+    kept = {column: field for column, field in given.items() if column not in theirs}
+    # S0's files by generator hold a dialogue without messages, which its counts include.
+    empty = kept.get(KEY_COLUMN) == "generator" and "turns" in kept.values()
+    ignored = (*_unused_key(found, columns), *theirs)
+    return Mapping(columns=kept, ignore=ignored, speakers=speakers_in(kept.items(), rows), allow_empty=empty)
+
+
+def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """The prefixes by which columns that give turns, written as one text, seem to say who speaks."""
+    giving = {column for column, field in columns if field == "turns"}
+    texts = [value for row in rows for column in giving if isinstance(value := row.get(column), str) and value]
+    return speakers_of(texts)
+
+
+def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where no column is called as ids are, the one that ends in it, if it tells all rows apart."""
+    called = [column for column in columns if _leaf(column).endswith("_id") and column not in found]
+    if "id" in found.values() or len(called) != 1 or len({written(row.get(called[0])) for row in rows}) < len(rows):
+        return found
+    return {called[0]: "id", **found}
+
+
+def _with_text(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where one column is a text and nothing else, it is what is judged; beside that, what it was made from."""
+    called = [column for name in _TEXT_NAMES for column in columns if _leaf(column) == name and column not in found]
+    free = [part for part in ("answer", "document") if part not in found.values()]
+    if not free or not called or "turns" in found.values() or not _are_words(called[0], rows):
+        return found
+    return {**found, called[0]: free[0]}
+
+
+def _are_words(column: str, rows: list[dict[str, Any]]) -> bool:
+    return all(isinstance(row.get(column), str | None) for row in rows)
+
+
+def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Collection[str]) -> dict[str, str]:
+    """Where no column names the criterion, those that are called as criteria are hold scores on them."""
+    if {"criterion", "score"} & set(found.values()):
+        return {}
+    names = {column: column.rpartition(".")[2] for column in columns if column not in found}
+    return {column: f"score.{name}" for column, name in names.items() if folded(name) in criteria}
+
+
+def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
+    parts = {part: [each for each in columns if _leaf(each) in names] for part, names in _TURN_NAMES.items()}
+    if "turns" in found.values() or not (parts["speaker"] and parts["text"]):
+        return found
+    differing = [column for column in _varying(found, columns, rows) if found.get(column) != "language"]
+    return {**found, **{column: f"{PREFIX}{_part(column, parts)}" for column in differing}}
+
+
+def _of_raters(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Where one id runs over several rows because several people rated it, the columns that are theirs."""
+    varying = _varying(found, columns, rows)
+    if not any(_goes_by(column, name) for column in varying for name in RATER_KEYS):
+        return ()
+    said = [column for column in columns for name in RATIONALE_KEYS if _goes_by(column, name)]
+    return tuple(column for column in columns if column in {*varying, *said})
+
+
+def _varying(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:
+    """The columns that differ between rows of one id."""
+    key = next((column for column, field in found.items() if field == "id"), None)
+    first: dict[str, dict[str, Any]] = {}
+    pairs = [(row, first.setdefault(written(row.get(key)), row)) for row in rows if key is not None]
+    return [column for column in columns if any(row.get(column) != other.get(column) for row, other in pairs)]
+
+
+def _part(column: str, parts: dict[str, list[str]]) -> str:
+    return next((part for part, called in parts.items() if called[:1] == [column]), _leaf(column))
+
+
+def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
+    """The columns of a file that an export wrote: each gives the field it is called after."""
+    given = {name: name for name in _NAMES[kind] if name in fields}
+    if kind == "verdicts" and "prompt_variant" in fields:
+        given["prompt_variant"] = "variant"
+    return given if _WRITTEN[kind] <= fields.keys() else {}
+
+
+def opened(fields: dict[str, Any]) -> dict[str, Any]:
+    """A row with its objects opened one level deep, as ``reading.peek`` names them."""
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        flat |= inner
+    return flat
+
+
+def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for target, names in _NAMES[kind].items():
+        if target == "attributes":
+            heads = [column.partition(".")[0] for column in columns]
+            found |= {head: target for head in heads if _plain(head) in names and head not in columns}
+            continue
+        called = [column for name in names for column in columns if _goes_by(column, name) and column not in found]
+        fitting = [column for column in called if target != "source" or _is_text(column, rows)]
+        found |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
+    return found
+
+
+def _goes_by(column: str, name: str) -> bool:
+    """Whether that is the column's name, also written as ``WorkerId`` or ``_worker_id``."""
+    return name in _spellings(column)
+
+
+@lru_cache(maxsize=20_000)
+def _spellings(column: str) -> tuple[str, ...]:
+    own = column.rpartition(".")[2]
+    return (_plain(own), _plain(own).strip("_"), _plain(_CAMEL.sub("_", own)))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "_", name.strip().lower())
+
+
+def _leaf(column: str) -> str:
+    return _plain(column.rpartition(".")[2])
+
+
+def _agree(first: str, other: str, rows: list[dict[str, Any]]) -> bool:
+    """Two columns that go by names of one field both give it only when the sample never tells them apart."""
+    return first == other or (bool(rows) and all(row.get(first) == row.get(other) for row in rows))
+
+
+def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
+    """Running text rather than a code: `source` may be a source text, or the name of a web site."""
+    values = [value for row in rows if isinstance(value := row.get(column), str) and value]
+    return not values or any(" " in value or len(value) > 40 for value in values)
+
+
+def _of_key(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
+    """What the key that records stand under gives: the id where each has its own, the generator where several share."""
+    keys = [row.get(KEY_COLUMN) for row in rows]
+    if "id" not in found.values() and 1 < len(rows) == len(set(keys)):
+        return {KEY_COLUMN: "id"}
+    columns = [column for column, target in found.items() if target == "generator"]
+    is_generator = keys == [row.get(columns[0]) for row in rows] if columns else len(set(keys)) > 1
+    return {KEY_COLUMN: "generator"} if is_generator else {}
+
+
+def _has_ratings(value: Any) -> bool:
+    """A list of {annotator, value} inside an item."""
+    if not isinstance(value, list) or not value or not all(isinstance(part, dict) for part in value):
+        return False
+    return all(any(key in part for key in RATER_KEYS) and any(key in part for key in SCORE_KEYS) for part in value)
+
+
+def _criterion(column: str) -> str:
+    return _LIST_SUFFIX.sub("", _leaf(column))

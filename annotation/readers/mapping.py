@@ -1,0 +1,226 @@
+"""How the columns of somebody's file become our fields: said in YAML or on the command line, or guessed from names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+import yaml
+
+from annotation.readers.codepages import codec_called
+from annotation.readers.documents import Node, as_document, load_document, words_of
+from annotation.readers.nodes import names_of, switch_of, word_of
+from annotation.readers.patterns import file_fits
+from annotation.readers.problems import FormatError, Problem, excerpt
+from annotation.readers.steps import Step, steps_of
+
+MOST_ROWS = 10_000  # above which no header is looked for
+FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Columns to fields, constants, value maps, and how the file is laid out. Immutable; round-trips through YAML.
+
+    ``columns``: column (or ``outer.inner`` path; ``(key)`` = the key a list of records stands under) -> field.
+    Fields of a dataset: id language generator scenario title turns content_warning, the named fields, ``attributes``
+    (an object, spread) and ``attributes.NAME``. Of ratings and verdicts: item rater | judge criterion score rationale
+    seconds language scale_max | repeat reply generator, ``score.CRITERION`` and ``rationale.CRITERION`` for one column
+    per criterion, ``ratings.CRITERION`` for a list of {rater, score} inside an item.
+    ``constants``: field -> value where no column gives it or its cell is blank. ``values``: field -> {found: meant}.
+    ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
+    whatever a guess says: attributes of items, and nothing elsewhere. ``speakers``: prefix -> speaker, for turns
+    written as one text. ``shape``: the steps by which records become rows before columns are looked at (`steps`).
+    ``files``: pattern of a file's name -> what is said of such files only; what stands in its holes becomes columns.
+    ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
+    are slots, not persons.
+    ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
+    above it is skipped. ``header``: these are the columns; together with ``header_row`` they replace its names.
+    ``short_rows``: rows may lack their last cells, which are then blank. ``trust_ids``: ids that look as if a
+    spreadsheet had rounded them (``7e1``) are what they should be.
+    ``encoding``: the one a text file is in, UTF-8 by default. ``sheet``: the one of a workbook that holds the rows.
+    """
+
+    columns: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    unmapped: tuple[str, ...] = ()
+    speakers: dict[str, str] = field(default_factory=dict)
+    shape: tuple[Step, ...] = ()
+    files: dict[str, Mapping] = field(default_factory=dict)
+    aligned: dict[str, str] = field(default_factory=dict)
+    positional: bool = False
+    allow_empty: bool = False
+    format: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    records: str | None = None
+    delimiter: str | None = None
+    quoting: bool = True
+    line_breaks: bool = False
+    header: tuple[str, ...] = ()
+    header_row: int | None = None
+    short_rows: bool = False
+    trust_ids: bool = False
+
+    @classmethod
+    def from_yaml(cls, name: str, text: str | bytes) -> Mapping:
+        """Read a saved mapping. Raises ``FormatError`` naming the line that is wrong."""
+        return cls.from_document(load_document(name, text.encode() if isinstance(text, str) else text))
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Mapping:
+        """The mapping that ``as_dict`` gave. Raises ``FormatError``."""
+        return cls.from_document(as_document(said))
+
+    @classmethod
+    def from_document(cls, document: Node) -> Mapping:
+        """The mapping that a part of a document says. Raises ``FormatError``."""
+        if not isinstance(document.value, dict):
+            raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
+        said = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
+        return cls(**said)
+
+    @classmethod
+    def from_pairs(cls, columns: Iterable[str] = (), constants: Iterable[str] = ()) -> Mapping:
+        """Read ``column=field`` and ``field=value`` pairs as typed on a command line. Raises ``FormatError``.
+
+        A column or a value may hold an equals sign; a field never does.
+        """
+        of_columns = [_pair("--map", "column=field", pair, pair.rpartition("=")) for pair in columns]
+        of_fields = [_pair("--set", "field=value", pair, pair.partition("=")) for pair in constants]
+        return cls(columns=dict(of_columns), constants=dict(of_fields))
+
+    def as_yaml(self) -> str:
+        """The mapping as a file that ``from_yaml`` reads back to an equal one."""
+        return yaml.safe_dump(self.as_dict(), allow_unicode=True, sort_keys=False, width=120)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, in the order of the YAML; what is not set is left out."""
+        return {name: _plain(getattr(self, name)) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
+
+    def updated(self, other: Mapping) -> Mapping:
+        """This mapping with everything that ``other`` says put over it."""
+        changes: dict[str, Any] = {}
+        for name in _READERS:
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if theirs != _DEFAULTS[name]:
+                changes[name] = {**ours, **theirs} if isinstance(ours, dict) else theirs
+        return replace(self, **changes)
+
+    def of(self, name: str) -> Mapping:
+        """What the mapping says of the file of that name. Safe to repeat."""
+        said = self
+        for pattern, section in self.files.items():
+            if file_fits(pattern, name) is not None:
+                said = said.updated(section)
+        return said
+
+    def said_by_name(self, name: str) -> dict[str, str]:
+        """The columns that every row of a file has from the file's name."""
+        said: dict[str, str] = {}
+        for pattern in self.files:
+            said |= file_fits(pattern, name) or {}
+        return said
+
+
+def _pair(option: str, form: str, typed: str, parts: tuple[str, str, str]) -> tuple[str, str]:
+    left, right = parts[0].strip(), parts[2].strip()
+    if not left or not right:
+        raise FormatError(Problem(option, None, None, excerpt(typed), form, "mapping"))
+    return left, right
+
+
+def _plain(value: Any) -> Any:
+    """A part of a mapping as plain values."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value.as_dict() if isinstance(value, Mapping | Step) else value
+
+
+_DEFAULTS = {each.name: getattr(Mapping(), each.name) for each in fields(Mapping)}
+
+
+def _reader(key: str, node: Node) -> Callable[[Node], Any]:
+    if key in _READERS:
+        return _READERS[key]
+    near = get_close_matches(key, _READERS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(_READERS)}"
+    raise FormatError(node.problem(hint, "unknown_key", f"the key {excerpt(key)}"))
+
+
+def _value_maps(node: Node) -> dict[str, dict[str, str]]:
+    if not isinstance(node.value, dict):
+        raise FormatError(node.problem("an object: field -> {found: meant}", "shape"))
+    return {name: words_of(child) for name, child in node.members()}
+
+
+def _sections(node: Node) -> dict[str, Mapping]:
+    if not isinstance(node.value, dict):
+        raise FormatError(node.problem("an object: pattern of a file's name -> what is said of such files", "shape"))
+    return {pattern: _section(child) for pattern, child in node.members()}
+
+
+def _section(node: Node) -> Mapping:
+    if node.value is None:
+        return Mapping()
+    section = Mapping.from_document(node)
+    if section.files or section.aligned:
+        raise FormatError(node.problem("what can be said of one file: no files and no aligned", "shape"))
+    return section
+
+
+def _format_name(node: Node) -> str:
+    if node.text not in FORMAT_NAMES:
+        raise FormatError(node.problem(f"one of {', '.join(FORMAT_NAMES)}", "format"))
+    return node.text
+
+
+def _encoding(node: Node) -> str:
+    if codec_called(node.text) is None:
+        raise FormatError(node.problem("an encoding such as utf-8, windows-1252 or utf-16-le", "encoding"))
+    return node.text
+
+
+def _row_number(node: Node) -> int:
+    if not (node.text.isascii() and node.text.isdecimal()) or not 0 < int(node.text) <= MOST_ROWS:
+        raise FormatError(node.problem(f"the number of a row, from 1 to {MOST_ROWS:,}", "shape"))
+    return int(node.text)
+
+
+def _delimiter(node: Node) -> str:
+    text = {"tab": "\t", "\\t": "\t"}.get(node.text, node.text)
+    if len(text) != 1 or text in '"\r\n ':
+        raise FormatError(node.problem("one character, or tab", "delimiter"))
+    return text
+
+
+_READERS: dict[str, Callable[[Node], Any]] = {
+    "format": _format_name,
+    "encoding": _encoding,
+    "sheet": word_of,
+    "records": word_of,
+    "delimiter": _delimiter,
+    "quoting": switch_of,
+    "line_breaks": switch_of,
+    "header": names_of,
+    "header_row": _row_number,
+    "short_rows": switch_of,
+    "trust_ids": switch_of,
+    "columns": words_of,
+    "constants": words_of,
+    "values": _value_maps,
+    "ignore": names_of,
+    "unmapped": names_of,
+    "speakers": words_of,
+    "shape": steps_of,
+    "files": _sections,
+    "aligned": words_of,
+    "positional": switch_of,
+    "allow_empty": switch_of,
+}

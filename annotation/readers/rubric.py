@@ -1,0 +1,234 @@
+"""A rubric file (YAML or JSON) -> a checked document, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, BinaryIO, get_args
+
+from annotation.readers.documents import Node, as_document, load_document, scalar
+from annotation.readers.multilingual import MultilingualReader
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.rubric_document import (
+    AnchorDocument,
+    CriterionDocument,
+    Direction,
+    ExampleDocument,
+    Group,
+    Level,
+    PointDocument,
+    RationaleRule,
+    RubricDocument,
+    Rule,
+    ScaleDocument,
+)
+
+__all__ = [
+    "AnchorDocument",
+    "CriterionDocument",
+    "ExampleDocument",
+    "ParsedRubric",
+    "PointDocument",
+    "RationaleRule",
+    "RubricDocument",
+    "ScaleDocument",
+    "parse_rubric",
+    "rubric_from_dict",
+]
+
+_RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
+_CRITERION_KEYS = (
+    *("key", "name", "question", "definition", "scale", "anchors", "mark_if", "dont_mark_if", "examples"),
+    *("speaker", "not_applicable", "rationale", "group", "panel", "direction"),
+)
+_SCALE_KEYS = ("level", "points", "min", "max", "step")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRubric:
+    """The document, or ``None`` and the problems because of which there is none."""
+
+    document: RubricDocument | None
+    problems: Problems
+
+
+def parse_rubric(name: str, raw: bytes | BinaryIO) -> ParsedRubric:
+    """Read a rubric from YAML or JSON (told by the name) and check all of it. Never raises on bad input."""
+    problems = Problems()
+    try:
+        document = _Reader(problems).rubric(load_document(name, raw))
+    except FormatError as error:
+        problems.add(error.problem)
+    return ParsedRubric(None if problems else document, problems)
+
+
+def rubric_from_dict(said: dict[str, Any]) -> RubricDocument:
+    """The document that ``as_dict`` gave. Raises ``FormatError`` when it is none."""
+    problems = Problems()
+    document = _Reader(problems).rubric(as_document(said))
+    if problems:
+        raise FormatError(problems.shown[0])
+    return document
+
+
+class _Reader(MultilingualReader):
+    """Reads the nodes of a rubric, part by part."""
+
+    def rubric(self, node: Node) -> RubricDocument:
+        """The whole document."""
+        parts = self.members(node, _RUBRIC_KEYS, required=_RUBRIC_KEYS)
+        self.source = self.language(parts.get("source_language")) or "en"
+        return RubricDocument(
+            key=self.key(parts.get("key")),
+            name=self.words(parts.get("name")),
+            source_language=self.source,
+            criteria=self.criteria(parts.get("criteria")),
+        )
+
+    def criteria(self, node: Node | None) -> tuple[CriterionDocument, ...]:
+        """All criteria, each key once."""
+        nodes = self.list(node, "a list of criteria, at least one")
+        criteria = tuple(self.criterion(each) for each in nodes)
+        seen: set[str] = set()
+        for each, criterion in zip(nodes, criteria, strict=True):
+            if criterion.key and criterion.key in seen:
+                self.fail(each, "a key of its own", "duplicate_criterion", f"the criterion {criterion.key} twice")
+            seen.add(criterion.key)
+        return criteria
+
+    def criterion(self, node: Node) -> CriterionDocument:
+        """One criterion with everything in it."""
+        parts = self.members(node, _CRITERION_KEYS, required=("key", "name", "scale"))
+        scale = self.scale(parts.get("scale"))
+        criterion = CriterionDocument(
+            key=self.key(parts.get("key")),
+            name=self.words(parts.get("name")),
+            scale=scale,
+            question=self.words(parts.get("question")),
+            definition=self.words(parts.get("definition")),
+            anchors=self.anchors(parts.get("anchors"), scale),
+            mark_if=self.lists(parts.get("mark_if"), self.text),
+            dont_mark_if=self.lists(parts.get("dont_mark_if"), self.text),
+            examples=self.lists(parts.get("examples"), lambda each: self.example(each, scale)),
+            speaker=self.short(parts.get("speaker"), 60).lower() or "any",
+            not_applicable=self.switch(parts.get("not_applicable")),
+            rationale=self.rationale(parts.get("rationale")),
+            group=self.one_of(parts.get("group"), get_args(Group), "general"),
+            panel=self.short(parts.get("panel"), 120),
+            direction=self.one_of(
+                parts.get("direction"), get_args(Direction), "none" if scale.level == "nominal" else "higher_is_better"
+            ),
+        )
+        self.check_together(node, criterion)
+        return criterion
+
+    def check_together(self, node: Node, criterion: CriterionDocument) -> None:
+        """What only shows when the parts of a criterion are seen side by side."""
+        values = [point.value for point in criterion.scale.points]
+        if criterion.group == "critical" and sorted(values) != [0, 1]:
+            self.fail(node, "the points 0 and 1", "critical_scale", "a critical criterion with another scale")
+        if criterion.rationale.rule == "required_except_best" and criterion.direction == "none":
+            found = "a rationale required except for the best point, and no direction that says which is best"
+            self.fail(node, "direction: higher_is_better or lower_is_better", "no_best_point", found)
+
+    def scale(self, node: Node | None) -> ScaleDocument:
+        """A scale by its points or by its ends."""
+        if node is None:
+            return ScaleDocument("ordinal", (PointDocument(0), PointDocument(1)), 0, 1)
+        parts = self.members(node, _SCALE_KEYS, required=("level",))
+        level: Level = self.one_of(parts.get("level"), get_args(Level), "ordinal")
+        if "points" in parts:
+            if extra := sorted(parts.keys() & {"min", "max", "step"}):
+                self.fail(node, "either points, or min and max", "scale", f"points and {extra[0]}")
+            return self.scale_of_points(parts["points"], level)
+        return self.scale_of_ends(node, parts, level)
+
+    def scale_of_points(self, node: Node, level: Level) -> ScaleDocument:
+        """Two points or more, each value once and rising, each label once; nominal points have labels."""
+        points = tuple(self.point(each) for each in self.list(node, "a list of points, at least two", at_least=2))
+        values = [point.value for point in points]
+        if len(set(values)) != len(values):
+            self.fail(node, "each value once", "scale_points", "a value twice")
+        elif level != "nominal" and values != sorted(values):
+            self.fail(node, "values that rise", "scale_points", f"the values {', '.join(f'{v:g}' for v in values)}")
+        if level == "nominal" and not all(point.label for point in points):
+            self.fail(
+                node, "{value, label} for each point of a nominal scale", "scale_labels", "a point without a label"
+            )
+        for language in {language for point in points for language in point.label}:
+            labels = [point.label[language] for point in points if language in point.label]
+            if len(set(labels)) != len(labels):
+                self.fail(node, "each label once", "scale_labels", f"a label twice in {language}")
+        return ScaleDocument(level, points, min(values, default=0), max(values, default=1))
+
+    def point(self, node: Node) -> PointDocument:
+        """A bare number, or a value with its label."""
+        if not isinstance(node.value, dict):
+            return PointDocument(self.number(node))
+        parts = self.members(node, ("value", "label"), required=("value",))
+        return PointDocument(self.number(parts.get("value")), self.words(parts.get("label")))
+
+    def scale_of_ends(self, node: Node, parts: dict[str, Node], level: Level) -> ScaleDocument:
+        """``min`` to ``max``, any number between or whole steps."""
+        if level == "nominal" or not {"min", "max"} <= parts.keys():
+            expected = "points" if level == "nominal" else "points, or min and max"
+            self.fail(node, expected, "scale", "a scale without them")
+            return ScaleDocument(level, (), 0, 1)
+        low, high = self.number(parts["min"]), self.number(parts["max"])
+        step = self.number(parts["step"]) if "step" in parts else None
+        if low >= high:
+            self.fail(parts["max"], f"more than the min of {low:g}", "scale")
+        elif step is not None and (step <= 0 or not ScaleDocument(level, (), low, high, step).holds(high)):
+            self.fail(parts["step"], f"a step that leads from {low:g} to {high:g}", "scale")
+        return ScaleDocument(level, (), low, high, step)
+
+    def anchors(self, node: Node | None, scale: ScaleDocument) -> dict[float, dict[str, AnchorDocument]]:
+        """Anchors by point; each is a text, {text, reason}, or one of them by language."""
+        anchors: dict[float, dict[str, AnchorDocument]] = {}
+        for key, child in self.members(node).items() if node is not None else ():
+            value = _value(key)
+            if value is None or not scale.holds(value):
+                self.fail(child, f"a point of the scale ({_shown(scale)})", "anchor_off_scale", f"the anchor {key}")
+                continue
+            by_language = isinstance(child.value, dict) and not child.value.keys() & {"text", "reason"}
+            anchors[value] = self.by_language(child, self.anchor) if by_language else {self.source: self.anchor(child)}
+        return dict(sorted(anchors.items()))
+
+    def anchor(self, node: Node) -> AnchorDocument:
+        """A text, or a text with its reason."""
+        if not isinstance(node.value, dict):
+            return AnchorDocument(self.text(node))
+        parts = self.members(node, ("text", "reason"), required=("text",))
+        return AnchorDocument(self.text(parts.get("text")), self.text(parts["reason"]) if "reason" in parts else "")
+
+    def example(self, node: Node, scale: ScaleDocument) -> ExampleDocument:
+        """A text, the score it deserves, and why."""
+        parts = self.members(node, ("text", "score", "comment"), required=("text", "score"))
+        score = self.number(parts.get("score"))
+        if "score" in parts and not scale.holds(score):
+            self.fail(parts["score"], f"a score on the scale ({_shown(scale)})", "example_off_scale")
+        return ExampleDocument(
+            self.text(parts.get("text")), score, self.text(parts["comment"]) if "comment" in parts else ""
+        )
+
+    def rationale(self, node: Node | None) -> RationaleRule:
+        """A rule, or a rule with the least number of words."""
+        if node is None or not isinstance(node.value, dict):
+            return RationaleRule(self.one_of(node, get_args(Rule), "optional"))
+        parts = self.members(node, ("rule", "min_words"), required=("rule",))
+        rule: Rule = self.one_of(parts.get("rule"), get_args(Rule), "optional")
+        words = self.number(parts["min_words"]) if "min_words" in parts else 0
+        if words < 0 or words > 1000 or words != int(words) or (words and rule == "never"):
+            self.fail(parts["min_words"], "a whole number up to 1,000, and 0 where the rule is never", "rationale")
+        return RationaleRule(rule, int(words))
+
+
+def _value(key: str) -> float | None:
+    """The number that the key of an anchor spells."""
+    number = scalar(key)
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else None
+
+
+def _shown(scale: ScaleDocument) -> str:
+    if scale.points:
+        return ", ".join(f"{point.value:g}" for point in scale.points)
+    return f"{scale.minimum:g} to {scale.maximum:g}"

@@ -1,0 +1,428 @@
+"""The steps by which records are made long, in the order in which a mapping's ``shape`` says them.
+
+A step takes rows and gives rows. What it cannot take is refused as a whole record, with its line and column; what it
+leaves out on purpose is noted with a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from annotation.readers.documents import Node, words_of
+from annotation.readers.fields import written
+from annotation.readers.nodes import count_of, names_of, word_of
+from annotation.readers.paths import found, with_value, without
+from annotation.readers.patterns import fits, put_together, taken_apart
+from annotation.readers.problems import FormatError, Problems, Unfit, excerpt
+from annotation.readers.rows import KEY_COLUMN, Row
+from annotation.readers.values import as_list, as_object, as_parsed
+
+Fields = dict[str, Any]
+# How the fields of steps are read from a mapping.
+WORD, WORDS, NAMES, COUNT = ({"reader": reader} for reader in (word_of, words_of, names_of, count_of))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step; its class's first field is what it is called in a mapping, the others are its options."""
+
+    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+        """The rows that the rows of one file become."""
+        left_out = 0
+        for row in rows:
+            try:
+                made = list(self.made(row.fields))
+            except Unfit as fault:
+                problems.refuse(fault.at(name, row.line))
+                continue
+            left_out += not made
+            for each in made:
+                yield Row(row.line, each)
+        if left_out:
+            problems.note(name, f"{left_out:,} records {self.reason}.")
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        """The records that one becomes. Raises ``Unfit``."""
+        raise NotImplementedError
+
+    @property
+    def reason(self) -> str:
+        """Why records became no row, as a note says it."""
+        return f"hold nothing in {self.subject}"
+
+    @property
+    def subject(self) -> str:
+        """What the step is about."""
+        value = getattr(self, fields(self)[0].name)
+        return value if isinstance(value, str) else ", ".join(value)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The step as a mapping writes it."""
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = {name: value for name, value in said.items() if value != _default(type(self), name)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+
+
+def _default(kind: type[Step], name: str) -> Any:
+    each: Field[Any] = kind.__dataclass_fields__[name]
+    return each.default_factory() if each.default_factory is not MISSING else each.default
+
+
+@dataclass(frozen=True)
+class Keep(Step):
+    """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted.
+    ``without`` names the key of objects that are not wanted, nor lists of them, whatever their column is called."""
+
+    keep: tuple[str, ...] = field(metadata=NAMES)
+    without: str = field(default="", metadata=WORD)
+
+    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+        kept: dict[tuple[str, ...], list[str]] = {}
+        for row in rows:
+            names = tuple(row.fields)
+            if names not in kept:
+                kept[names] = [each for each in names if fits(each, self.keep)]
+                if left := [each for each in names if each not in kept[names]]:
+                    problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
+            wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
+            yield Row(row.line, {each: row.fields[each] for each in wanted})
+
+
+def _holds(value: Any, key: str) -> bool:
+    """Whether a value is an object with that key, or a list of such objects."""
+    entries = value if isinstance(value, list) and value else [value]
+    return bool(key) and all(isinstance(each, dict) and key in each for each in entries)
+
+
+@dataclass(frozen=True)
+class Parse(Step):
+    """``parse: [column]``: text that holds JSON, or a list or object as Python writes it, becomes what it holds."""
+
+    parse: tuple[str, ...] = field(metadata=NAMES)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column in self.parse:
+            if isinstance(text := found(record, column), str) and text.strip():
+                record = with_value(record, column, as_parsed(text, column))
+        yield record
+
+
+@dataclass(frozen=True)
+class Split(Step):
+    """``split: {column: ","}``: text that joins several values becomes a list of them."""
+
+    split: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column, separator in self.split.items():
+            if isinstance(text := found(record, column), str):
+                parts = [part.strip() for part in text.split(separator)] if text.strip() else []
+                record = with_value(record, column, parts)
+        yield record
+
+
+@dataclass(frozen=True)
+class Single(Step):
+    """``single: [column]``: a list of one value becomes that value, an empty one a blank. More than one is refused, or,
+    where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet."""
+
+    single: tuple[str, ...] = field(metadata=NAMES)
+    join: str = field(default="", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column in self.single:
+            if isinstance(values := found(record, column), list):
+                record = with_value(record, column, self._one(values, column))
+        yield record
+
+    def _one(self, values: list[Any], column: str) -> Any:
+        if len(values) < 2:
+            return values[0] if values else None
+        if self.join and all(isinstance(value, str) for value in values):
+            return f" {self.join} ".join(sorted(values))
+        raise Unfit(excerpt(values), f"one value in {column}", "several_values", column)
+
+
+@dataclass(frozen=True)
+class Transpose(Step):
+    """``transpose: [column]``: an object of lists, equally long, becomes a list of objects; anything else stays."""
+
+    transpose: tuple[str, ...] = field(metadata=NAMES)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column in self.transpose:
+            if isinstance(value := found(record, column), dict):
+                lists = {key: as_list(part, f"{column}.{key}") for key, part in value.items()}
+                _require_equal(lists)
+                entries = zip(*lists.values(), strict=True)
+                record = with_value(record, column, [dict(zip(lists, entry, strict=True)) for entry in entries])
+        yield record
+
+
+@dataclass(frozen=True)
+class Explode(Step):
+    """``explode: [columns]``: a list becomes one row per entry; lists side by side are taken apart together, so they
+    must be equally long. ``position`` names a column for the place in the list, from 1."""
+
+    explode: tuple[str, ...] = field(metadata=NAMES)
+    position: str = field(default="", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        lists = {column: as_list(found(record, column), column) for column in self._columns(tuple(record))}
+        if not lists:
+            raise Unfit("no such column", f"a list in {self.subject}", "not_a_list")
+        _require_equal(lists)
+        for place, values in enumerate(zip(*lists.values(), strict=True), start=1):
+            made = record
+            for column, value in zip(lists, values, strict=True):
+                made = with_value(made, column, value)
+            yield {**made, self.position: place} if self.position else made
+
+    def _columns(self, names: tuple[str, ...]) -> list[str]:
+        """The columns meant: `*` stands for any name."""
+        said = [column for column in self.explode if "*" not in column]
+        return [*said, *(name for name in names if name not in said and fits(name, self.explode))]
+
+
+def _require_equal(lists: dict[str, list[Any]]) -> None:
+    for column, other in lists.items():
+        first, values = next(iter(lists.items()))
+        if len(other) != len(values):
+            counts = f"{len(values)} values in {first} and {len(other)} in {column}"
+            raise Unfit(counts, "lists of one length, taken apart side by side", "lengths", column)
+
+
+@dataclass(frozen=True)
+class Entries(Step):
+    """``entries: column``: an object whose keys are values, such as {rater: score}, becomes one row per key, in the
+    columns ``key`` and ``value``."""
+
+    entries: str = field(metadata=WORD)
+    key: str = field(default="key", metadata=WORD)
+    value: str = field(default="value", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        inside = as_object(found(record, self.entries), self.entries)
+        rest = without(record, self.entries)
+        return ({**rest, self.key: key, self.value: value} for key, value in inside.items())
+
+
+@dataclass(frozen=True)
+class Pair(Step):
+    """``pair: column``: two lists side by side, in the columns ``keys`` and ``values``, become one object in a new
+    column, such as {rater: explanation}; texts that have one key are put together, each on a line of its own."""
+
+    pair: str = field(metadata=WORD)
+    keys: str = field(default="key", metadata=WORD)
+    values: str = field(default="value", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        values = as_list(found(record, self.values), self.values)
+        keys = as_list(found(record, self.keys), self.keys) if values else []
+        _require_equal({self.keys: keys, self.values: values})
+        made: dict[str, Any] = {}
+        for key, value in zip(map(written, keys), values, strict=True):
+            made[key] = f"{made[key]}\n{value}" if key in made else value
+        yield {**without(record, self.values), self.pair: made}
+
+
+@dataclass(frozen=True)
+class LookUp(Step):
+    """``look_up: {column: "object.{key}"}``: what an object holds under the key that another column says."""
+
+    look_up: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column, path in self.look_up.items():
+            record = {**record, column: found(record, put_together(path, record))}
+        yield record
+
+
+@dataclass(frozen=True)
+class Flatten(Step):
+    """``flatten: [column]``: what an object holds becomes columns of their own, called ``column.key``; anything else
+    becomes the column ``column``. So a place that holds now an object, now a plain value can be mapped both ways."""
+
+    flatten: tuple[str, ...] = field(metadata=NAMES)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column in self.flatten:
+            value = found(record, column)
+            opened = {f"{column}.{key}": part for key, part in value.items()} if isinstance(value, dict) else None
+            record = {**without(record, column), **(opened if opened is not None else {column: value})}
+        yield record
+
+
+@dataclass(frozen=True)
+class Melt(Step):
+    """``melt: {"Human {rater} {criterion}": score}``: columns of such a name become rows, with what stands in the holes
+    in columns of those names and the cell in the column ``score``. Columns whose holes say the same, by several
+    patterns, give one row. The other columns stand in each of the rows. ``having``: only columns that hold an object
+    with that key, or a list of such."""
+
+    melt: dict[str, str] = field(metadata=WORDS)
+    having: str = field(default="", metadata=WORD)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        others = {each: value for each, value in record.items() if self.having and not _holds(value, self.having)}
+        molten, kept = _molten(tuple(self.melt.items()), tuple(each for each in record if each not in others))
+        if not molten and not self.having:
+            raise Unfit(f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column")
+        rest = others | {name: record[name] for name in kept}
+        for said, cells in molten:
+            yield {**rest, **dict(said), **{value: record[name] for name, value in cells}}
+
+
+Said = tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=64)
+def _molten(patterns: Said, names: tuple[str, ...]) -> tuple[tuple[tuple[Said, Said], ...], tuple[str, ...]]:
+    """The rows that columns become: what their names say, and which cell is which value; and the columns that stay."""
+    rows: dict[Said, dict[str, str]] = {}
+    kept = []
+    for name in names:
+        fitting = ((taken_apart(pattern, name), value) for pattern, value in patterns if name != KEY_COLUMN)
+        said, value = next(((said, value) for said, value in fitting if said is not None), (None, ""))
+        if said is None:
+            kept.append(name)
+        else:
+            rows.setdefault(tuple(said.items()), {})[name] = value
+    return tuple((said, tuple(cells.items())) for said, cells in rows.items()), tuple(kept)
+
+
+@dataclass(frozen=True)
+class Extract(Step):
+    """``extract: {column: "{language}-{number}"}``: what stands in a cell's holes becomes columns."""
+
+    extract: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        said: dict[str, str] = {}
+        for column, pattern in self.extract.items():
+            text = written(found(record, column))
+            taken = taken_apart(pattern, text)
+            if taken is None:
+                raise Unfit(excerpt(text), f"text like {pattern}", "pattern", column)
+            said |= taken
+        yield {**record, **said}
+
+
+@dataclass(frozen=True)
+class Compose(Step):
+    """``compose: {id: "{Model}-{position}"}``: a column put together from others."""
+
+    compose: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        for column, template in self.compose.items():
+            record = {**record, column: put_together(template, record)}
+        yield record
+
+
+@dataclass(frozen=True)
+class Number(Step):
+    """``number: column``: the records numbered as they come, from ``start``; with ``within`` each value of that column
+    is numbered by itself."""
+
+    number: str = field(metadata=WORD)
+    within: str = field(default="", metadata=WORD)
+    start: int = field(default=1, metadata=COUNT)
+
+    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+        next_ones: dict[str, int] = {}
+        for row in rows:
+            group = written(found(row.fields, self.within)) if self.within else ""
+            next_ones[group] = next_ones.get(group, self.start - 1) + 1
+            yield Row(row.line, {**row.fields, self.number: next_ones[group]})
+
+
+@dataclass(frozen=True)
+class Every(Step):
+    """``every: 3``: so many rows in a row are about one thing. They must agree in the columns ``same``; ``position``
+    and ``group`` name columns for the place in the run and the number of the run, from 1."""
+
+    every: int = field(metadata=COUNT)
+    same: tuple[str, ...] = field(default=(), metadata=NAMES)
+    position: str = field(default="position", metadata=WORD)
+    group: str = field(default="group", metadata=WORD)
+
+    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+        run: list[Row] = []
+        number = 0
+        for row in rows:
+            run.append(row)
+            if len(run) < self.every:
+                continue
+            number += 1
+            yield from self._run(name, run, number, problems)
+            run = []
+        short = Unfit(f"{len(run)} rows at the end", f"{self.every} rows for each of them", "short_run")
+        for row in run:
+            problems.refuse(short.at(name, row.line))
+
+    def _run(self, name: str, run: list[Row], number: int, problems: Problems) -> Iterator[Row]:
+        if fault := self._fault(run):
+            for row in run:
+                problems.refuse(fault.at(name, row.line))
+            return
+        for place, row in enumerate(run, start=1):
+            yield Row(row.line, {**row.fields, self.position: place, self.group: number})
+
+    def _fault(self, run: list[Row]) -> Unfit | None:
+        first = run[0]
+        for row in run[1:]:
+            for column in self.same:
+                value, other = found(first.fields, column), found(row.fields, column)
+                if value != other:
+                    said = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
+                    return Unfit(said, f"one {column} in {self.every} rows in a row", "mixed_run", column)
+        return None
+
+
+@dataclass(frozen=True)
+class Where(Step):
+    """``where: {column: value}``, or several values joined by `|`: the other records are left out, and counted."""
+
+    where: dict[str, str] = field(metadata=WORDS)
+
+    def made(self, record: Fields) -> Iterable[Fields]:
+        wanted = (written(found(record, column)) in words.split("|") for column, words in self.where.items())
+        return [record] if all(wanted) else []
+
+    @property
+    def reason(self) -> str:
+        return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in self.where.items())
+
+
+KINDS: tuple[type[Step], ...] = (
+    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Melt),
+    *(Extract, Compose, Number, Every, Where),
+)
+BY_NAME: dict[str, type[Step]] = {fields(kind)[0].name: kind for kind in KINDS}
+
+
+def steps_of(node: Node) -> tuple[Step, ...]:
+    """The steps of a mapping. Raises ``FormatError``."""
+    if not isinstance(node.value, list):
+        raise FormatError(node.problem(f"a list of steps: {', '.join(BY_NAME)}", "shape"))
+    return tuple(_step(child) for child in node.value)
+
+
+def _step(node: Node) -> Step:
+    members = dict(node.members()) if isinstance(node.value, dict) else {}
+    kinds = [name for name in members if name in BY_NAME]
+    if len(kinds) != 1:
+        raise FormatError(node.problem(f"one step of {', '.join(BY_NAME)}", "shape"))
+    kind = BY_NAME[kinds[0]]
+    known = {each.name: each for each in fields(kind)}
+    for name, child in members.items():
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            expected = f"did you mean {near[0]}?" if near else f"one of {', '.join(known)}"
+            raise FormatError(child.problem(expected, "unknown_key", f"the key {excerpt(name)} in {kinds[0]}"))
+    return kind(**{name: known[name].metadata["reader"](child) for name, child in members.items()})

@@ -1,0 +1,279 @@
+"""An Excel workbook (.xlsx): its sheets, its texts and what its numbers mean, without ever holding it whole.
+
+The parts are read with expat alone: no document type is allowed in them, so that no entity is ever expanded.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from array import array
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, NamedTuple
+from xml.parsers import expat
+
+from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
+
+from annotation.readers.bounds import BOUNDS, MEGABYTE, too_long
+from annotation.readers.containers import FAULTS, Bounds, Meter, Unpacked, open_zip
+from annotation.readers.problems import FormatError, Problem
+from annotation.readers.signatures import OLD_EXCEL
+
+Start = Callable[[str, dict[str, str]], None]
+End = Callable[[str], None]
+Text = Callable[[str], None]
+
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_PIECE = 2**16
+_IN_MEMORY = 32 * 2**20
+_SMALL_PART = 16 * 2**20  # bytes of a part that lists what is in the workbook
+_LONGEST_TAG = 2**20  # bytes
+_DEEPEST = 200  # tags inside tags
+_MOST_STRINGS = 10_000_000  # of which some bytes each are kept in memory
+_WHOLE = "a workbook that Excel opens without repairing it"
+
+
+class Sheet(NamedTuple):
+    """A sheet with cells, and the part that holds them."""
+
+    name: str
+    part: str
+
+
+class Workbook:
+    """Opens a workbook; ``close`` it. Raises ``FormatError`` wherever it is no whole workbook."""
+
+    def __init__(self, name: str, stream: BinaryIO) -> None:
+        self.name = name
+        head = stream.read(len(OLD_EXCEL))
+        if head == OLD_EXCEL:
+            found = "a workbook with a password, or an old one (.xls)"
+            raise FormatError(Problem(name, None, None, found, "an .xlsx without a password", "encrypted"))
+        self._meter = Meter(name, stream.seek(0, 2), Bounds())
+        self._said = 0  # characters of texts given to cells
+        try:
+            self._archive = open_zip(name, stream, Bounds().members)
+        except FormatError:
+            raise
+        except FAULTS as error:
+            raise self.broken(f"no workbook, or one that was cut ({error})") from None
+        self._strings: _Strings | None = None
+        self._book = self._target("", "officeDocument") or "xl/workbook.xml"
+        self.starts_1904 = False
+        self.sheets = list(self._listed())
+
+    def close(self) -> None:
+        """Let go of the archive and of what was spooled."""
+        if self._strings:
+            self._strings.close()
+        self._archive.close()
+
+    def broken(self, found: str, code: str = "broken_workbook") -> FormatError:
+        """The fault of a workbook that is not whole."""
+        return FormatError(Problem(self.name, None, None, found, _WHOLE, code))
+
+    def string(self, index: str) -> str:
+        """One of the texts that cells share."""
+        if self._strings is None:
+            self._strings = self._read_strings()
+        found = self._strings.get(int(index)) if index.isdecimal() else None
+        if found is None:
+            raise self.broken(f"a cell that refers to text number {index}, which is not there")
+        self._said += len(found)
+        if self._said > BOUNDS.unpacked:
+            found = f"cells of more than {BOUNDS.unpacked // MEGABYTE:,} million characters together"
+            expected = f"at most {BOUNDS.unpacked // MEGABYTE:,} MB; the operator raises IMPORT_UNPACKED_MB"
+            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
+        return found
+
+    def moments(self) -> list[str]:
+        """By style: ``date``, ``time`` where the hour shows too, ``span`` for hours counted, or ``""`` for a number."""
+        part = self._target(self._book, "styles")
+        formats: dict[str, str] = {str(key): code for key, code in BUILTIN_FORMATS.items()}
+        styles: list[str] = []
+        for parent, tag, attributes in self._tags(part) if part else ():
+            if tag == "numFmt":
+                formats[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
+            elif tag == "xf" and parent == "cellXfs":
+                styles.append(attributes.get("numFmtId", "0"))
+        return [_moment(formats.get(style, "")) for style in styles]
+
+    def walk(
+        self, part: str, start: Start, end: End, text: Text, most: int | None = None
+    ) -> Generator[None, None, None]:
+        """Read a part of at most so many bytes; yields after each piece of it, its elements having been told. Local
+        names, no entities."""
+        read = 0
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, text
+        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        with closing(self._opened(part)) as stream:
+            try:
+                while piece := stream.read(_PIECE):
+                    parser.Parse(piece, False)
+                    read += len(piece)
+                    # What is not told yet is one tag, which the parser keeps whole.
+                    if read - parser.CurrentByteIndex > _LONGEST_TAG or (most and read > most):
+                        raise self.broken(f"a tag or a list in {part} that no spreadsheet program writes")
+                    yield
+                parser.Parse(b"", True)
+            except expat.ExpatError as error:
+                raise self.broken(f"broken XML in {part} ({error})") from None
+        yield
+
+    def _refuse_doctype(self, *declared: object) -> None:
+        raise self.broken("a document type, which no workbook has")
+
+    def _opened(self, part: str) -> Unpacked:
+        try:
+            return Unpacked(self.name, self._archive.open(part), self._meter)
+        except KeyError:
+            raise self.broken(f"no part {part}") from None
+        except FAULTS as error:
+            raise self.broken(f"a part that cannot be opened ({error})") from None
+
+    def _tags(self, part: str) -> Iterator[tuple[str, str, dict[str, str]]]:
+        """(parent, name, attributes) of the elements of a small part."""
+        found: list[tuple[str, str, dict[str, str]]] = []
+        within = [""]
+
+        def start(tag: str, attributes: dict[str, str]) -> None:
+            found.append((within[-1], local(tag), {local(key): value for key, value in attributes.items()}))
+            within.append(local(tag))
+            if len(within) > _DEEPEST:
+                raise self.broken(f"tags inside tags in {part}, too deep to read")
+
+        def end(tag: str) -> None:
+            within.pop()
+
+        for _ in self.walk(part, start, end, lambda text: None, _SMALL_PART):
+            yield from found
+            found.clear()
+
+    def _targets(self, part: str) -> Iterator[tuple[str, str, str]]:
+        """(id, kind, part) of what a part refers to; ``""`` is the workbook as a whole."""
+        folder, file = posixpath.split(part)
+        relations = posixpath.join(folder, "_rels", f"{file}.rels")
+        if relations not in self._archive.namelist():
+            return
+        for _, tag, attributes in self._tags(relations):
+            if tag == "Relationship" and attributes.get("TargetMode") != "External":
+                kind = attributes.get("Type", "").rpartition("/")[2]
+                target = posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", "")))
+                yield attributes.get("Id", ""), kind, target.lstrip("/")
+
+    def _target(self, part: str, kind: str) -> str | None:
+        return next((target for _, each, target in self._targets(part) if each == kind), None)
+
+    def _listed(self) -> Iterator[Sheet]:
+        parts = {key: target for key, kind, target in self._targets(self._book) if kind == "worksheet"}
+        for _, tag, attributes in self._tags(self._book):
+            if tag == "workbookPr":
+                self.starts_1904 = attributes.get("date1904", "0") in {"1", "true"}
+            elif tag == "sheet" and attributes.get("id") in parts:
+                yield Sheet(attributes.get("name", ""), parts[attributes["id"]])
+
+    def _read_strings(self) -> _Strings:
+        strings, part = _Strings(self), self._target(self._book, "sharedStrings")
+        for _ in self.walk(part, strings.start, strings.end, strings.text) if part else ():
+            pass
+        return strings
+
+
+class _Strings:
+    """The texts that cells share, on disk when they are large."""
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with the workbook
+        self._ends = array("Q", [0])
+        self._workbook = workbook
+        self._collected = Collected(workbook.name)
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._collected.start(local(tag))
+
+    def text(self, text: str) -> None:
+        self._collected.text(text)
+
+    def end(self, tag: str) -> None:
+        self._collected.end(local(tag))
+        if local(tag) == "si":
+            written = self._file.write(self._collected.taken().encode("utf-8", "surrogatepass"))
+            self._ends.append(self._ends[-1] + written)
+            if len(self._ends) > _MOST_STRINGS:
+                raise self._workbook.broken(f"more than {_MOST_STRINGS:,} texts", "size")
+
+    def get(self, index: int) -> str | None:
+        if index + 1 >= len(self._ends):
+            return None
+        start, end = self._ends[index], self._ends[index + 1]
+        self._file.seek(start)
+        return self._file.read(end - start).decode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Collected:
+    """The text of an element that may come in runs; how it is pronounced is no part of it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._pieces: list[str] = []
+        self._wanted = False
+        self._spoken = self._length = self._depth = 0
+
+    def start(self, tag: str) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            found = "tags inside tags, too deep to read"
+            raise FormatError(Problem(self._name, None, None, found, _WHOLE, "broken_workbook"))
+        self._spoken += tag == "rPh"
+        self._wanted = tag in {"t", "v"} and not self._spoken
+
+    def text(self, text: str) -> None:
+        if self._wanted:
+            self._pieces.append(text)
+            self._length += len(text)
+            if self._length > BOUNDS.cell:
+                raise too_long(self._name, None, "a cell", "cell_size")
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        self._spoken -= tag == "rPh"
+        self._wanted = False
+
+    def taken(self) -> str:
+        """What was collected, and begin anew."""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        self._length = 0
+        return unescaped(text)
+
+
+def local(tag: str) -> str:
+    """A name without its namespace prefix."""
+    return tag[tag.find(":") + 1 :]
+
+
+def unescaped(text: str) -> str:
+    """Characters that XML has no place for are written as ``_x000D_`` in a workbook."""
+    if "_x" not in text:
+        return text
+    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    try:
+        return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        return plain  # half a character, which is refused with its row
+
+
+def _moment(code: str) -> str:
+    if is_timedelta_format(code):
+        return "span"
+    if not is_date_format(code):
+        return ""
+    bare = re.sub(r'"[^"]*"|\\.|\[[^\]]*\]', "", code).lower()
+    return "time" if "h" in bare or "s" in bare else "date"

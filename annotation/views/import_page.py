@@ -1,0 +1,379 @@
+"""What an import's page shows, and how its form is read. One page serves every kind of import.
+
+Whoever can store a kind gives the addresses: annotation for datasets, rubrics and ratings, judging for verdicts.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+
+from accounts.models import Project, User
+from accounts.parameters import whole_number
+from accounts.storable import without_nul
+from annotation.desk import presentation
+from annotation.imports import batches, checks, lifecycle, targets
+from annotation.imports.previews import Outlook, Preview, outlook
+from annotation.models import Campaign, Dataset, Import, Item, RubricVersion
+from annotation.readers import codepages
+from annotation.readers.gathering import COLUMN as TURNS
+from annotation.readers.items import NAMED_FIELDS
+from annotation.readers.mapping import Mapping as ColumnMapping
+from annotation.readers.marks import FORMULA_STARTS
+from annotation.readers.report import Report
+from annotation.readers.unnamed import is_unnamed
+from annotation.tasks import is_large
+from annotation.views import offers
+
+IGNORE = "ignore"
+_WRITTEN = "written_mapping"  # in the session
+_PAGES: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
+PROBLEM = ("file", "line", "column", "found", "expected", "code")
+UNDER_WAY = (Import.State.CHECKING, Import.State.STORING)
+FIELDS = {
+    "dataset": (
+        *("id", "language", "generator", "scenario", "title", "turns"),
+        *("turn.speaker", "turn.name", "turn.text", "turn.number"),
+        *NAMED_FIELDS,
+        *("content_warning", "attributes", IGNORE),
+    ),
+    "ratings": ("item", "rater", "criterion", "score", "rationale", "seconds", "scale_max", "language"),
+    "verdicts": ("item", "judge", "variant", "criterion", "score", "rationale", "repeat", "reply", "generator"),
+}
+CONSTANTS = {
+    "dataset": ("language", "generator", "scenario"),
+    "ratings": ("rater", "criterion"),
+    "verdicts": ("judge", "criterion", "generator"),
+}
+SWITCHES = ("short_rows", "trust_ids")
+PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("score", "rationale")}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShown:
+    """A column as an outlook has it, and the fields that it may give."""
+
+    facts: Outlook
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantShown:
+    """A field that no column gives, with the value that all rows have."""
+
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How far a worker is, ``done`` of ``total``; nothing is known before it has begun.
+
+    The first ``size`` of it is the bytes of the files being read; what follows is for what becomes of them.
+    """
+
+    done: int
+    total: int
+    size: int
+    is_begun: bool
+
+    @property
+    def read(self) -> int:
+        return min(self.done, self.size)
+
+    @property
+    def percent(self) -> int:
+        return min(100, 100 * self.done // self.total) if self.total else 0
+
+
+def way(file_import: Import) -> Way:
+    """How far the worker of an import is."""
+    size = sum(each.size for each in file_import.files.all())
+    return Way(file_import.done, file_import.total, size, bool(file_import.lease or file_import.total))
+
+
+def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
+    """What storing would come to: looked at here and now, or as the last check saw it where there is much to read."""
+    if file_import.state not in lifecycle.UNSTORED:
+        return None
+    if is_large(file_import):
+        return checks.current(file_import)
+    return outlook(preview(), targets.resolve(project=file_import.project, said=file_import.target))
+
+
+def context(request: HttpRequest, project: Project, file_import: Import, seen: Outlook | None) -> dict[str, Any]:
+    """The page of an import; ``seen`` is what storing it would come to, as far as anybody knows."""
+    together = batches.siblings(file_import)
+    shown: dict[str, Any] = {
+        "title": ", ".join(each.name for each in file_import.files.all()) or file_import.get_kind_display(),
+        "project": project,
+        "file_import": file_import,
+        "files": file_import.files.all(),
+        "way": way(file_import),
+        "is_under_way": file_import.state in UNDER_WAY,
+        "is_editable": file_import.state in checks.EDITABLE,
+        "siblings": together,
+        "has_ratings_sibling": any(each.kind == Import.Kind.RATINGS for each in together),
+        "report": Report.from_dict(file_import.report),
+    }
+    if seen is None:
+        return shown
+    return shown | _unstored(request.user, project, file_import, seen) | {"written": _written(request, file_import)}
+
+
+def keep_written(request: HttpRequest, file_import: Import, problem: str) -> None:
+    """Keep a mapping that can't be read, so that the page shows it with its problem instead of losing it."""
+    request.session[_WRITTEN] = {"file_import": file_import.pk, "yaml": text(request.POST, "yaml"), "problem": problem}
+
+
+def _written(request: HttpRequest, file_import: Import) -> dict[str, Any] | None:
+    kept = request.session.get(_WRITTEN)
+    return request.session.pop(_WRITTEN) if kept and kept["file_import"] == file_import.pk else None
+
+
+def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) -> dict[str, Any]:
+    mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
+    columns = _columns(file_import.kind, [*seen["columns"], *_unseen(seen, mapping)], keys)
+    return {
+        "seen": seen,
+        "report": Report.from_dict(seen["report"]),
+        "problems": seen["problems"],
+        "kinds": Import.Kind.choices,
+        "columns": columns,
+        "has_scales": any(each.facts["off_scale"] is not None for each in columns),
+        "constants": _constants(file_import.kind, mapping),
+        "criteria": _criteria(seen, mapping),
+        "keys": keys,
+        "kinds_of_problems": seen.get("kinds_of_problems", []),
+        "unread": _unread(seen),
+        "speakers": [*mapping.speakers.items(), ("", ""), ("", "")] if "turns" in mapping.columns.values() else [],
+        "layout": _layout(file_import, mapping, seen),
+        "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
+        "lacks_target": _lacks_target(file_import),
+        "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
+        "offers": offers.offers(user=user, file_import=file_import),
+        "default_name": lifecycle.default_name(file_import),
+        **_choices(user, project),
+    }
+
+
+def _lacks_target(file_import: Import) -> bool:
+    """Whether nobody has said yet what ratings or verdicts are about."""
+    needs = file_import.kind in (Import.Kind.RATINGS, Import.Kind.VERDICTS)
+    return needs and targets.resolve(project=file_import.project, said=file_import.target) is None
+
+
+def _choices(user: User, project: Project) -> dict[str, Any]:
+    """What ratings and verdicts may be about."""
+    versions = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
+    return {
+        "campaigns": Campaign.objects.visible_to(user).filter(project=project),
+        "datasets": Dataset.objects.visible_to(user).filter(project=project),
+        "versions": versions.select_related("rubric"),
+    }
+
+
+def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
+    fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
+    return [
+        ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
+        for each in columns
+    ]
+
+
+def _unread(seen: Outlook) -> list[dict[str, Any]]:
+    """The values that mean nothing by themselves, each with the field that it is to give."""
+    return [
+        {**value, "field": column["target"], "column": column["name"], "means": value["means"] or value["likely"]}
+        for column in seen["columns"]
+        for value in column.get("unread", [])
+    ]
+
+
+def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
+    """The columns that the mapping names and the files don't show, such as all of a file that can't be read: what was
+    chosen for them stays in the table."""
+    shown = {each["name"] for each in seen["columns"]}
+    outer = {name.partition(".")[0] for name in shown}
+    faults = [each["column"] for each in seen["problems"] if each["code"] in ("header", "unnamed_column")]
+    unnamed = {column: "" for column in faults if column and is_unnamed(column)}
+    named = {
+        **unnamed,
+        **mapping.columns,
+        **dict.fromkeys(mapping.unmapped, ""),
+        **dict.fromkeys(mapping.ignore, IGNORE),
+    }
+    missing = {
+        name: field
+        for name, field in named.items()
+        if name not in outer | shown and name.partition(".")[0] not in outer and "*" not in name and name != TURNS
+    }
+    nothing = {"filled": 0, "blank": 0, "distinct": 0, "is_many": False, "examples": [], "most": [], "off_scale": None}
+    return [{"name": name, "target": field, "is_missing": True, **nothing} for name, field in missing.items()]
+
+
+def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[str, Any]:
+    """What is asked about the files themselves: which sheet of a workbook, which encoding where UTF-8 is not it."""
+    amiss = {problem["code"] for problem in seen["problems"]}
+    is_workbook = any(".xlsx" in file.name.lower() for file in file_import.files.all())
+    given = mapping.encoding and codepages.codec_called(mapping.encoding)
+    choices = dict(codepages.CHOICES) if given or "encoding" in amiss else {}
+    sheets = seen.get("sheets", [])
+    return {
+        "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
+        "sheets": [*sheets, *([mapping.sheet] if mapping.sheet and mapping.sheet not in sheets else [])],
+        "encodings": {given: mapping.encoding, **choices} if given else choices,
+        "encoding": given,
+        "first_lines": seen.get("first_lines", []),
+        "header_row": mapping.header_row,
+        "is_table": bool(seen.get("first_lines")),
+        "short_rows": mapping.short_rows,
+        "asks_short_rows": mapping.short_rows or "too_few_cells" in amiss,
+        "trust_ids": mapping.trust_ids,
+        "asks_trust_ids": mapping.trust_ids or "mangled_id" in amiss,
+    }
+
+
+def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
+    names = dict.fromkeys([*CONSTANTS.get(kind, ()), *mapping.constants])
+    given = set(mapping.columns.values())
+    return [ConstantShown(name, mapping.constants.get(name, "")) for name in names if name not in given]
+
+
+def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
+    """The file's names for criteria, with the key that each is taken for ("" where nobody knows)."""
+    unknown = {name: "" for name, key in seen["criteria"].items() if not key}
+    return {**mapping.values.get("criterion", {}), **unknown}
+
+
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    said = ("external_id", "language", "title", "turns", "fields", "content_warning")
+    shown = presentation.show_item(Item(**{name: row[name] for name in said}), ())
+    texts = [*(turn.text for turn in shown.turns), *(field.text for field in shown.fields)]
+    return {"row": row, "shown": shown, "opening": row["title"] or next(iter(texts), "")}
+
+
+# --- reading the form -----------------------------------------------------------------------------------------------
+def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
+    """The mapping as the table has it; what the table does not show (layout, objects that are spread) stays."""
+    listed = dict(zip(form.getlist("column"), form.getlist("field"), strict=False))
+    chosen = {column: field for column, field in listed.items() if field not in ("", IGNORE)}
+    kept = {column: field for column, field in before.columns.items() if column not in listed}
+    ignored = [column for column in before.ignore if column not in listed]
+    ignored += [column for column, field in listed.items() if field == IGNORE]
+    unmapped = [column for column in before.unmapped if column not in listed]
+    unmapped += [column for column, field in listed.items() if not field]
+    return replace(
+        before,
+        columns={**kept, **chosen},
+        ignore=tuple(ignored),
+        unmapped=tuple(unmapped),
+        constants=_read_constants(form, before),
+        values=_read_values(form, before),
+        speakers=_read_speakers(form, before),
+        **_read_layout(form),
+    )
+
+
+def _read_layout(form: QueryDict) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "sheet": text(form, "sheet") or None,
+        "encoding": codepages.codec_called(text(form, "encoding")),
+        "header_row": key(text(form, "header_row")) or None,
+        **{name: text(form, name) == "on" for name in SWITCHES},
+    }
+    return {name: value for name, value in said.items() if name in form}
+
+
+def _read_constants(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
+    said = {name.partition("-")[2]: form.get(name, "").strip() for name in form if name.startswith("constant-")}
+    return {name: value for name, value in {**before.constants, **said}.items() if value}
+
+
+def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, str]]:
+    named = zip(form.getlist("criterion"), form.getlist("criterion_key"), strict=False)
+    criteria = {name: key for name, key in named if key}
+    others = {field: dict(values) for field, values in before.values.items() if field != "criterion"}
+    meant = zip(*(form.getlist(f"value_{part}") for part in ("field", "found", "means")), strict=False)
+    for field, found, means in meant:
+        others.setdefault(field, {}).pop(found, None)
+        if means.strip():
+            others[field][found] = means.strip()
+    kept = {field: values for field, values in others.items() if values}
+    return {**kept, "criterion": criteria} if criteria else kept
+
+
+def _read_speakers(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
+    """Where a text is split into turns: at each prefix, as what its speaker says."""
+    if "speaker_prefix" not in form:
+        return before.speakers
+    said = zip(form.getlist("speaker_prefix"), form.getlist("speaker"), strict=False)
+    prefixes = {prefix.strip().removesuffix(":").strip(): speaker.strip() for prefix, speaker in said}
+    return {prefix: speaker or prefix.lower() for prefix, speaker in prefixes.items() if prefix}
+
+
+def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
+    """Where the rows go, as an import keeps it; what was decided about generators' names stays."""
+    decided = {name: choice for name, choice in file_import.target.items() if name == "generator_names"}
+    if file_import.kind == Import.Kind.DATASET:
+        said: dict[str, Any] = {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
+        extended = key(form.get("extends", ""))
+        return {**said, **decided, **({"extends": extended} if extended else {})}
+    if file_import.kind == Import.Kind.STUDY:
+        constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
+        given = {name: said for name, said in constants.items() if said}
+        return {"study": text(form, "study"), "constants": given, **decided}
+    named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
+    chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
+    if name := text(form, "campaign_name"):
+        chosen["name"] = name[:120]
+    return chosen
+
+
+def text(form: QueryDict, name: str) -> str:
+    """A line of text as posted."""
+    return without_nul(form.get(name, "")).strip()
+
+
+def key(posted: str) -> int:
+    """A primary key as posted; 0, which no row has, for anything else."""
+    return whole_number(posted) or 0
+
+
+def address(file_import: Import) -> str:
+    """The page of an import; judging has those of verdicts and of whole studies."""
+    return reverse(_PAGES.get(file_import.kind, "import"), args=[file_import.project.slug, file_import.pk])
+
+
+def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:
+    """A mapping as a download."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(mapping.as_yaml(), content_type="application/yaml", headers=headers)
+
+
+def problems_csv(file_import: Import, seen: Outlook | None) -> HttpResponse:
+    """What is wrong with the files, as a table that a spreadsheet opens; a line at its end counts those beyond it."""
+    told = seen or {
+        "problems": file_import.report.get("problems", []),
+        "more_problems": file_import.report.get("more", 0),
+    }
+    headers = {"Content-Disposition": f'attachment; filename="problems-{file_import.pk}.csv"'}
+    answer = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
+    writer = csv.writer(answer)
+    writer.writerow(PROBLEM)
+    for problem in told["problems"]:
+        writer.writerow([_harmless(problem[name]) for name in PROBLEM])
+    if told["more_problems"]:
+        writer.writerow(["", "", "", f"{told['more_problems']} more problems", "", "more"])
+    return answer
+
+
+def _harmless(value: Any) -> str:
+    """A cell that no spreadsheet runs."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text[:1] in FORMULA_STARTS else text

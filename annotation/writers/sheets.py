@@ -1,0 +1,150 @@
+"""A table as XLSX, written straight into its zip: text is always text, so that no cell can hold a formula.
+
+What XML has no character for, and carriage returns, which it would change, are spelled ``_x000D_`` as spreadsheets do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import IO, Any
+from xml.sax.saxutils import escape, quoteattr
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from annotation.readers.problems import FormatError, Problem
+from annotation.writers.archives import dateless
+from annotation.writers.tables import Column, Table, moment, nested
+
+MOST_ROWS = 1_048_576
+LONGEST_CELL = 32_767
+LONGEST_NAME = 31
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_MIME = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+_CONTENT_TYPES = (
+    f'{_HEAD}<Types xmlns="{_PACKAGE}/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    f'<Override PartName="/xl/workbook.xml" ContentType="{_MIME}.sheet.main+xml"/>{{kinds}}</Types>'
+)
+_ROOT = (
+    f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1" '
+    f'Type="{_RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>'
+)
+_WORKBOOK = f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>{{sheets}}</sheets></workbook>'
+_LINKS = f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{{links}}</Relationships>'
+_CONTROL = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+# Also an underscore that becomes the start of a spelling only because the character after it is spelled out.
+_UNSAYABLE = re.compile(f"[{_CONTROL}]|_(?=x[0-9A-Fa-f]{{4}}[_{_CONTROL}])")
+
+
+def write_sheets(table: Table, out: IO[bytes], *, file: str) -> None:
+    """Write the workbook; more rows than a sheet has go on in another one. Raises ``FormatError`` for a text that no
+    cell has room for: it is refused rather than cut."""
+    with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=4) as archive:
+        sheets = _write_rows(archive, table, file)
+        names = [_sheet_name(table.name, number) for number in range(1, sheets + 1)]
+        for name, text in _parts(names):
+            archive.writestr(dateless(name), text)
+
+
+def _write_rows(archive: ZipFile, table: Table, file: str) -> int:
+    """Fill sheet after sheet; returns how many there are."""
+    lines = _lines(table, file)
+    sheets, following = 0, next(lines, None)
+    while following is not None or sheets == 0:
+        sheets += 1
+        with archive.open(dateless(f"xl/worksheets/sheet{sheets}.xml"), "w", force_zip64=True) as sheet:
+            sheet.write(f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>{_header(table)}'.encode())
+            following = _fill(sheet, following, lines)
+            sheet.write(b"</sheetData></worksheet>")
+    return sheets
+
+
+def _fill(sheet: IO[bytes], first: str | None, lines: Iterator[str]) -> str | None:
+    """Write rows until the sheet is full; returns the one that has no room any more."""
+    page: list[str] = []
+    for number, line in enumerate(chain([first] if first is not None else [], lines), start=2):
+        if number > MOST_ROWS:
+            sheet.write("".join(page).encode())
+            return line
+        page.append(line)
+        if len(page) == 500:
+            sheet.write("".join(page).encode())
+            page.clear()
+    sheet.write("".join(page).encode())
+    return None
+
+
+def _header(table: Table) -> str:
+    return f"<row>{''.join(_text(name) for name in table.names)}</row>"
+
+
+def _lines(table: Table, file: str) -> Iterator[str]:
+    line = 1
+    for batch in table.batches():
+        columns = zip(*batch, strict=True)
+        cells = [_cells(column, values, file, line) for column, values in zip(table.columns, columns, strict=True)]
+        for row in zip(*cells, strict=True):
+            yield f"<row>{''.join(row)}</row>"
+        line += len(batch)
+
+
+def _cells(column: Column, values: Sequence[Any], file: str, line: int) -> list[str]:
+    if column.kind in {"number", "integer"}:
+        return ["<c/>" if value is None else f"<c><v>{value!r}</v></c>" for value in values]
+    if column.kind == "switch":
+        return ["<c/>" if value is None else f'<c t="b"><v>{int(value)}</v></c>' for value in values]
+    spell: Callable[[Any], str] = {"moment": moment}.get(column.kind, nested if column.kind in _SPELLED else str)
+    texts = [None if value is None else spell(value) for value in values]
+    _check(column, texts, file, line)
+    return ["<c/>" if text is None else _text(text) for text in texts]
+
+
+_SPELLED = frozenset({"turns", "texts", "object"})
+
+
+def _check(column: Column, texts: Iterable[str | None], file: str, line: int) -> None:
+    for place, text in enumerate(texts, start=line + 1):
+        # A cell counts UTF-16 units, of which a character outside the basic plane takes two.
+        if text and len(text) > LONGEST_CELL // 2 and (length := len(text.encode("utf-16-le")) // 2) > LONGEST_CELL:
+            found = f"{length:,} characters"
+            expected = f"at most {LONGEST_CELL:,}, which is what a cell holds; take JSONL, CSV or Parquet"
+            raise FormatError(Problem(file, place, column.name, found, expected, "cell_size"))
+
+
+def _text(text: str) -> str:
+    """A cell of text. An empty one is written too: it is not the same as nothing."""
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(_UNSAYABLE.sub(_spelled, text))}</t></is></c>'
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return f"_x{ord(found[0]):04X}_"
+
+
+def _sheet_name(name: str, number: int) -> str:
+    suffix = "" if number == 1 else f" {number}"
+    return re.sub(r"[\[\]:*?/\\']", " ", name)[: LONGEST_NAME - len(suffix)] + suffix
+
+
+def _parts(names: list[str]) -> Iterator[tuple[str, str]]:
+    """What stands around the sheets in the package."""
+    numbers = range(1, len(names) + 1)
+    sheets = "".join(
+        f'<sheet name={quoteattr(name)} sheetId="{number}" r:id="rId{number}"/>' for number, name in enumerate(names, 1)
+    )
+    links = "".join(
+        f'<Relationship Id="rId{number}" Type="{_RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+        for number in numbers
+    )
+    kinds = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{number}.xml" ContentType="{_MIME}.worksheet+xml"/>'
+        for number in numbers
+    )
+    yield "[Content_Types].xml", _CONTENT_TYPES.format(kinds=kinds)
+    yield "_rels/.rels", _ROOT
+    yield "xl/workbook.xml", _WORKBOOK.format(sheets=sheets)
+    yield "xl/_rels/workbook.xml.rels", _LINKS.format(links=links)

@@ -1,0 +1,1 @@
+"""Imports of other people's verdicts, and of whole studies."""

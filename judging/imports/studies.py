@@ -1,0 +1,250 @@
+"""A whole study comes in at once: its datasets, rubrics, ratings and verdicts, each an import that is part of one.
+
+All of it is stored or nothing. A dataset that the very same files made is not stored again, ratings and verdicts that
+are there already collapse, and the same rubric is the same version, so that a study can be imported again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation import rubrics
+from annotation.imports import lifecycle, removal, targets
+from annotation.imports import storage as storing
+from annotation.imports.previews import Outlook, plain
+from annotation.imports.storage import FileRefused
+from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
+from annotation.readers.problems import Problems
+from annotation.readers.report import Report
+from annotation.readers.rubric import RubricDocument
+from annotation.readers.scales import in_words
+from judging.imports import verdicts
+from judging.imports.study_files import Part, sorted_files, study_of
+from judging.models import JudgeRun
+
+State, Kind = Import.State, Import.Kind
+Tell = Callable[[int, int], None]
+COUNTED = ("read", "stored", "not_applicable", "collapsed", "collapsed_blank", "missing", "refused", "flagged")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one import of a study came to: the row that was ``made``, or was there, and the import that stored it."""
+
+    kind: str
+    made: str
+    report: Report
+    import_id: int | None = None
+    files: list[str] = field(default_factory=list)
+
+
+# --- storing --------------------------------------------------------------------------------------------------------
+def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store a study, all or nothing; raises ``FileRefused`` with every problem of the part that was refused."""
+    lifecycle.start(file_import=file_import, actor=actor)
+    return finish(file_import=file_import, actor=actor)
+
+
+def finish(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store a started study. Safe to repeat: what is stored once is not stored again."""
+    told: list[Outcome] = []
+    with (
+        lifecycle.recording(file_import) as held,
+        sorted_files(file_import, study_of(file_import)) as (parts, _left_alone),
+    ):
+        try:
+            for outcome in _carried_out(file_import, parts, actor, held.tell):
+                told.append(outcome)
+                _tell(file_import, told)
+        except Refused:
+            take_back(file_import, actor)
+            lifecycle.tell(file_import, Report())
+            raise
+        storing.settle(file_import)
+    return file_import
+
+
+def _tell(file_import: Import, told: Sequence[Outcome]) -> None:
+    lifecycle.tell(file_import, total(told), parts=[asdict(each) for each in told])
+
+
+def total(told: Sequence[Outcome]) -> Report:
+    """The rows of all parts together; rubrics have none. Columns that no part takes are named."""
+    rows = [each.report for each in told if each.kind != Kind.RUBRIC]
+    report = Report(**{name: sum(getattr(each, name) for each in rows) for name in COUNTED})
+    report.left_out = _left_out(told)
+    if report.left_out:
+        columns = ", ".join(report.left_out)
+        report.notes.append(_("Columns of these files that no part of the import takes: %s.") % columns)
+    return report
+
+
+def _left_out(told: Sequence[Outcome]) -> list[str]:
+    """The columns that every part with the same file leaves out."""
+    parts = [each for each in told if each.kind != Kind.RUBRIC]
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(name for each in parts for name in each.files):
+        first, *others = [each.report.left_out for each in parts if name in each.files]
+        found |= dict.fromkeys(column for column in first if all(column in other for other in others))
+    return list(found)
+
+
+def _carried_out(file_import: Import, parts: Sequence[Part], actor: User | None, tell: Tell) -> Iterator[Outcome]:
+    """Store one part after the other, telling of each."""
+    sizes = [part.size for part in parts]
+    for number, part in enumerate(parts):
+        tell(sum(sizes[:number]), sum(sizes))
+        if part.said.document is not None:
+            yield _publish(file_import.project, part.said.document, part.said.inferred, actor)
+        elif part.said.kind == "dataset":
+            yield _same_dataset(file_import, part) or _store_dataset(file_import, part, actor)
+        else:
+            yield _store_answers(file_import, part, actor)
+
+
+def undo(*, file_import: Import, actor: User | None = None) -> None:
+    """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
+    with transaction.atomic():
+        removal.unsettle(file_import=file_import, actor=actor)
+        take_back(file_import, actor)
+
+
+def take_back(file_import: Import, actor: User | None = None) -> None:
+    """Undo the parts of a study, the latest first."""
+    for part in file_import.parts.order_by("-pk").select_related("project").prefetch_related("files"):
+        if part.state == State.STORED:
+            (verdicts if part.kind == Kind.VERDICTS else removal).undo(file_import=part, actor=actor)
+        storing.unstage(part)
+        Import.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED, lease=None)
+        removal.discard(file_import=part, actor=actor)
+
+
+def clear_commands() -> None:
+    """Take back what a command had stored of a study before it was killed."""
+    ended = Import.objects.filter(kind=Kind.STUDY, state=State.FAILED, created_by=None, parts__isnull=False)
+    for file_import in ended.distinct():
+        with suppress(Refused):
+            take_back(file_import)
+
+
+# --- looking --------------------------------------------------------------------------------------------------------
+def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outlook:
+    """What `carry_out` would come to: all of it is stored, looked at and rolled back.
+
+    Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
+    """
+    told: list[Outcome] = []
+    study, sentence, problems = study_of(file_import), "", Problems()
+    with sorted_files(file_import, study) as (parts, left_alone), transaction.atomic():
+        try:
+            told.extend(_carried_out(file_import, parts, file_import.created_by, tell))
+        except FileRefused as refused:
+            sentence, problems = refused.sentence, refused.problems
+        except Refused as refused:
+            sentence = refused.sentence
+        copies, own = _copies(file_import), set(file_import.parts.values_list("pk", flat=True))
+        transaction.set_rollback(True)
+    for name in copies:
+        default_storage.delete(name)
+    return plain(
+        {
+            "kind": Kind.STUDY.value,
+            **{name: getattr(study, name) for name in ("name", "title", "about", "source")},
+            "parts": [asdict(replace(each, import_id=None) if each.import_id in own else each) for each in told],
+            "left_alone": left_alone,
+            "report": total(told).as_dict(),
+            "sentence": sentence,
+            "problems": [problem.as_dict() for problem in problems],
+            "more_problems": problems.more,
+        }
+    )
+
+
+def _copies(file_import: Import) -> list[str]:
+    """What the parts of a study have copied out of archives."""
+    own = file_import.files.values("content")
+    copied = ImportFile.objects.filter(file_import__part_of=file_import).exclude(content__in=own)
+    return list(copied.values_list("content", flat=True))
+
+
+# --- rubrics --------------------------------------------------------------------------------------------------------
+def _publish(project: Project, document: RubricDocument, inferred: bool, actor: User | None) -> Outcome:
+    version = rubrics.draft(project=project, document=document, actor=actor)
+    is_new = version.state == RubricVersion.State.DRAFT
+    if is_new:
+        version = rubrics.publish(version=version, actor=actor)
+    report = Report(read=1, stored=int(is_new), collapsed=int(not is_new))
+    if inferred:
+        said = "; ".join(f"{criterion.key}: {in_words(criterion.scale)}" for criterion in document.criteria)
+        report.notes.append(_("Each scale is what the answers show, and may have been wider: %s.") % said)
+    return Outcome("rubric", str(version), report)
+
+
+# --- datasets, ratings and verdicts ---------------------------------------------------------------------------------
+def _same_dataset(file_import: Import, part: Part) -> Outcome | None:
+    """The dataset that these files made in another import, read as now."""
+    there = Dataset.objects.ready().filter(project=file_import.project, name=part.said.name)
+    for dataset in there.exclude(file_import__part_of=file_import).select_related("file_import"):
+        if (made_by := dataset.file_import) is None or lifecycle.mapping_of(made_by) != part.said.mapping:
+            continue
+        if set(made_by.files.values_list("sha256", flat=True)) == part.digests:
+            earlier = Report.from_dict(made_by.report)
+            report = Report(read=earlier.read, collapsed=earlier.read, left_out=earlier.left_out)
+            return Outcome("dataset", str(dataset), report, made_by.pk, part.names)
+    return None
+
+
+def _store_dataset(file_import: Import, part: Part, actor: User | None) -> Outcome:
+    target = {"name": part.said.name, "licence": part.said.licence}
+    if "generator_names" in file_import.target:
+        target["generator_names"] = file_import.target["generator_names"]
+    stored = _stored(file_import, part, target, actor)
+    return _outcome(part, stored, str(Dataset.objects.get(file_import=stored)))
+
+
+def _store_answers(file_import: Import, part: Part, actor: User | None) -> Outcome:
+    target = targets.only(project=file_import.project, dataset=part.said.dataset, rubric=part.said.rubric)
+    stored = _stored(file_import, part, target.as_dict(), actor)
+    if part.said.kind == "ratings":
+        return _outcome(part, stored, Campaign.objects.get(pk=stored.report["campaign"]).name)
+    return _outcome(part, stored, f"{JudgeRun.objects.filter(file_import=stored).count()} runs")
+
+
+def _outcome(part: Part, stored: Import, made: str) -> Outcome:
+    return Outcome(part.said.kind, made, Report.from_dict(stored.report), stored.pk, part.names)
+
+
+def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User | None) -> Import:
+    """The import of one part, stored: the one that a worker who died had begun, or a new one."""
+    one = _begun(file_import, part) or lifecycle.enter(
+        project=file_import.project,
+        kind=part.said.kind,
+        files=part.unpacked,
+        kept=part.kept,
+        mapping=part.said.mapping,
+        target=target,
+        part_of=file_import,
+        actor=actor,
+    )
+    if one.state == State.STORED:
+        return one
+    if one.state == State.STORING:
+        Import.objects.filter(pk=one.pk, state=State.STORING).update(lease=None)
+    else:
+        lifecycle.start(file_import=one, actor=actor)
+    finish_one = verdicts.finish if one.kind == Kind.VERDICTS else lifecycle.finish
+    return finish_one(file_import=one, actor=actor)
+
+
+def _begun(file_import: Import, part: Part) -> Import | None:
+    alike = file_import.parts.filter(kind=part.said.kind).select_related("project")
+    return next((each for each in alike if lifecycle.mapping_of(each) == part.said.mapping), None)

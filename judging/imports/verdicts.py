@@ -1,0 +1,232 @@
+"""Other people's verdicts come in: each judge of the files gets one run, and every row is stored or accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts import audit
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.imports import lifecycle, previews, removal, targets
+from annotation.imports import storage as storing
+from annotation.imports.criteria import read_matched
+from annotation.imports.previews import FIRST_ROWS, Preview
+from annotation.imports.storage import FileRefused
+from annotation.imports.targets import Target
+from annotation.models import Dataset, Import, RubricVersion
+from annotation.readers.columns import Facts
+from annotation.readers.mapping import Mapping
+from annotation.readers.progress import Halves, Progress, Told, between
+from annotation.readers.reading import File
+from annotation.readers.report import Report, found
+from annotation.readers.verdicts import ParsedVerdicts, VerdictRow, parse_verdicts
+from judging import judges
+from judging.continuing import continued
+from judging.imports import verdict_rows
+from judging.imports.verdict_rows import VerdictsReport, fit_verdicts
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+
+HELD = 0.4  # the part of storing that is holding rows against what there is; the rest is writing them
+
+
+def store_verdicts(
+    *,
+    project: Project,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    rows: Collection[VerdictRow],
+    file_import: Import,
+    actor: User | None = None,
+    told: Told | None = None,
+) -> VerdictsReport:
+    """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
+
+    Each judge, and each prompt variant that it was put, becomes an imported one with one run per import. It continues
+    the judge's run before it, on this version or an earlier one, so that numbers read them as one. Verdicts that those
+    runs have already collapse when they say the same.
+    """
+    newest = JudgeRun.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    fit = fit_verdicts(
+        project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=between(told, 0, HELD)
+    )
+    if fit.problems:
+        raise FileRefused(fit.problems)
+    try:
+        with transaction.atomic():
+            runs = {
+                judge: _run(_imported(project, *judge), dataset, rubric_version, repeats, file_import, actor)
+                for judge, repeats in sorted(fit.repeats.items())
+            }
+            if any(run.continues_id and run.continues_id > newest for run in runs.values()):
+                raise _outrun()
+            verdict_rows.write(
+                runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=between(told, HELD, 1)
+            )
+            storing.settle(file_import)
+            audit.record(actor=actor, project=project, verb="import verdicts", subject=file_import)
+    except IntegrityError:
+        raise _outrun() from None
+    return fit.report
+
+
+def _outrun() -> Refused:
+    return Refused(_("Another import of these judges was faster. Store this one again."), code="in_use")
+
+
+def _imported(project: Project, name: str, variant: str) -> Judge:
+    """The imported judge of that name, locked until the end of the transaction, so that its runs come one by one."""
+    called = judges.imported_name(name, variant)
+    there = Judge.objects.filter(project=project, name=called).first()
+    if there and (there.provider or judges.known_as(there) != judges.key_of(name, variant)):
+        sentence = _("Another judge is called “%(name)s”. Give the imported one another name in the mapping.")
+        raise Refused(sentence % {"name": called}, code="name_taken")
+    judge = judges.imported(project=project, name=name, variant=variant)
+    return Judge.objects.select_for_update().get(pk=judge.pk)
+
+
+def _run(
+    judge: Judge,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    repeats: int,
+    file_import: Import,
+    actor: User | None,
+) -> JudgeRun:
+    here = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
+    earlier = here.order_by("-pk").first()
+    return JudgeRun.objects.create(
+        project=judge.project,
+        judge=judge,
+        dataset=dataset,
+        rubric_version=rubric_version,
+        repeats=repeats,
+        continues=earlier or continued(judge=judge, dataset=dataset, rubric_version=rubric_version),
+        file_import=file_import,
+        created_by=actor,
+    )
+
+
+# --- imports --------------------------------------------------------------------------------------------------------
+def preview(
+    *,
+    project: Project,
+    files: Sequence[File],
+    mapping: Mapping,
+    said: dict[str, Any],
+    progress: Progress | None = None,
+) -> Preview:
+    """What storing these files would come to, ``said`` being the import's target; stores nothing."""
+    target, way = targets.resolve(project=project, said=said), Halves(progress)
+    facts = Facts()
+    parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress, facts)
+    problems = parsed.problems
+    if target is not None:
+        fit = fit_verdicts(
+            project=project,
+            dataset=target.dataset,
+            rubric_version=target.rubric_version,
+            rows=parsed.rows,
+            told=way.holding,
+        )
+        previews.append(problems, fit.problems)
+        _complete(report, fit.report)
+    report.refused = problems.refused
+    return Preview(
+        kind=Import.Kind.VERDICTS,
+        mapping=mapping,
+        columns=facts.columns(mapping),
+        rows=parsed.rows[:FIRST_ROWS],
+        report=report,
+        problems=problems,
+        criteria=previews.named_criteria(parsed.rows, target),
+    )
+
+
+def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store an import of verdicts, all or nothing; raises `FileRefused` with every problem."""
+    lifecycle.start(file_import=file_import, actor=actor)
+    return finish(file_import=file_import, actor=actor)
+
+
+def finish(*, file_import: Import, actor: User | None = None) -> Import:
+    """Store a started import. Safe to repeat: what is stored once is not stored again."""
+    with lifecycle.recording(file_import) as held, lifecycle.opened(file_import) as files:
+        target = targets.resolve(project=file_import.project, said=file_import.target)
+        if target is None:
+            raise Refused(_("Say which dataset and rubric these verdicts are about."), code="no_target")
+        parsed, _mapping, report = _read(files, lifecycle.mapping_of(file_import), target, held.reading)
+        lifecycle.tell(file_import, report)
+        if parsed.problems:
+            raise FileRefused(parsed.problems)
+        with transaction.atomic():
+            stored = store_verdicts(
+                project=file_import.project,
+                dataset=target.dataset,
+                rubric_version=target.rubric_version,
+                rows=parsed.rows,
+                file_import=file_import,
+                actor=actor,
+                told=held.writing,
+            )
+            _complete(report, stored)
+            lifecycle.tell(file_import, report)
+    return file_import
+
+
+def undo(*, file_import: Import, actor: User | None = None) -> None:
+    """Delete the runs of a stored import, and the judges that have no other."""
+    runs = list(JudgeRun.objects.filter(file_import=file_import).select_related("judge"))
+    with transaction.atomic():
+        removal.unsettle(file_import=file_import, actor=actor)
+        removal.require_unused(runs, but=(Verdict, Call))
+        Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
+        Attempt.objects.filter(call__in=Call.objects.filter(run__in=runs))._raw_delete(using="default")
+        Call.objects.filter(run__in=runs)._raw_delete(using="default")
+        JudgeRun.objects.filter(file_import=file_import).delete()
+        Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
+
+
+def _read(
+    files: Sequence[File],
+    mapping: Mapping,
+    target: Target | None,
+    progress: Progress | None,
+    facts: Facts | None = None,
+) -> tuple[ParsedVerdicts, Mapping, Report]:
+    version = target.rubric_version if target else None
+    parse = partial(parse_verdicts, progress=progress, facts=facts)
+    parsed, mapping, notes = read_matched(parse, files, mapping, version)
+    counts = parsed.counts()
+    report = Report(
+        read=parsed.read,
+        stored=counts.scored + counts.not_applicable,
+        not_applicable=counts.not_applicable,
+        collapsed=parsed.collapsed,
+        collapsed_blank=parsed.collapsed_blank,
+        missing=counts.missing,
+        refused=parsed.refused,
+        left_out=parsed.problems.left_out,
+        notes=[*notes, *parsed.problems.notes],
+        found={"judges": found(counts.whose), "criteria": found(counts.criteria)},
+    )
+    return parsed, mapping, report
+
+
+def _complete(report: Report, stored: VerdictsReport) -> None:
+    report.stored, report.not_applicable = stored.stored, stored.not_applicable
+    report.collapsed += stored.collapsed
+    report.missing = stored.missing
+    flags = {
+        "beyond the scale's ends: kept, and entering no mean": stored.out_of_range,
+        "between two points of a scale: kept as they are": stored.fractional,
+        "N/A where the rubric allows none: kept as unreadable": stored.unparsed,
+    }
+    report.flagged = sum(flags.values())
+    report.notes += [f"{count:,} verdicts are {words}." for words, count in flags.items() if count]
+    if stored.collapsed:
+        report.notes.append(f"{stored.collapsed:,} verdicts were there already, saying the same.")
