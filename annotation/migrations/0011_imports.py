@@ -21,17 +21,24 @@ def parts_renamed(apps: Any, old: str, new: str) -> None:
             row.save(update_fields=[column])
 
 
+def subjects_renamed(apps: Any, old: str, new: str) -> None:
+    """The audit trail names the rows of a table by its label."""
+    apps.get_model("accounts", "AuditEntry").objects.filter(subject=old).update(subject=new)
+
+
 def forwards(apps: Any, editor: Any) -> None:
     parts_renamed(apps, "intake", "import_id")
+    subjects_renamed(apps, "annotation.Intake", "annotation.Import")
 
 
 def backwards(apps: Any, editor: Any) -> None:
     parts_renamed(apps, "import_id", "intake")
+    subjects_renamed(apps, "annotation.Import", "annotation.Intake")
 
 
 class Migration(migrations.Migration):
     # The runs of judges refer to the table by its old name until here.
-    dependencies: ClassVar = [("annotation", "0010_invited_seats"), ("judging", "0004_allowances")]
+    dependencies: ClassVar = [("accounts", "0006_invitation_name"), ("annotation", "0010_invited_seats"), ("judging", "0004_allowances")]
 
     operations: ClassVar = [
         migrations.RemoveConstraint("annotation", "annotation_imported_once"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,13 +171,9 @@ def _of_label(kernel: Callable[[Floats, int], Floats], k: int) -> Callable[[Pair
 
 # Figures about a judge and a reference on many different pairs of scores: values and gradients, without resampling.
 #
-# ``figures`` reweights distinct pairs 2,000 times, which takes for ever when a hundred thousand of them differ. Here each
-# figure is computed once, together with its gradient, the derivative by the weight of each pair (n,), from sorted scores
-# and running sums. The values are those of the kernels in ``figures`` (tests/analytics/stats/test_many_pairs.py).
-
-if TYPE_CHECKING:
-    from analytics.stats.judge.weighted import Figure
-
+# The kernels above reweight distinct pairs 2,000 times: too slow when a hundred thousand of them differ. Here
+# each figure is computed once, together with its gradient, the derivative by the weight of each pair (n,), from sorted
+# scores and running sums. The values are those of the kernels (tests/analytics/stats/test_many_pairs.py).
 
 Codes = NDArray[np.intp]
 
