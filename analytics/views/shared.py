@@ -99,10 +99,10 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
 
 @by_link
 def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonResponse:
-    """The figures of the page as JSON: estimates with how each was made. 404 until there are any."""
+    """The figures of the page as JSON: estimates with how each was made; none until some are computed."""
     snapshot, is_stale = dashboards.current(campaign=share.campaign)
     if snapshot is None:
-        raise Http404("There are no figures yet.")
+        return JsonResponse({"stale": True, "estimates": []})
     made = ("created_at", "revision", "inputs_digest", "code_version", "seed")
     return JsonResponse({"stale": is_stale, **{name: getattr(snapshot, name) for name in made}, **snapshot.content})
 
