@@ -27,7 +27,7 @@ from analytics import asking, bundles, exports, extents
 from analytics.exports import Export, Options
 from analytics.models import Transfer
 from annotation.imports import uploads
-from annotation.jobs import PATIENCE, Pulse
+from annotation.jobs import LEASE_TIMEOUT, JobHeartbeat
 from annotation.models import Upload
 
 State = Transfer.State
@@ -119,8 +119,8 @@ def carry_out(*, transfer_pk: int) -> None:
         return
     transfer = Transfer.objects.select_related("project", "created_by").get(pk=transfer_pk)
     try:
-        with Pulse(transfer, total=transfer.total) as pulse:
-            _WORK[Transfer.Kind(transfer.kind)](transfer, pulse)
+        with JobHeartbeat(transfer, total=transfer.total) as heartbeat:
+            _WORK[Transfer.Kind(transfer.kind)](transfer, heartbeat)
     except Refused as refused:
         _settle(transfer, State.FAILED, sentence=refused.sentence)
     except OSError as error:
@@ -129,21 +129,21 @@ def carry_out(*, transfer_pk: int) -> None:
         _settle(transfer, State.FAILED, sentence=uploads.no_room().sentence)
 
 
-def _write(transfer: Transfer, pulse: Pulse) -> None:
+def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
     export = export_of(transfer)
     rows = extents.rows(export)
     if not transfer.content:
         transfer.content.save(transfer.name, ContentFile(b""), save=False)
         Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)
     with Path(transfer.content.path).open("wb") as file:
-        file.writelines(exports.pieces(export, tell=lambda done: pulse.tell(done, rows)))
+        file.writelines(exports.pieces(export, tell=lambda done: heartbeat.tell(done, rows)))
         file.flush()
         os.fsync(file.fileno())
         size = file.tell()
     _settle(transfer, State.DONE, size=size, done=rows, total=rows, expires_at=timezone.now() + KEPT)
 
 
-def _load(transfer: Transfer, pulse: Pulse) -> None:
+def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
     """What a bundle holds, and that it is loaded, are one transaction: it is never loaded twice, nor by two."""
     with transfer.content.open("rb") as file, transaction.atomic():
         carried = bundles.load(
@@ -151,13 +151,13 @@ def _load(transfer: Transfer, pulse: Pulse) -> None:
             name=transfer.name,
             content=cast(BinaryIO, file),
             actor=transfer.created_by,
-            progress=pulse.tell,
+            progress=heartbeat.tell,
         )
         if not _settle(transfer, State.DONE, sentence=carried.sentence, done=transfer.total):
             raise Refused(_("This was removed or taken over while it ran. Nothing was stored."), code="lost")
 
 
-_WORK: dict[Transfer.Kind, Callable[[Transfer, Pulse], None]] = {
+_WORK: dict[Transfer.Kind, Callable[[Transfer, JobHeartbeat], None]] = {
     Transfer.Kind.EXPORT: _write,
     Transfer.Kind.BUNDLE: _load,
 }
@@ -189,7 +189,7 @@ def remove(*, transfer: Transfer) -> None:
     Transfer.objects.filter(pk=transfer.pk).delete()
 
 
-def sweep(*, silent_for: timedelta = PATIENCE) -> list[int]:
+def sweep(*, silent_for: timedelta = LEASE_TIMEOUT) -> list[int]:
     """Delete what has had its time and give up on what fails again and again; returns what waits for a worker."""
     now = timezone.now()
     for over in Transfer.objects.filter(expires_at__lt=now).exclude(state=State.WORKING):

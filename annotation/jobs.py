@@ -1,4 +1,4 @@
-"""Signs of life of whoever works for long under a lease, so that others notice its death."""
+"""Long work under a lease: its holder reports a heartbeat and its progress, so that others notice when it dies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from accounts.models import Event
 from accounts.refusals import Refused
 from annotation.models import Import
 
-PACE = 2.0  # seconds between two signs of life
-PATIENCE = timedelta(minutes=2)  # the longest that a living holder says nothing
+HEARTBEAT_SECONDS = 2.0
+LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
 
 
-class Leased(Protocol):
-    """A row that one process at a time works on: with ``beat_at``, ``done`` and ``total`` for its signs of life."""
+class LeasedRow(Protocol):
+    """A row that one process at a time works on: its heartbeat is in ``beat_at``, ``done`` and ``total``."""
 
     _default_manager: Any
     pk: Any
@@ -33,13 +33,13 @@ class Leased(Protocol):
     lease: Any
 
 
-class Pulse:
-    """Tells from a thread of its own that whoever has the lease on a row lives, and how far it is.
+class JobHeartbeat:
+    """Writes the heartbeat and the progress of a lease's holder, from a thread and a connection of its own.
 
-    So it does while a long transaction runs, whose own updates nobody else would see.
+    So others see them while a long transaction runs, whose own updates they would not see.
     """
 
-    def __init__(self, held: Leased, *, total: int = 0) -> None:
+    def __init__(self, held: LeasedRow, *, total: int = 0) -> None:
         self.is_lost = False  # somebody else has the row, or freed it
         self._held = held
         self._done, self._total = 0, total
@@ -54,7 +54,7 @@ class Pulse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        self._beating.join(PACE)
+        self._beating.join(HEARTBEAT_SECONDS)
 
     def tell(self, done: int, total: int) -> None:
         """So much of it is done."""
@@ -64,7 +64,7 @@ class Pulse:
         row = type(self._held)._default_manager.filter(pk=self._held.pk)
         mine = row.filter(state=self._held.state, lease=self._held.lease)
         try:
-            while not self._over.wait(PACE):
+            while not self._over.wait(HEARTBEAT_SECONDS):
                 # SQLite has one writer: while we write, nobody can sweep us either.
                 with suppress(OperationalError):
                     alive = {"beat_at": timezone.now(), "done": self._done, "total": self._total}
@@ -73,17 +73,15 @@ class Pulse:
             connection.close()
 
 
-# Who stores an import: one process at a time, which tells that it lives, and whose death others notice.
-#
-# A holder has the import's lease, and its pulse says that it lives and how far it is. When it falls silent, the sweep
-# frees the lease and has the import stored by somebody else, who first clears what was staged. A holder that lost its
-# lease all the same (its machine slept) can no longer settle.
+# One process at a time stores an import: it holds the import's lease. When its heartbeat stops, the sweep frees it
+# and another worker stores the import, after it has cleared what was staged. A holder that lost its lease and wakes up
+# again (its machine slept) can no longer settle.
 
 MOST_TRIES = 3
 
 
-class Custody(Pulse):
-    """The pulse of whoever has an import, to store it or to check it."""
+class ImportHeartbeat(JobHeartbeat):
+    """The heartbeat of the worker that stores or checks an import."""
 
     def tell(self, done: int, total: int) -> None:
         """So much of it is done. Refused when the lease is lost."""
@@ -92,7 +90,7 @@ class Custody(Pulse):
         super().tell(done, total)
 
 
-class Held(Custody):
+class ImportLease(ImportHeartbeat):
     """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
 
     Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest.
@@ -120,7 +118,7 @@ class Held(Custody):
         self.tell(int(self._total * (1 + share) / 2), self._total)
 
 
-def sweep(*, kinds: Iterable[str], older_than: timedelta = PATIENCE) -> list[Import]:
+def sweep(*, kinds: Iterable[str], older_than: timedelta = LEASE_TIMEOUT) -> list[Import]:
     """Free the imports whose holder fell silent, or that nobody ever took; returns those to be stored again.
 
     One that went silent too often takes its worker down with it, and is given up; so is that of a command, which nobody

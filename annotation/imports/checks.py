@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from annotation.imports import targets, uploads
 from annotation.imports.previews import Outlook, Preview, outlook
-from annotation.jobs import Custody
+from annotation.jobs import ImportHeartbeat
 from annotation.models import DryRun, Import
 
 State = Import.State
@@ -62,8 +62,8 @@ def carry_out(*, import_pk: int, look: Look) -> None:
     if held is None:
         return
     try:
-        with Custody(held) as custody:
-            seen = look(held, custody.tell)
+        with ImportHeartbeat(held) as heartbeat:
+            seen = look(held, heartbeat.tell)
     except Refused as refused:
         _end(held, State.FAILED, {"sentence": refused.sentence})
     except BaseException as error:
@@ -82,7 +82,7 @@ def open_packed(*, import_pk: int, look_into: Callable[[Import], list[Import]]) 
     if held is None:
         return []
     try:
-        with Custody(held):
+        with ImportHeartbeat(held):
             return look_into(held)
     except Refused as refused:
         _end(held, State.FAILED, {"sentence": refused.sentence})

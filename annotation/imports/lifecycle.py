@@ -30,7 +30,7 @@ from annotation.imports import appending, checks, criteria, previews, targets, u
 from annotation.imports import storage as storing
 from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
-from annotation.jobs import Held
+from annotation.jobs import ImportLease
 from annotation.models import Import, ImportFile, RubricVersion, Upload
 from annotation.readers import containers
 from annotation.readers.mapping import Mapping as ColumnMapping
@@ -329,9 +329,9 @@ def finish(*, file_import: Import, actor: User | None = None) -> Import:
 
 
 @contextmanager
-def recording(file_import: Import) -> Iterator[Held]:
+def recording(file_import: Import) -> Iterator[ImportLease]:
     """Hold a started import while it is stored. Whatever keeps it from being stored leaves it failed, and says why."""
-    with Held(file_import) as held:
+    with ImportLease(file_import) as held:
         try:
             yield held
         except FileRefused as refused:
@@ -357,7 +357,7 @@ def tell(file_import: Import, report: Report, **rows: Any) -> None:
     Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
 
 
-def _store_dataset(file_import: Import, files: list[File], actor: User | None, held: Held) -> None:
+def _store_dataset(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
     extends = targets.extended(project=file_import.project, said=file_import.target)
     if file_import.target.get("extends") and extends is None:
         raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
@@ -402,7 +402,7 @@ def default_name(file_import: Import) -> str:
     return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
 
 
-def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _held: Held) -> None:
+def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _held: ImportLease) -> None:
     documents, problems = previews.read_rubrics(files)
     if problems:
         raise FileRefused(problems)
@@ -416,7 +416,7 @@ def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _
         Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
 
 
-def _store_ratings(file_import: Import, files: list[File], actor: User | None, held: Held) -> None:
+def _store_ratings(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
     target = targets.resolve(project=file_import.project, said=file_import.target)
     if target is None:
         raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")

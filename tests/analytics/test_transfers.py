@@ -19,7 +19,7 @@ from accounts.refusals import Refused
 from analytics import bundles, exports, extents, transfers
 from analytics.models import Transfer
 from annotation.imports import uploads
-from annotation.jobs import Pulse
+from annotation.jobs import JobHeartbeat
 from annotation.models import Campaign, Item, Upload
 from tests import make
 from tests.analytics import scene
@@ -283,8 +283,8 @@ def test_a_worker_that_lost_its_lease_loads_nothing(cast: Cast, empty: Project, 
     Transfer.objects.filter(pk=begun.pk).update(state="working", lease=begun.key)
     begun.refresh_from_db()
     begun.lease = None
-    with pytest.raises(Refused, match="Nothing was stored"), Pulse(begun) as pulse:
-        transfers._load(begun, pulse)
+    with pytest.raises(Refused, match="Nothing was stored"), JobHeartbeat(begun) as heartbeat:
+        transfers._load(begun, heartbeat)
     assert not Item.objects.filter(dataset__project=empty).exists()
 
 

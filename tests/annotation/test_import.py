@@ -15,7 +15,7 @@ from annotation import jobs
 from annotation.imports import lifecycle, removal
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
-from annotation.jobs import Held
+from annotation.jobs import ImportLease
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating
 from annotation.readers.items import ItemRow
 from annotation.readers.mapping import Mapping
@@ -96,7 +96,7 @@ def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_si
     file_import = opened(cast, "dataset", ("d.jsonl", JSONL), actor=cast.boris)
     lifecycle.start(file_import=file_import)
     dead = Import.objects.get(pk=file_import.pk)
-    with Held(dead):
+    with ImportLease(dead):
         with pytest.raises(Refused, match="being stored"):
             lifecycle.finish(file_import=file_import)
         assert Import.objects.get(pk=file_import.pk).state == "storing", "who does not hold it does not fail it"
@@ -116,7 +116,7 @@ def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
     lifecycle.start(file_import=file_import)
     silent = timedelta(seconds=-1)
     for _try in range(jobs.MOST_TRIES):
-        with Held(Import.objects.get(pk=file_import.pk)):
+        with ImportLease(Import.objects.get(pk=file_import.pk)):
             pass
         freed = jobs.sweep(kinds=["dataset"], older_than=silent)
     assert freed == []
