@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 STATS = Path(__file__).parents[3] / "analytics" / "stats"
-ARRAYS = re.compile(r"\b(Floats|Codes|Counts|Integers|NDArray)\b")
+ARRAYS = re.compile(r"\b(Floats|Codes|Counts|Integers|NDArray|ArrayLike)\b")
 SHAPE = re.compile(r"\([A-Za-z0-9+]+,[^)]*\)|\(items, raters\)")
 SOURCE = re.compile(r"Sources?:|METHODS \d|doi|arXiv")
 PREPARATION = ("intervals", "meeting", "patterns", "resampling", "scales", "tables")
@@ -19,7 +19,7 @@ PREPARATION = ("intervals", "meeting", "patterns", "resampling", "scales", "tabl
 
 def public() -> Iterator[tuple[str, str, str, str]]:
     """(function, its docstring, its module's, its signature) of whatever takes or gives arrays."""
-    for path in sorted(STATS.glob("*.py")):
+    for path in sorted(STATS.rglob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))
         for node in module.body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
