@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from decimal import Decimal
 from importlib.util import find_spec
 from io import SEEK_END
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import FileMetaData  # type: ignore[import-untyped]
 
 BATCH = 1_000  # rows at most, and
-FEWEST = 16  # at least,
-BATCH_BYTES = 256 * 2**20  # so that they fit in here, if each were as long as a column's whole chunk
+BATCH_BYTES = 32 * 2**20  # so that they fit in here, if each had the longest text of each column's dictionary
 MOST_ROWS = 50_000_000
 ROW = 10  # cells: a row takes about as long as so many of them, beside its own
 FEW_CELLS = 5_000_000  # which any file may have,
@@ -63,7 +62,7 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     try:
         file = ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True)
         promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, ignore)
-        together = _require_bounded(name, file.metadata, size)
+        together = _require_bounded(name, file.metadata, size, _Dictionaries(stream, plain))
         for batch in file.iter_batches(together, columns=list(plain), use_threads=False):
             for fields in _rows(batch, plain, meter):
                 number += 1
@@ -97,7 +96,7 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
     return columns
 
 
-def _require_bounded(name: str, said: FileMetaData, size: int) -> int:
+def _require_bounded(name: str, said: FileMetaData, size: int, dictionaries: _Dictionaries) -> int:
     """How many rows can be read at once. Raises ``FormatError`` when there are more than such a file can hold."""
     rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
@@ -106,14 +105,55 @@ def _require_bounded(name: str, said: FileMetaData, size: int) -> int:
         raise FormatError(Problem(name, None, None, found, expected, "size"))
     groups = [said.row_group(number) for number in range(said.num_row_groups)]
     Meter(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
-    longest = max((_longest(group) for group in groups), default=0)
-    return min(BATCH, max(FEWEST, BATCH_BYTES // max(1, longest)))
+    longest = max(map(dictionaries.row_bytes, groups), default=0)
+    return int(min(BATCH, max(1, BATCH_BYTES // max(1, longest))))
 
 
-def _longest(group: Any) -> int:
-    """The most bytes that one cell of a row group can have: those of its largest column of text."""
-    chunks = (group.column(number) for number in range(group.num_columns))
-    return max((chunk.total_uncompressed_size for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"), default=0)
+class _Dictionaries:
+    """How long the rows of a row group may become when its texts are decoded.
+
+    A text stands in a page of its own length, or is a number that stands for a text of the chunk's dictionary; so a row
+    has as much as all of the dictionary at most, for each number in it, and its part of the other pages.
+    """
+
+    def __init__(self, stream: BinaryIO, columns: Collection[str]) -> None:
+        self._stream, self._columns = stream, columns
+
+    def row_bytes(self, group: Any) -> float:
+        """The most bytes of text that a row of usual length can have."""
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY" and self._is_read(each)]
+        return sum(self._cell_bytes(each, max(1, group.num_rows)) for each in texts)
+
+    def _is_read(self, chunk: Any) -> bool:
+        path = chunk.path_in_schema
+        return any(path == column or path.startswith(f"{column}.") for column in self._columns)
+
+    def _cell_bytes(self, chunk: Any, rows: int) -> float:
+        size, values = int(chunk.total_uncompressed_size), int(chunk.num_values)
+        shared = 0
+        if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text goes on from the beginning of the one before
+            shared = size
+        elif chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
+            shared = min(size, self._dictionary_bytes(chunk.dictionary_page_offset, size))
+        return max(1.0, values / rows) * shared + (size - shared) / rows
+
+    def _dictionary_bytes(self, offset: int, most: int) -> int:
+        """The size of a dictionary, unpacked, as the head of its page says it; ``most`` where that is not to be read.
+
+        A page's head is a Thrift struct, compact: the first field is its kind (2: a dictionary), the second this size.
+        Source: https://parquet.apache.org/docs/file-format/data-pages/ and parquet.thrift, `PageHeader`.
+        """
+        self._stream.seek(offset)
+        head = self._stream.read(8)
+        if head[:3] != b"\x15\x04\x15":
+            return most
+        number = 0
+        for place, byte in enumerate(head[3:]):
+            number |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                return number >> 1  # zigzag
+        return most
 
 
 def _rows(batch: pa.RecordBatch, plain: dict[str, Plain | None], meter: Meter) -> Iterator[dict[str, Any]]:

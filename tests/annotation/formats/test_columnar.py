@@ -2,7 +2,10 @@
 
 import datetime as dt
 import io
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -141,3 +144,33 @@ def test_rows_of_long_texts_are_read_a_few_at_a_time() -> None:
     taken, problems = rows(raw)
     assert not problems
     assert [fields["id"] for _line, fields in taken] == list(range(100))
+
+
+def test_a_long_text_that_stands_in_many_rows_takes_little_memory(tmp_path: Path) -> None:
+    often = pa.DictionaryArray.from_arrays(pa.array([0] * 400, pa.int32()), pa.array(["a" * 2**20]))
+    (tmp_path / "a.parquet").write_bytes(made({"x": often}, compression="zstd", store_schema=False))
+    assert (tmp_path / "a.parquet").stat().st_size < 2_000
+    program = (
+        "import pathlib, sys; from annotation.readers.problems import Problems;"
+        "from annotation.readers.reading import read; problems = Problems();"
+        "taken = sum(1 for _row in read('a.parquet', open(sys.argv[1], 'rb'), problems=problems));"
+        "most = pathlib.Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0];"
+        "print(taken, *problems.codes, int(most) // 1024)"
+    )
+    ran = [sys.executable, "-c", program, str(tmp_path / "a.parquet")]
+    taken, code, megabytes = subprocess.run(ran, check=True, capture_output=True, text=True).stdout.split()
+    assert int(taken) < 256
+    assert code == "size"
+    assert int(megabytes) <= 300
+
+
+def test_texts_of_a_small_dictionary_are_read_together() -> None:
+    # 40 MB in one row group whose dictionary is small: the rows are not read a few at a time.
+    raw = made({"x": [f"{number} " * 90 for number in range(70_000)], "y": ["one", "two"] * 35_000})
+    file = pq.ParquetFile(io.BytesIO(raw))
+    dictionaries = columnar._Dictionaries(io.BytesIO(raw), ["x", "y"])
+    assert columnar._require_bounded("a.parquet", file.metadata, len(raw), dictionaries) >= 16
+    assert (
+        columnar._require_bounded("a.parquet", file.metadata, len(raw), columnar._Dictionaries(io.BytesIO(raw), ["y"]))
+        == 1_000
+    )
