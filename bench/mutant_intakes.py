@@ -27,7 +27,7 @@ from annotation.readers.ratings import parse_ratings
 from annotation.readers.rubric_document import CriterionDocument, RubricDocument, ScaleDocument
 from annotation.readers.scales import coded, observed
 from annotation.readers.steps import Compose, Keep
-from annotation.readers.studies import StudyImport, studies
+from annotation.readers.studies import Head, StudyImport, studies
 from annotation.readers.verdicts import parse_verdicts
 from bench.mutations import LAYOUTS, Original, forms, found_by_others, original
 from judging.imports import verdicts
@@ -157,7 +157,7 @@ def _imports(name: str, raw: bytes) -> list[StudyImport]:
 
 
 def _takes(each: StudyImport, name: str, raw: bytes) -> bool:
-    return each.kind in PARSE and not each.mapping.aligned and each.takes(name, (name, raw))
+    return each.kind in PARSE and not each.mapping.aligned and each.takes(Head(name, (name, raw)))
 
 
 def _as_verdicts(each: StudyImport) -> StudyImport:

@@ -20,6 +20,7 @@ _MARKS = {
 }
 _WIDE = ("utf_32_le", "utf_32_be", "utf_16_le", "utf_16_be")
 _SAMPLE = 65_536
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _ACCENTED = re.compile(r"[^\x00-\x7f]{3,}")
 _PLAIN = 0.5  # the least sense that an encoding makes by which a text is read without asking
@@ -149,7 +150,7 @@ def _is_utf8(head: bytes) -> bool:
         text = codecs.getincrementaldecoder("utf_8")("strict").decode(head)
     except UnicodeDecodeError:
         return False
-    return sum(not char.isascii() for char in text[:_SAMPLE]) >= _PROVES_UTF8
+    return not text.isascii() and len(_FOREIGN.findall(text, 0, _SAMPLE)) >= _PROVES_UTF8
 
 
 def _decodes(line: bytes, codec: str) -> bool:

@@ -94,8 +94,10 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 def _folded(word: str) -> str:
     """In small letters and without accents; vowel signs, which are no accents, stay."""
+    if word.isascii():
+        return word.lower()
     apart = unicodedata.normalize("NFKD", word.casefold().translate(_PLAIN))
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return "".join([letter for letter in apart if not unicodedata.combining(letter)])
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import orjson
 
 from annotation.readers.containers import is_container, is_no_data, members
-from annotation.readers.documents import Node, load_document, words_of
+from annotation.readers.documents import Node, load_shipped, words_of
 from annotation.readers.encoding import opened
 from annotation.readers.mapping import Mapping
 from annotation.readers.nodes import names_of, switch_of, word_of
@@ -22,10 +22,30 @@ from annotation.readers.problems import FormatError, Problems, excerpt
 from annotation.readers.reading import File, peek
 from annotation.readers.rubric import RubricDocument, rubric_from_dict
 from annotation.readers.scales import ScaleFacts, coded, observed, proposed
+from annotation.readers.unnamed import mentioned
 
 Kind = Literal["dataset", "rubric", "ratings", "verdicts"]
 HEAD = 2**20
 ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A file, or a member of one, with as much of it as recognising looks at. Each layout reads it once."""
+
+    name: str
+    file: File
+    _read: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def rows(self, layout: Mapping) -> list[dict[str, Any]]:
+        """The fields of the first rows as a layout reads them; none where it can't."""
+        key = repr(layout)
+        if key not in self._read:
+            try:
+                self._read[key] = [row.fields for row in peek(*self.file, layout=layout, rows=ROWS).rows]
+            except FormatError:
+                self._read[key] = []
+        return self._read[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +71,13 @@ class StudyImport:
     some: str = ""
     mapping: Mapping = field(default_factory=Mapping)
 
-    def takes(self, name: str, head: File) -> bool:
+    def takes(self, head: Head) -> bool:
         """Whether a file is one of this import's, by its name and its first megabyte."""
         if self.mapping.aligned:
-            return any(file_fits(pattern, name) is not None for pattern in self.mapping.aligned)
-        if self.files and all(file_fits(pattern, name) is None for pattern in self.files):
+            return any(file_fits(pattern, head.name) is not None for pattern in self.mapping.aligned)
+        if self.files and all(file_fits(pattern, head.name) is None for pattern in self.files):
             return False
-        bare = replace(self.mapping.of(name), shape=(), files={})
-        try:
-            rows = [row.fields for row in peek(*head, layout=bare, rows=ROWS).rows]
-        except FormatError:
-            return False
+        rows = head.rows(_layout(head.name, self.mapping.of(head.name)))
         return bool(rows) and all(map(self._looks_right, rows[:1])) and all(map(self._cells_fit, rows))
 
     def _looks_right(self, fields: dict[str, Any]) -> bool:
@@ -79,6 +95,17 @@ class StudyImport:
 
 
 Part = tuple[StudyImport, list[File]]
+
+
+_LAYOUT = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
+_LAYOUT_OF = {".json": ("records",), ".parquet": ("ignore",)}
+
+
+def _layout(name: str, mapping: Mapping) -> Mapping:
+    """What of a mapping decides which rows and columns a file has before they are shaped."""
+    parts = (*_LAYOUT, *_LAYOUT_OF.get(f".{mapping.format or name.lower().rpartition('.')[2]}", ()))
+    columns = dict.fromkeys(mentioned(mapping), "id")  # those without a name are read where the mapping speaks of them
+    return Mapping(columns=columns, **{part: getattr(mapping, part) for part in parts})
 
 
 def _written(value: Any) -> str:
@@ -100,7 +127,7 @@ class Study:
         """The imports that these files are for, in their order; a rubric with those that need it."""
         heads = [_heads(each) for each in files]
         shared = {
-            number: [file for file, head in zip(files, heads, strict=True) if any(each.takes(*part) for part in head)]
+            number: [file for file, head in zip(files, heads, strict=True) if any(map(each.takes, head))]
             for number, each in enumerate(self.imports)
             if each.kind != "rubric"
         }
@@ -115,11 +142,8 @@ class Study:
 
     def is_of(self, heads: Sequence[Head]) -> bool:
         """Whether each is of one of its imports; a tool's items alone are no study."""
-        kinds = [{each.kind for each in self.imports if each.kind != "rubric" and each.takes(*head)} for head in heads]
+        kinds = [{each.kind for each in self.imports if each.kind != "rubric" and each.takes(head)} for head in heads]
         return all(kinds) and (not self.tool or any(found - {"dataset"} for found in kinds))
-
-
-Head = tuple[str, File]
 
 
 def _heads(file: File) -> list[Head]:
@@ -128,7 +152,7 @@ def _heads(file: File) -> list[Head]:
     packed = is_container(name)
     try:
         inside = members([file], Problems()) if packed else [file]
-        return [(inner, (inner, _beginning(inner, raw, packed))) for inner, raw in inside]
+        return [Head(inner, (inner, _beginning(inner, raw, packed))) for inner, raw in inside]
     except FormatError:
         return []
 
@@ -190,7 +214,7 @@ def _with_scales(each: StudyImport, inferred: dict[str, Facts]) -> StudyImport:
 
 # --- reading --------------------------------------------------------------------------------------------------------
 def _study(file: str, raw: bytes) -> Study:
-    parts = dict(load_document(file, raw).members())
+    parts = dict(load_shipped(file, raw).members())
     said = {name: word_of(parts[name]) for name in ("name", "title", "about", "source")}
     tool = "tool" in parts and switch_of(parts["tool"])
     return Study(**said, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
