@@ -68,7 +68,8 @@ class Preview:
             layout = self.mapping.of(name)
             if self.sheets or self.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
                 return
-            self.sheets, self.first_lines = sheet_names(name, raw, layout), first_lines(name, raw, layout)
+            self.sheets = sheet_names(name, raw, layout)
+            self.first_lines = first_lines(name, raw, layout, self.problems.top)
 
 
 def preview(

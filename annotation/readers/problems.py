@@ -73,7 +73,8 @@ class Problems:
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
     problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
     were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects. ``alike``
-    counts the problems of each kind. True when there is any problem; iterates over the kept ones.
+    counts the problems of each kind. ``top`` is the name of the first delimited file that was read, with its first
+    lines as they stand. True when there is any problem; iterates over the kept ones.
     """
 
     def __init__(self, limit: int = SHOWN_AT_MOST) -> None:
@@ -84,6 +85,7 @@ class Problems:
         self.refused = 0
         self.notes: list[str] = []
         self.left_out: list[str] = []
+        self.top: tuple[str, list[str]] | None = None
 
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""

@@ -37,6 +37,8 @@ FORMATS = {
     ".parquet": "parquet",
 }
 TOGETHER = 250  # rows
+FIRST_ROWS = 12  # that are shown as they stand,
+FIRST_LINES = 48  # and the lines that they may take
 
 File = containers.File
 
@@ -102,7 +104,7 @@ def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, pr
     cells = CellCount(name)
     try:
         _note_layout(name, layout, problems)
-        lines, dialect = _delimited(name, raw, layout)
+        lines, dialect = _delimited(name, raw, layout, problems)
         for block in read_delimited_blocks(name, lines, dialect, layout.header, problems):
             cells.count(block.lines[0] if block.lines else 0, len(block.columns), block.size)
             if not heading:
@@ -122,7 +124,7 @@ def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems)
         return _json_rows(name, text_pieces(name, raw, layout.encoding), layout, problems)
     if kind == "jsonl":
         return read_json_lines(name, text_lines(name, raw, layout.encoding), problems)
-    lines, dialect = _delimited(name, raw, layout)
+    lines, dialect = _delimited(name, raw, layout, problems)
     return read_delimited(name, lines, dialect, layout.header, problems)
 
 
@@ -133,15 +135,21 @@ def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, row
     return Sample(columns_of(row.fields for row in head), head, problems)
 
 
-def first_lines(name: str, raw: bytes | BinaryIO, layout: Mapping, most: int = 12) -> list[tuple[int, list[str]]]:
-    """The first rows of a table as they stand, header or not, each with its number; none of what is no table."""
+def first_lines(
+    name: str, raw: bytes | BinaryIO, layout: Mapping, top: tuple[str, list[str]] | None = None
+) -> list[tuple[int, list[str]]]:
+    """The first rows of a table as they stand, header or not, each with its number; none of what is no table.
+
+    Where ``top`` is of that file (what `Problems` kept when it was read), the file is not opened again.
+    """
     kind = layout.format or _kind(name)
     try:
         if kind == "xlsx":
-            return first_rows(name, opened(raw), layout.sheet, most)
+            return first_rows(name, opened(raw), layout.sheet, FIRST_ROWS)
         if kind not in {"csv", "tsv"}:
             return []
-        lines = list(islice(text_lines(name, raw, layout.encoding), 4 * most))
+        is_kept = top is not None and top[0] == name and bool(top[1])
+        lines = top[1] if top and is_kept else list(islice(text_lines(name, raw, layout.encoding), FIRST_LINES))
     except FormatError:
         return []
     usual = "\t" if kind == "tsv" else _common_delimiter(lines)
@@ -153,7 +161,7 @@ def first_lines(name: str, raw: bytes | BinaryIO, layout: Mapping, most: int = 1
     rows: list[tuple[int, list[str]]] = []
     begun = 0
     with suppress(csv.Error):
-        for cells in islice(reader, most):
+        for cells in islice(reader, FIRST_ROWS):
             rows.append((begun + 1, cells))
             begun = reader.line_num
     return rows
@@ -244,14 +252,26 @@ def _format(name: str) -> str:
     raise FormatError(Problem(name, None, None, found, expected, "format"))
 
 
+def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
+    """The blocks as they are; their first lines are put into ``top``."""
+    for block in blocks:
+        top += block[: FIRST_LINES - len(top)]
+        yield block
+
+
 def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[Row]:
     for line, key, fields in read_json(name, pieces, layout.records, problems):
         yield Row(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
 
 
-def _delimited(name: str, raw: bytes | BinaryIO, layout: Mapping) -> tuple[Iterator[list[str]], Dialect]:
+def _delimited(
+    name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems
+) -> tuple[Iterator[list[str]], Dialect]:
     """The lines of a delimited file, and how its cells are written."""
     blocks = line_blocks(name, raw, layout.encoding)
+    if problems.top is None:
+        problems.top = (name, [])
+        blocks = _kept(blocks, problems.top[1])
     first = list(islice(blocks, 1))
     heading = next(islice(first[0], (layout.header_row or 1) - 1, None), "") if first else ""
     usual = "\t" if (layout.format or _kind(name)) == "tsv" else likely_delimiter(heading)

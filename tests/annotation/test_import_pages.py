@@ -12,6 +12,7 @@ from django.test import Client
 from annotation import campaigns, tasks
 from annotation.imports import lifecycle
 from annotation.models import Annotation, Dataset, Import, Item, RubricVersion
+from annotation.readers import encoding
 from judging.models import JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -319,3 +320,16 @@ def test_annotators_and_strangers_reach_none_of_it(cast: Cast, who: str) -> None
     assert {other.get(f"/api/v1/projects/kassa/{each}").status_code for each in routes} == {expected}
     # A lead of another project does not get there through their own.
     assert other.get(f"/p/teine/imports/{file_import.pk}/").status_code == 404
+
+
+def test_the_page_of_an_import_decodes_its_file_once(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    boris = cast.client("boris")
+    titled = "A title\n" + DIALOGUES.removeprefix("\ufeff")
+    file_import = uploaded(boris, file("titled.csv", titled))
+    decoded, codec_of = [], encoding.codec_of
+    monkeypatch.setattr(encoding, "codec_of", lambda name, *rest: (decoded.append(name), codec_of(name, *rest))[1])
+    for _view in range(2):
+        shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
+        assert "1: A title" in shown and "2: id · language · question" in shown
+        assert decoded == ["titled.csv"]
+        decoded.clear()
