@@ -122,7 +122,10 @@ api = [
     path("projects/<slug:project>/datasets/<int:dataset>/", dataset_routes.DatasetDetail.as_view(), name="api_dataset"),
     path("projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.Items.as_view(), name="api_items"),
     *imports_api,
-    *(path(str(each.pattern).replace("/imports/", "/intakes/"), each.callback) for each in imports_api),
+    *(
+        path(str(each.pattern).replace("/imports/", "/intakes/"), each.callback, name=f"former_{each.name}")
+        for each in imports_api
+    ),
     path("projects/<slug:project>/mappings/", mapping_routes.Mappings.as_view(), name="api_mappings"),
     path("projects/<slug:project>/mappings/<int:mapping>/", mapping_routes.MappingDetail.as_view(), name="api_mapping"),
     path("projects/<slug:project>/uploads/", upload_routes.Uploads.as_view(), name="api_uploads"),

@@ -58,7 +58,9 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("delivery_again", "api_webhooks", "api_webhook", "api_webhook_secret", "api_webhook_test"), LEAD),
     **dict.fromkeys(("api_deliveries", "api_delivery_again"), LEAD),
     # Whoever holds the link, but for the study's own annotators.
-    **dict.fromkeys(("shared", "shared_rubric", "shared_chart", "shared_table"), EVERYONE - {"maarika", "layla"}),
+    **dict.fromkeys(
+        ("shared", "shared_rubric", "shared_chart", "shared_table", "shared_figures"), EVERYONE - {"maarika", "layla"}
+    ),
 }
 # Django's and allauth's own account pages show their reader's own account and nothing else.
 OTHERS_ROUTES = ("account/",)

@@ -13,7 +13,7 @@ from tests.access import Route, asked
 from tests.cast import Cast
 
 ROUTES = access.routes()
-BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table")
+BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_figures")
 
 
 @pytest.fixture
