@@ -20,9 +20,9 @@ EventsEnum: TypeAlias = Literal["ratings.submitted", "run.finished", "import.fin
 FormatEnum: TypeAlias = Literal["csv", "json", "jsonl", "parquet", "xlsx", "xml", "yaml", "zip"]
 GeneratorNamesEnum: TypeAlias = Literal["mask", "keep"]
 GroupingEnum: TypeAlias = Literal["single", "compound"]
-InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
 ImportState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
+InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
@@ -36,6 +36,7 @@ WhatEnum: TypeAlias = Literal[
     "items",
     "ratings",
     "verdicts",
+    "dataset-verdicts",
     "scores",
     "rubric",
     "campaign",
@@ -202,7 +203,8 @@ class Dataset(TypedDict):
     allocatable: bool
     derived_from: int | None
     extends: int | None
-    file_import: int | None
+    import_id: int | None
+    intake: int | None
     items: int
     added: int
     created_at: Moment
@@ -439,7 +441,10 @@ class Outlook(TypedDict):
     scales: dict[str, str]
     problems: list[Problem]
     more_problems: int
+    kinds_of_problems: list[dict[str, Json]]
     documents: list[str]
+    first_lines: list[dict[str, Json]]
+    sheets: list[str]
 
 
 class Panel(TypedDict):
@@ -687,7 +692,8 @@ class StudyPart(TypedDict):
     kind: ImportKind
     made: str
     report: dict[str, Json]
-    file_import: int | None
+    import_id: int | None
+    intake: int | None
     files: list[str]
 
 
