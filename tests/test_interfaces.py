@@ -1,4 +1,4 @@
-"""docs/interfaces.md names functions that exist, with the parameters that they have."""
+"""docs/interfaces.md names functions that exist, with the parameters that they have; docs/exporting.md every column."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from annotation import exports as annotation_exports
+from judging import exports as judging_exports
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "docs" / "interfaces.md").read_text(encoding="utf-8")
@@ -66,3 +69,10 @@ def test_what_is_written_is_there(folder: str, module: str, function: str, param
     there = [functions(path)[function] for path in files if function in functions(path)]
     assert there, f"{module}.{function}"
     assert any(names is None or named(parameters) <= names for names in there), f"{module}.{function}({parameters})"
+
+
+def test_every_exported_column_is_documented() -> None:
+    text = (ROOT / "docs" / "exporting.md").read_text(encoding="utf-8")
+    columns = {column.name for column in (*annotation_exports.SHARED, *annotation_exports.OWN, *judging_exports.OWN)}
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert columns - set(re.findall(r"`(\w+)`", " ".join(rows))) == set()

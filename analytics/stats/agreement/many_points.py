@@ -4,7 +4,7 @@ Items hardly ever repeat each other there, so nothing is gained by counting patt
 points, would fill the memory. Each coefficient is computed from the long list of scores instead: disagreement within
 items from sums and sorted scores, chance disagreement from the margins. A kernel returns its value and its gradient
 (N,), the derivative by the weight of each item; the gradient, summed within clusters, gives the standard error.
-The values are those of ``coefficients`` and ``pairs`` (tests/analytics/stats/test_wide.py compares them).
+The values are those of ``coefficients`` and ``pairs`` (tests/analytics/stats/agreement/test_wide.py compares them).
 """
 
 from __future__ import annotations

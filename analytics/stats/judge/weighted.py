@@ -173,7 +173,7 @@ def _of_label(kernel: Callable[[Floats, int], Floats], k: int) -> Callable[[Pair
 #
 # The kernels above reweight distinct pairs 2,000 times: too slow when a hundred thousand of them differ. Here
 # each figure is computed once, together with its gradient, the derivative by the weight of each pair (n,), from sorted
-# scores and running sums. The values are those of the kernels (tests/analytics/stats/test_many_pairs.py).
+# scores and running sums. The values are those of the kernels (tests/analytics/stats/judge/test_many_pairs.py).
 
 Codes = NDArray[np.intp]
 
