@@ -28,7 +28,7 @@ from annotation.bundle import Incoming, Member, Outgoing
 from annotation.bundle_members import MEMBERS as OF_ANNOTATION
 from annotation.exports import consistent, other_names
 from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
-from annotation.readers.problems import FormatError, Problem
+from annotation.readers import FormatError, Problem
 from annotation.writers.archives import dateless
 from annotation.writers.files import PIECE, spooled
 from annotation.writers.tables import told

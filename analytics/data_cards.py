@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from analytics.figures import SMALL, Figure
-from annotation.readers.rubric_document import CriterionDocument, RubricDocument, Words, plain
+from annotation.readers import CriterionDocument, RubricDocument, Words, plain
 
 SPLIT = "train"  # the name that the Hub expects of data that is not split
 SIZES = ((10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M"), (10**9, "1B"))

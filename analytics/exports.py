@@ -21,9 +21,7 @@ from analytics import bundles, hugging_face, label_studio, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
 from annotation.models import Dataset
-from annotation.readers import columnar
-from annotation.readers.problems import FormatError
-from annotation.readers.rubric import rubric_from_dict
+from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
 from annotation.writers import files
 from annotation.writers import label_studio as studio
 from annotation.writers.tables import Column, Table, told
@@ -154,7 +152,7 @@ def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, o
 
 def offered(what: str) -> tuple[str, ...]:
     """The formats of an export that this server can write; Parquet needs pyarrow."""
-    return tuple(kind for kind in FORMATS[what] if kind != PARQUET or columnar.is_installed())
+    return tuple(kind for kind in FORMATS[what] if kind != PARQUET or parquet_is_installed())
 
 
 def permit(export: Export, *, user: User, token: Token | None = None) -> None:

@@ -18,8 +18,7 @@ from analytics.figures import Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
 from annotation.models import Annotation, Campaign, Item
-from annotation.readers import columnar
-from annotation.readers.rubric import rubric_from_dict
+from annotation.readers import parquet_is_installed, rubric_from_dict
 from annotation.writers import files
 from annotation.writers.archives import dateless
 from annotation.writers.tables import Column, Table, nested
@@ -55,7 +54,7 @@ def write(study: Study, out: BinaryIO) -> None:
 
 def _kept(archive: ZipFile, name: str, table: Table) -> File:
     """Write a table, if it has rows; returns what the card says of it."""
-    kind = "parquet" if columnar.is_installed() else "jsonl"
+    kind = "parquet" if parquet_is_installed() else "jsonl"
     path = f"data/{name}.{files.FORMATS[kind].ending}"
     rows = iter(table.rows)
     first = next(rows, None)

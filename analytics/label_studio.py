@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation import exports as rated
 from annotation.models import Campaign, Item
-from annotation.readers.rubric import rubric_from_dict
+from annotation.readers import rubric_from_dict
 from annotation.writers import label_studio
 from annotation.writers.label_studio import Answer, Interface
 from annotation.writers.tables import Table

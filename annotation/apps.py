@@ -10,7 +10,7 @@ class AnnotationConfig(AppConfig):
     def ready(self) -> None:
         from accounts import erasure, invitations, removal
         from annotation import campaigns, panels
-        from annotation.readers.bounds import set_bounds
+        from annotation.readers import set_bounds
         from annotation.redaction import redact
 
         if redact not in erasure.redactions:

@@ -24,8 +24,7 @@ from django.db.models import Max
 from accounts.models import Project, User
 from accounts.storable import holds_nul
 from annotation import bulk
-from annotation.readers.jsontext import require_storable
-from annotation.readers.problems import FormatError, Problem, Unfit, excerpt
+from annotation.readers import FormatError, Problem, Unfit, excerpt, require_storable
 from annotation.writers.tables import BATCH
 
 Row = dict[str, Any]

@@ -24,8 +24,7 @@ from annotation.models import (
     Selection,
     Skip,
 )
-from annotation.readers.problems import FormatError
-from annotation.readers.rubric import rubric_from_dict
+from annotation.readers import FormatError, rubric_from_dict
 
 _OURS = ("project", "created_by")
 # How the files of an import were read stays behind: a mapping may hold the names that pseudonyms stand for.

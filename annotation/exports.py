@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 
 from accounts.models import Project
 from annotation.models import Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
-from annotation.readers.items import NAMED_FIELDS
+from annotation.readers import NAMED_FIELDS
 from annotation.writers.tables import BATCH, Column, Table
 
 SHARED = (

@@ -23,8 +23,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from annotation.layouts import lay_out
-from annotation.readers.items import ItemRow
-from annotation.readers.problems import excerpt
+from annotation.readers import ItemRow, excerpt
 
 MASK, KEEP = "mask", "keep"
 CHOICES = (MASK, KEEP)

@@ -14,7 +14,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Rubric, RubricVersion
-from annotation.readers.rubric import CriterionDocument, RubricDocument, parse_rubric
+from annotation.readers import CriterionDocument, RubricDocument, parse_rubric
 
 # What of a criterion's document is text for people, kept whole beside the columns that rules are made of.
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")

@@ -26,7 +26,7 @@ from analytics.views import sending
 from analytics.views.choices import Raters
 from analytics.views.numbers import drawn
 from analytics.views.page import NumbersPage
-from annotation.readers.rubric import rubric_from_dict
+from annotation.readers import rubric_from_dict
 from annotation.views.rubrics import wording
 
 P = ParamSpec("P")

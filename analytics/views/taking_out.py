@@ -23,7 +23,7 @@ from accounts.refusals import Refused
 from analytics import asking, exports, extents, tasks, transfers
 from analytics.exports import SUBJECTS, Export, Options
 from analytics.views import carrying, sending
-from annotation.readers import columnar
+from annotation.readers import parquet_is_installed
 
 SWITCHES = ("replies", "revisions", "every_run", "names")
 KEPT = ("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES)
@@ -103,7 +103,7 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     ]
     is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
     context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
-    context["has_parquet"] = columnar.is_installed()
+    context["has_parquet"] = parquet_is_installed()
     return render(request, "analytics/export.html", {**context, **carrying.listed(room, request.user)})
 
 

@@ -35,9 +35,7 @@ from annotation.imports import batches, checks, lifecycle, removal, targets, upl
 from annotation.imports.previews import Preview, outlook
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import FormatError
-from annotation.readers.reading import File
+from annotation.readers import File, FormatError, Mapping
 from annotation.writers.files import FORMATS
 
 RAW_TYPES = {

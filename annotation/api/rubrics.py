@@ -19,7 +19,7 @@ from accounts import access
 from accounts.models import User
 from annotation import rubrics
 from annotation.models import Rubric, RubricVersion
-from annotation.readers.rubric import parse_rubric
+from annotation.readers import parse_rubric
 
 
 class RubricSerializer(serializers.Serializer[Rubric]):

@@ -13,9 +13,7 @@ from accounts.refusals import Refused
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, Item
-from annotation.readers.items import ItemRow, content_digest
-from annotation.readers.problems import Problem, Problems, excerpt
-from annotation.readers.report import Report
+from annotation.readers import ItemRow, Problem, Problems, Report, content_digest, excerpt
 
 AT_ONCE = 1_000
 

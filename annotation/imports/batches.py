@@ -16,12 +16,17 @@ from accounts.refusals import Refused
 from annotation.imports import lifecycle, removal, targets, uploads
 from annotation.imports.lifecycle import Kept
 from annotation.models import Dataset, Import, RubricVersion, Upload
-from annotation.readers.containers import is_no_data, is_packed
-from annotation.readers.mapping import Mapping
-from annotation.readers.proposing import guess_kind, kinds_within, still_there
-from annotation.readers.reading import File
-from annotation.readers.report import MOST_NAMED
-from annotation.readers.studies import recognise
+from annotation.readers import (
+    MOST_NAMED,
+    File,
+    Mapping,
+    guess_kind,
+    is_no_data,
+    is_packed,
+    kinds_within,
+    recognise,
+    still_there,
+)
 
 Kind = Import.Kind
 # What is stored later may be about what is earlier; a study is by itself.

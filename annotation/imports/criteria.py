@@ -8,9 +8,7 @@ from typing import Protocol, TypeVar
 
 from accounts.models import Project
 from annotation.models import Criterion, RubricVersion
-from annotation.readers.fields import folded
-from annotation.readers.mapping import Mapping
-from annotation.readers.reading import File
+from annotation.readers import File, Mapping, folded
 
 
 class Named(Protocol):

@@ -32,11 +32,9 @@ from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.jobs import ImportLease
 from annotation.models import Import, ImportFile, RubricVersion, Upload
-from annotation.readers import containers
-from annotation.readers.mapping import Mapping as ColumnMapping
-from annotation.readers.proposing import propose, still_there
-from annotation.readers.reading import File
-from annotation.readers.report import Report
+from annotation.readers import File, Report, propose, still_there
+from annotation.readers import Mapping as ColumnMapping
+from annotation.readers import is_packed as is_packed_name
 
 State = Import.State
 UNSTORED = (State.UPLOADED, State.FAILED)
@@ -218,7 +216,7 @@ def is_packed(file_import: Import) -> bool:
     """Whether small files of it may unfold to large ones, so that only workers open them."""
     said = mapping_of(file_import).format in ("xlsx", "parquet")
     names = ImportFile.objects.filter(file_import=file_import.pk).values_list("name", flat=True)
-    return said or any(map(containers.is_packed, names))
+    return said or any(map(is_packed_name, names))
 
 
 def unread(kind: str, mapping: ColumnMapping, target: Mapping[str, Any] | None) -> dict[str, Any]:

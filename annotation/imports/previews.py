@@ -24,19 +24,36 @@ from annotation.imports.criteria import read_matched
 from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
 from annotation.imports.targets import Target
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
-from annotation.readers.answers import as_answer
-from annotation.readers.columns import ColumnFacts, Facts
-from annotation.readers.containers import members
-from annotation.readers.fields import as_language, folded, written
-from annotation.readers.headings import about_raters
-from annotation.readers.items import ItemRow, ParsedItems, parse_items
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import Problem, Problems, Unfit, excerpt
-from annotation.readers.progress import Halves, Progress
-from annotation.readers.ratings import ParsedRatings, parse_ratings
-from annotation.readers.reading import File, first_lines, sheet_names
-from annotation.readers.report import Report, found, named
-from annotation.readers.rubric import RubricDocument, parse_rubric
+from annotation.readers import (
+    ColumnFacts,
+    Facts,
+    File,
+    Halves,
+    ItemRow,
+    Mapping,
+    ParsedItems,
+    ParsedRatings,
+    Problem,
+    Problems,
+    Progress,
+    Report,
+    RubricDocument,
+    Unfit,
+    about_raters,
+    as_answer,
+    as_language,
+    excerpt,
+    first_lines,
+    folded,
+    found,
+    members,
+    named,
+    parse_items,
+    parse_ratings,
+    parse_rubric,
+    sheet_names,
+    written,
+)
 
 FIRST_ROWS = 50
 NAMES_SHOWN = "generator_name"  # the code of the problem that somebody has to decide about

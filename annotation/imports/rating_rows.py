@@ -14,12 +14,20 @@ from django.utils import timezone
 
 from annotation import bulk
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Import, Item, Rating, RubricVersion
-from annotation.readers.nearness import hint, loosely, nearest
-from annotation.readers.problems import Problem, Problems, excerpt
-from annotation.readers.progress import Told, between
-from annotation.readers.ratings import RatingRow
-from annotation.readers.shelves import Shelves
-from annotation.readers.spool import Plain, Spool
+from annotation.readers import (
+    Plain,
+    Problem,
+    Problems,
+    RatingRow,
+    Shelves,
+    Spool,
+    Told,
+    between,
+    excerpt,
+    hint,
+    loosely,
+    nearest,
+)
 
 LONGEST_RATER = 80
 MOST_RATERS = 50_000

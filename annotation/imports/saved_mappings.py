@@ -13,7 +13,7 @@ from accounts.refusals import Refused
 from accounts.storable import without_nul
 from annotation.imports.lifecycle import kept_mapping
 from annotation.models import Import, SavedMapping
-from annotation.readers.mapping import Mapping
+from annotation.readers import Mapping
 
 KINDS = (Import.Kind.DATASET, Import.Kind.RATINGS, Import.Kind.VERDICTS)
 

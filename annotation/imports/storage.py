@@ -19,11 +19,7 @@ from annotation import bulk, jobs
 from annotation.imports import rating_rows
 from annotation.imports.rating_rows import RatingsReport, fit_ratings
 from annotation.models import Campaign, Dataset, Import, Item
-from annotation.readers.garbage import seldom_collected
-from annotation.readers.items import ItemRow, content_digest
-from annotation.readers.problems import Problem, Problems
-from annotation.readers.progress import Told, between
-from annotation.readers.ratings import RatingRow
+from annotation.readers import ItemRow, Problem, Problems, RatingRow, Told, between, content_digest, seldom_collected
 
 STAGE = 20_000  # rows of one transaction at most,
 STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields

@@ -23,10 +23,7 @@ from annotation.imports import lifecycle, previews, removal
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import FormatError, Problems
-from annotation.readers.reading import File
-from annotation.readers.report import Report
+from annotation.readers import File, FormatError, Mapping, Problems, Report
 
 REFUSED, USAGE = 1, 2
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Project, Role, User
-from annotation.readers.rubric_document import is_on_scale, plain
+from annotation.readers import is_on_scale, plain
 
 
 class Rubric(models.Model):

@@ -20,13 +20,9 @@ from annotation.desk import presentation
 from annotation.imports import batches, checks, lifecycle, targets
 from annotation.imports.previews import Outlook, Preview, outlook
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion
-from annotation.readers import codepages
-from annotation.readers.gathering import COLUMN as TURNS
-from annotation.readers.items import NAMED_FIELDS
-from annotation.readers.mapping import Mapping as ColumnMapping
-from annotation.readers.marks import FORMULA_STARTS
-from annotation.readers.report import Report
-from annotation.readers.unnamed import is_unnamed
+from annotation.readers import ENCODINGS, FORMULA_STARTS, NAMED_FIELDS, Report, codec_called, is_unnamed
+from annotation.readers import TURNS_COLUMN as TURNS
+from annotation.readers import Mapping as ColumnMapping
 from annotation.tasks import is_large
 from annotation.views import offers
 
@@ -221,8 +217,8 @@ def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[
     """What is asked about the files themselves: which sheet of a workbook, which encoding where UTF-8 is not it."""
     amiss = {problem["code"] for problem in seen["problems"]}
     is_workbook = any(".xlsx" in file.name.lower() for file in file_import.files.all())
-    given = mapping.encoding and codepages.codec_called(mapping.encoding)
-    choices = dict(codepages.CHOICES) if given or "encoding" in amiss else {}
+    given = mapping.encoding and codec_called(mapping.encoding)
+    choices = dict(ENCODINGS) if given or "encoding" in amiss else {}
     sheets = seen.get("sheets", [])
     return {
         "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
@@ -283,7 +279,7 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
 def _read_layout(form: QueryDict) -> dict[str, Any]:
     said: dict[str, Any] = {
         "sheet": text(form, "sheet") or None,
-        "encoding": codepages.codec_called(text(form, "encoding")),
+        "encoding": codec_called(text(form, "encoding")),
         "header_row": key(text(form, "header_row")) or None,
         **{name: text(form, name) == "on" for name in SWITCHES},
     }

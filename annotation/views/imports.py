@@ -24,10 +24,7 @@ from annotation import tasks
 from annotation.generator_names import CHOICES
 from annotation.imports import batches, lifecycle, removal
 from annotation.models import Dataset, Import, ImportFile, RubricVersion
-from annotation.readers import columnar
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import FormatError
-from annotation.readers.reading import File
+from annotation.readers import File, FormatError, Mapping, parquet_is_installed
 from annotation.views import import_page, offers
 from annotation.views.campaigns import show_refusal
 
@@ -102,7 +99,7 @@ def new_import(request: HttpRequest, project: str) -> HttpResponse:
         except Refused as refused:
             show_refusal(form, refused)
     context = {"title": _("Import"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
-    return render(request, "annotation/import_new.html", {**context, "has_parquet": columnar.is_installed()})
+    return render(request, "annotation/import_new.html", {**context, "has_parquet": parquet_is_installed()})
 
 
 def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Import:

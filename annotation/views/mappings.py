@@ -16,8 +16,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.imports import lifecycle, saved_mappings, uploads
 from annotation.models import SavedMapping
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import FormatError
+from annotation.readers import FormatError, Mapping
 from annotation.views import import_page, imports
 from annotation.views.campaigns import show_refusal
 

@@ -15,8 +15,8 @@ from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from annotation.imports import lifecycle
 from annotation.models import Import, SavedMapping
-from annotation.readers.mapping import Mapping
-from annotation.readers.studies import StudyImport, studies
+from annotation.readers import Mapping, StudyImport
+from annotation.readers import known_studies as studies
 
 SAVED, EARLIER, READY = "saved", "import", "ready"
 

@@ -19,8 +19,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import RubricVersion
-from annotation.readers.rubric import CriterionDocument, RubricDocument, rubric_from_dict
-from annotation.readers.rubric_document import plain
+from annotation.readers import CriterionDocument, RubricDocument, plain, rubric_from_dict
 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:

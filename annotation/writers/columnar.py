@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
-from annotation.readers.problems import FormatError, Problem
+from annotation.readers import FormatError, Problem
 from annotation.writers.tables import Column, Table, nested
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any
 
-from annotation.readers.marks import ABSENT, ADDED, FORMULA_STARTS, MARKS
+from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS
 from annotation.writers.tables import Column, Table, moment, nested, number
 
 Cells = Sequence[Any]

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 import orjson
 
 from annotation.layouts import USUAL_ORDER
-from annotation.readers.rubric_document import CriterionDocument, RubricDocument, Words, plain
+from annotation.readers import CriterionDocument, RubricDocument, Words, plain
 
 NOT_APPLICABLE = "N/A"
 TURNS = "dialogue"

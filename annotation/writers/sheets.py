@@ -12,7 +12,7 @@ from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from annotation.readers.problems import FormatError, Problem
+from annotation.readers import FormatError, Problem
 from annotation.writers.archives import dateless
 from annotation.writers.tables import Column, Table, moment, nested
 

@@ -15,7 +15,7 @@ from accounts import access
 from annotation.api import imports
 from annotation.api.imports import ImportSerializer, ProblemSerializer
 from annotation.models import Import
-from annotation.readers import studies as known
+from annotation.readers import StudyImport, known_studies
 from judging import tasks
 from judging.imports import studies
 
@@ -31,7 +31,7 @@ class StudyImportSerializer(serializers.Serializer[Any]):
     columns = serializers.ListField(child=serializers.CharField(), help_text="What they must have.")
     mapping = serializers.SerializerMethodField()
 
-    def get_mapping(self, said: known.StudyImport) -> dict[str, Any]:
+    def get_mapping(self, said: StudyImport) -> dict[str, Any]:
         return said.mapping.as_dict()
 
 
@@ -84,7 +84,7 @@ class Studies(APIView):
     def get(self, request: Request, project: str) -> Response:
         """The studies and tools whose files are known, and how they are read."""
         access.require(user=request.user, slug=project)
-        return Response(StudySerializer(list(known.studies().values()), many=True).data)
+        return Response(StudySerializer(list(known_studies().values()), many=True).data)
 
 
 class StudyPreview(APIView):

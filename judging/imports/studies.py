@@ -23,10 +23,7 @@ from annotation.imports import storage as storing
 from annotation.imports.previews import Outlook, plain
 from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
-from annotation.readers.problems import Problems
-from annotation.readers.report import Report
-from annotation.readers.rubric import RubricDocument
-from annotation.readers.scales import in_words
+from annotation.readers import Problems, Report, RubricDocument, in_words
 from judging.imports import verdicts
 from judging.imports.study_files import Part, sorted_files, study_of
 from judging.models import JudgeRun

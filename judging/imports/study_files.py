@@ -16,11 +16,19 @@ from annotation.imports import lifecycle
 from annotation.imports.lifecycle import Kept
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
-from annotation.readers.containers import is_no_data, members
-from annotation.readers.encoding import opened
-from annotation.readers.problems import FormatError, Problems
-from annotation.readers.reading import File
-from annotation.readers.studies import Study, StudyImport, settled, studies, with_constants
+from annotation.readers import (
+    File,
+    FormatError,
+    Problems,
+    Study,
+    StudyImport,
+    is_no_data,
+    members,
+    opened,
+    settled,
+    with_constants,
+)
+from annotation.readers import known_studies as studies
 
 ARCHIVE = ".zip"
 SAID = ("language", "generator", "scenario", "title", "content_warning", "criterion", "rater", "judge", "variant")

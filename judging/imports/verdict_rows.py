@@ -18,11 +18,7 @@ from accounts.models import Project
 from annotation import bulk
 from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, shelves
 from annotation.models import Criterion, Dataset, RubricVersion
-from annotation.readers.problems import Problem, Problems, excerpt
-from annotation.readers.progress import Told
-from annotation.readers.shelves import Shelves
-from annotation.readers.spool import Plain
-from annotation.readers.verdicts import VerdictRow
+from annotation.readers import Plain, Problem, Problems, Shelves, Told, VerdictRow, excerpt
 from judging import judges
 from judging.models import Attempt, Call, JudgeRun, Verdict
 

@@ -19,12 +19,20 @@ from annotation.imports.previews import FIRST_ROWS, Preview
 from annotation.imports.storage import FileRefused
 from annotation.imports.targets import Target
 from annotation.models import Dataset, Import, RubricVersion
-from annotation.readers.columns import Facts
-from annotation.readers.mapping import Mapping
-from annotation.readers.progress import Halves, Progress, Told, between
-from annotation.readers.reading import File
-from annotation.readers.report import Report, found
-from annotation.readers.verdicts import ParsedVerdicts, VerdictRow, parse_verdicts
+from annotation.readers import (
+    Facts,
+    File,
+    Halves,
+    Mapping,
+    ParsedVerdicts,
+    Progress,
+    Report,
+    Told,
+    VerdictRow,
+    between,
+    found,
+    parse_verdicts,
+)
 from judging import judges
 from judging.continuing import continued
 from judging.imports import verdict_rows

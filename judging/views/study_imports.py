@@ -17,9 +17,7 @@ from accounts import refusals
 from accounts.models import Project
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
-from annotation.readers import studies as known
-from annotation.readers.report import Report
-from annotation.readers.studies import Study
+from annotation.readers import Report, Study, known_studies
 from annotation.views import import_page, imports
 from judging import tasks
 from judging.imports import studies
@@ -73,7 +71,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
         "undo_url": reverse("study_import_undo", args=[room.slug, found.pk]),
         "problems_url": reverse("study_import_problems", args=[room.slug, found.pk]),
         "study": study,
-        "studies": known.studies().values(),
+        "studies": known_studies().values(),
         "constants": {name: said.get(name, "") for name in import_page.CONSTANTS["dataset"]},
         "parts": _shown(room, told),
     }
@@ -81,7 +79,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
 
 
 def _study(file_import: Import) -> Study | None:
-    return known.studies().get(file_import.target.get("study", ""))
+    return known_studies().get(file_import.target.get("study", ""))
 
 
 @require_safe

@@ -22,11 +22,8 @@ from annotation.imports import lifecycle, removal
 from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
-from annotation.readers.mapping import Mapping
-from annotation.readers.problems import FormatError
-from annotation.readers.reading import File
-from annotation.readers.report import Report
-from annotation.readers.studies import Study, recognise, studies
+from annotation.readers import File, FormatError, Mapping, Report, Study, recognise
+from annotation.readers import known_studies as studies
 from judging.imports.studies import carry_out, look, take_back
 
 REFUSED, USAGE = 1, 2

@@ -9,8 +9,7 @@ from annotation.imports import targets
 from annotation.imports.previews import Preview
 from annotation.management.importing import ImportCommand
 from annotation.models import Import
-from annotation.readers.mapping import Mapping
-from annotation.readers.reading import File
+from annotation.readers import File, Mapping
 from judging.imports import verdicts
 from judging.models import JudgeRun
 

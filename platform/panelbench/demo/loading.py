@@ -24,10 +24,7 @@ from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.imports import storage
 from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
-from annotation.readers.guessing import guess
-from annotation.readers.items import ItemRow, parse_items
-from annotation.readers.reading import peek
-from annotation.readers.rubric import parse_rubric
+from annotation.readers import ItemRow, guess, parse_items, parse_rubric, peek
 from judging import judges, runs, spending, tasks
 from judging.models import JudgeRun, ProviderAllowance
 
