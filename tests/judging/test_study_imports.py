@@ -132,7 +132,7 @@ def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: 
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(studies.import_verdicts, "finish", die)
+        patch.setattr(studies.verdicts, "finish", die)
         # What a killed process can't do either.
         patch.setattr("annotation.jobs.fail", lambda *_args, **_kwargs: None)
         with pytest.raises(Killed):
