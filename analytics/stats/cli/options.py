@@ -10,7 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 def names(text: str) -> tuple[str, ...]:
     """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
     found = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
-    if not all(found):
+    if not found or not all(found):
         raise ArgumentTypeError("names are separated by commas and never empty")
     return found
 
