@@ -283,7 +283,7 @@ def test_the_first_page_lists_ones_duties_and_how_far_they_are(cast: Cast) -> No
 
     page = maarika.get("/desk/").content.decode()
 
-    assert "1 of 4 done" in page
+    assert "\u20681\u2069 of \u20684\u2069 done" in page  # numbers are isolated from the direction of the sentence
     assert f'href="/desk/{work.pk}/"' in page
     assert [duty.total for duty in service.duties(cast.layla)] == []
 
