@@ -142,8 +142,8 @@ def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
     return [(_name(e), e) for e in ceiling.estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
 
 
-def _substitution(n: int, rng: Rng, resamples: int) -> Named:
-    found = substitution.estimates(met(*graded(n, rng), GRADES), bootstrap=resamples, seed=_seed(rng))
+def _substitution(n: int, rng: Rng, _: int) -> Named:
+    found = substitution.estimates(met(*graded(n, rng), GRADES), seed=_seed(rng))
     return [(_name(e), e) for e in found if e.variant != "paper_compat"]
 
 

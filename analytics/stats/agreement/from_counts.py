@@ -475,6 +475,8 @@ def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resa
         return base.with_(reason=cell.scale.why_continuous)
     if len(np.unique(cell.cluster)) > MANY_UNITS:
         return _linearised(cell, base, many_points.alpha(many_points.LongScores(cell)), figure, how)
+    if not cell.code.size:
+        return base.with_(reason=NOTHING_DIFFERS)
     x = cell.scale.values[cell.code]
     # Around the middle score, so that what is left without a far one keeps its digits.
     x = (x - np.median(x)) / (float(np.ptp(x)) or 1.0)

@@ -29,12 +29,12 @@ HEAVY_TAILS = 1.0
 """Excess kurtosis of scores on few points from which their squares have no steady spread: approximate."""
 FEW_POINTS = 11
 """Scores on more points can have tails of any weight: ``tails_of`` asks more of them."""
-TAILS_SEEN = 100
+TAILS_SEEN = 200
 """Fewer such scores do not show whether tails are heavy: approximate."""
-SPREAD_OF_SQUARES = 0.5, 0.08
+SPREAD_OF_SQUARES = 0.3, 0.08
 """Excess kurtosis, and share of the largest deviation in the sum of fourth powers, above which tails are heavy: then
-few scores decide the spread of squares. A normal sample of 100 exceeds both in one case of eight, one of 1,000 never,
-Student's t with three degrees of freedom in .96 and 1.00, with five in .78 and .95 (docs/decisions/0017)."""
+few scores decide the spread of squares. A normal sample of 200 exceeds both in one case of seven, one of 1,000 never
+(docs/decisions/0017)."""
 NO_UNIT_DIFFERS = "every unit gives the same value: nothing tells how far it may be off"
 
 

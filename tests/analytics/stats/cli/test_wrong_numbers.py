@@ -366,3 +366,13 @@ def test_a_mode_that_leaves_out_much_has_to_be_chosen(write: Any, run: Any, caps
         assert ("40.0% of the items have no mode and are left out" in (mae["note"] or "")) == (rule == "mode")
     mae = one(run("calibration", study(2), "--judge", "gpt", "--bootstrap", "0"), "mae")
     assert mae["note"] == "5.0% of the items have no mode and are left out"
+
+
+def test_the_only_annotator_left_out_leaves_nothing(write: Any, run: Any) -> None:
+    """Scores so far apart that no category table holds them: the middle of no score was asked for."""
+    path = write([("i0", "a", 1), ("i1", "a", 700_000_000)])
+    rows = run("agreement", path, "--leave-one-out", "--statistic", "krippendorff_alpha", "--allow-values",
+               "--level", "interval")  # fmt: skip
+    left = one(rows, "krippendorff_alpha", annotator="a")
+    assert (left["value"], left["n_ratings"]) == (None, 0)
+    assert left["reason"] == "no two scores that share an item differ"
