@@ -1,92 +1,81 @@
-"""Charts as Vega-Lite specs, made of plain values and rendered to SVG on the server."""
+"""Charts as Vega-Lite specs, rendered to SVG by the worker that computes a snapshot. Web processes read `pictures`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from analytics.figures import Figure
+import vl_convert
+
+from accounts import languages
+from analytics import pictures
+from analytics.figures import Figures, Labelled
 
 Spec = dict[str, Any]
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 ROW_HEIGHT = 33
-# The screens' own colours (static/css/tokens.css) in a notation that every SVG renderer reads.
-THEMES = {
-    "light": {
-        "ink": "#122027",
-        "faint": "#58666c",
-        "line": "#e3e1dc",
-        "clear": "#c58632",
-        "unclear": "#005f66",
-        "surface": "#ffffff",
-    },
-    "dark": {
-        "ink": "#efece8",
-        "faint": "#939fa3",
-        "line": "#253034",
-        "clear": "#e7b463",
-        "unclear": "#62c7c8",
-        "surface": "#11191c",
-    },
-}
 WIDTHS = {"wide": 410, "narrow": 300}
 TICKS = {"wide": 6, "narrow": 4}
+COLOURS = {name: f"var(--{name})" for name in pictures.LIGHT}
+
+# What the renderer writes for programs that read its drawing, and fonts and shapes without content.
+UNUSED = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|xmlns:xlink|font-family|opacity)="[^"]*"')
+EMPTY = re.compile(r'<path(?: [a-z]+="[^"]*")*? d=""[^>]*/>|<path d="M0,0h0v0h0Z"/>')
 
 
-@dataclass(frozen=True, slots=True)
-class Labelled:
-    """A figure under the name its row bears."""
+def bias(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Judge minus panel by language, for every judge and criterion of a snapshot that have such a figure.
 
-    name: str
-    figure: Figure
+    Each row has judge, criterion and one SVG for each of `WIDTHS`, with `pictures` standing in for the words: names of
+    languages by their place in `languages`, the title of the axis, the word for an approximate interval.
+    """
+    figures, tags = Figures(content["estimates"]), list(content["languages"])
+    criteria = sorted({row["criterion"] for row in content["counts"]})
+    names = {tag: pictures.stands_for(str(place)) for place, tag in enumerate(tags)}
+    spelt = [name for tag in tags for name in (languages.english_name(tag), languages.endonym(tag))]
+    longest = max(map(len, spelt), default=0)
+    drawn = []
+    for judge in (row["name"] for row in content["judges"]):
+        for criterion in criteria:
+            found = figures.each("bias", [criterion], tags, judge)
+            rows = [Labelled(names[figure.language or ""], figure) for figure in found if figure.is_defined]
+            if rows:
+                sizes = {width: svg(forest(rows, width=width, longest_name=longest)) for width in WIDTHS}
+                drawn.append({"judge": judge, "criterion": criterion, **sizes})
+    return drawn
 
 
-def forest(
-    rows: Sequence[Labelled],
-    *,
-    axis: str,
-    description: str,
-    theme: str = "light",
-    width: str = "wide",
-    approximate: str = "approximate",
-) -> Spec:
+def forest(rows: Sequence[Labelled], *, longest_name: int, width: str = "wide") -> Spec:
     """Signed differences with their intervals around zero, the smallest on top.
 
     Intervals beyond zero are diamonds in brass; figures on few items are hollow; what is undefined has no row. An
-    interval that is approximate bears that word.
+    interval that is approximate bears that word. `longest_name`: letters of the longest name that a row may bear.
     """
-    colours = THEMES[theme]
     values = [_mark(row) for row in rows if row.figure.is_defined]
     order = [value["name"] for value in sorted(values, key=lambda value: (value["value"], value["name"]))]
-    label_width = _label_width(order)
-    x, y = _differences(axis, values, TICKS[width]), _names(order)
-    colour = _by_clarity([colours["clear"], colours["unclear"]])
+    label_width = 24 + min(150, 7 * longest_name)  # pixels at 12 px a letter, so that the whole chart keeps its width
+    axis = pictures.stands_for("axis", len(pictures.AXIS))
+    x, y = _differences(axis, values, TICKS[width]), _names(order, label_width)
+    colour = _by_clarity([COLOURS["brass"], COLOURS["accent"]])
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "description": description,
         "width": WIDTHS[width] - label_width,
         "height": max(1, len(values)) * ROW_HEIGHT,
         # Browsers set the labels in fonts of their own, up to a sixth wider than those the renderer measures by.
-        "padding": {"left": label_width // 6, "right": 16, "top": 4, "bottom": 2},
+        "padding": {"left": 6, "right": 16, "top": 4, "bottom": 2},
         "background": "transparent",
         "data": {"values": values},
-        "layer": [
-            _zero(colours),
-            _whiskers(x, y, colour),
-            _points(x, y, colour, colours),
-            _words(x, y, colours, approximate),
-        ],
-        "config": _config(colours),
+        "layer": [_zero(), _whiskers(x, y, colour), _points(x, y, colour), _words(x, y)],
+        "config": _config(),
     }
 
 
 def svg(spec: Spec) -> str:
-    """The chart as SVG text; the renderer is loaded with the first one."""
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(spec, vl_version="6.4"))
+    """The chart as SVG text without names, roles, identifiers or styles that could meet those of a page."""
+    drawn = EMPTY.sub("", UNUSED.sub("", str(vl_convert.vegalite_to_svg(spec, vl_version="6.4"))))
+    return drawn.replace("<svg ", f'<svg direction="ltr" font-family="{FONT}" ', 1)
 
 
 def _mark(row: Labelled) -> dict[str, Any]:
@@ -110,11 +99,6 @@ def _domain(values: Iterable[dict[str, Any]]) -> list[float]:
     return [round(low - air, 3), round(high + air, 3)]
 
 
-def _label_width(names: Iterable[str]) -> int:
-    """Room for the longest name at 12 px, so that the whole chart keeps its width."""
-    return 24 + min(150, max((7 * len(name) for name in names), default=0))
-
-
 def _differences(title: str, values: Iterable[dict[str, Any]], ticks: int) -> Spec:
     axis = {"format": "+.1f", "tickCount": ticks, "grid": True, "labelFlush": False}
     return {
@@ -126,8 +110,9 @@ def _differences(title: str, values: Iterable[dict[str, Any]], ticks: int) -> Sp
     }
 
 
-def _names(order: Sequence[str]) -> Spec:
-    return {"field": "name", "type": "nominal", "sort": list(order), "title": None, "axis": {"labelPadding": 10}}
+def _names(order: Sequence[str], width: int) -> Spec:
+    axis = {"labelPadding": 10, "minExtent": width, "maxExtent": width}
+    return {"field": "name", "type": "nominal", "sort": list(order), "title": None, "axis": axis}
 
 
 def _by_clarity(outcomes: list[str]) -> Spec:
@@ -136,8 +121,8 @@ def _by_clarity(outcomes: list[str]) -> Spec:
     return {"field": "is_clear", "type": "nominal", "scale": scale, "legend": None}
 
 
-def _zero(colours: dict[str, str]) -> Spec:
-    mark = {"type": "rule", "strokeDash": [3, 3], "strokeWidth": 1.5, "color": colours["ink"]}
+def _zero() -> Spec:
+    mark = {"type": "rule", "strokeDash": [3, 3], "strokeWidth": 1.5, "color": COLOURS["ink"]}
     return {"data": {"values": [{}]}, "mark": mark, "encoding": {"x": {"datum": 0, "type": "quantitative"}}}
 
 
@@ -149,8 +134,8 @@ def _whiskers(x: Spec, y: Spec, colour: Spec) -> Spec:
     }
 
 
-def _points(x: Spec, y: Spec, colour: Spec, colours: dict[str, str]) -> Spec:
-    fill = {"condition": {"test": "datum.is_small", "value": colours["surface"]}, **colour}
+def _points(x: Spec, y: Spec, colour: Spec) -> Spec:
+    fill = {"condition": {"test": "datum.is_small", "value": COLOURS["surface"]}, **colour}
     shape = _by_clarity(["diamond", "circle"])
     return {
         "mark": {"type": "point", "size": 95, "filled": False, "strokeWidth": 2, "opacity": 1},
@@ -158,9 +143,10 @@ def _points(x: Spec, y: Spec, colour: Spec, colours: dict[str, str]) -> Spec:
     }
 
 
-def _words(x: Spec, y: Spec, colours: dict[str, str], approximate: str) -> Spec:
+def _words(x: Spec, y: Spec) -> Spec:
     """The word under an interval, around its middle."""
-    mark = {"type": "text", "dy": 13, "font": FONT, "fontSize": 10.5, "color": colours["ink"], "text": approximate}
+    word = pictures.stands_for("approximate", len("approximate"))
+    mark = {"type": "text", "dy": 13, "font": FONT, "fontSize": 10.5, "color": COLOURS["ink"], "text": word}
     middle = {**x, "field": "middle"}
     return {
         "mark": mark,
@@ -172,7 +158,7 @@ def _words(x: Spec, y: Spec, colours: dict[str, str], approximate: str) -> Spec:
     }
 
 
-def _config(colours: dict[str, str]) -> Spec:
+def _config() -> Spec:
     axis = {
         "labelFont": FONT,
         "titleFont": FONT,
@@ -180,10 +166,10 @@ def _config(colours: dict[str, str]) -> Spec:
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "titlePadding": 9,
-        "labelColor": colours["ink"],
-        "titleColor": colours["faint"],
+        "labelColor": COLOURS["ink"],
+        "titleColor": COLOURS["ink-faint"],
         "labelLimit": 170,
-        "gridColor": colours["line"],
+        "gridColor": COLOURS["line"],
         "domain": False,
         "ticks": False,
     }

@@ -11,18 +11,21 @@ from typing import Any
 
 from django import conf
 from django.core.cache import caches
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Subquery
 
 from analytics import delimited, ratings
-from analytics.models import Snapshot
+from analytics.models import Chart, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign, Item
 from judging import runs
 from judging.continuing import whole
 from judging.models import Call, JudgeRun
 
-LAYOUT = 4
-"""Goes up whenever the shape of `Snapshot.content`, the choice of statistics or the ratings table's columns change."""
+LAYOUT = 5
+"""Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
+change.
+"""
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
 
@@ -52,7 +55,7 @@ def snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> Snapshot
     """
     key = {"campaign": campaign, "revision": revision(campaign), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
-    return stored or _store(key, _computed(campaign, settings))
+    return stored or _store(key, *_computed(campaign, settings))
 
 
 def current(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
@@ -116,9 +119,12 @@ def _identity(settings: Settings) -> dict[str, str]:
     return {"settings_digest": settings.digest, "code_version": code_version()}
 
 
-def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
-    """The fields of a new snapshot. `inputs_digest` is the SHA-256 of the CSV of the ratings table, byte for byte."""
-    from analytics import measuring
+def _computed(campaign: Campaign, settings: Settings) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The fields of a new snapshot, and its charts.
+
+    `inputs_digest` is the SHA-256 of the CSV of the ratings table, byte for byte.
+    """
+    from analytics import charts, measuring  # pandas and the renderer, for workers only
 
     started = perf_counter()
     chosen = list(ratings.newest_runs(campaign))
@@ -131,12 +137,15 @@ def _computed(campaign: Campaign, settings: Settings) -> dict[str, Any]:
         confidence=settings.confidence,
         seed=settings.seed,
     )
-    return {
-        "content": {**content, "settings": asdict(settings), **_described(campaign, chosen, settings)},
+    content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
+    drawn = charts.bias(content)
+    fields = {
+        "content": content,
         "inputs_digest": _digest(delimited.lines(ratings.COLUMNS, table)),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }
+    return fields, drawn
 
 
 def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
@@ -158,9 +167,12 @@ def _digest(lines: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _store(key: dict[str, Any], fields: dict[str, Any]) -> Snapshot:
+def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, str]]) -> Snapshot:
     """Two workers may have computed the same: one of them is stored."""
-    stored, _is_new = Snapshot.objects.get_or_create(**key, defaults=fields)
+    with transaction.atomic():
+        stored, is_new = Snapshot.objects.get_or_create(**key, defaults=fields)
+        if is_new:
+            Chart.objects.bulk_create(Chart(snapshot=stored, **each) for each in drawn)
     same = Snapshot.objects.filter(campaign=stored.campaign_id, settings_digest=stored.settings_digest)
     Snapshot.objects.filter(pk__in=list(same.values_list("pk", flat=True)[KEPT:])).delete()
     return stored

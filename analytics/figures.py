@@ -154,6 +154,14 @@ class Figure:
         return LEFT_TO_RIGHT + text if get_language_bidi() and not text[0].isdigit() else text
 
 
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A figure under the name its row bears."""
+
+    name: str
+    figure: Figure
+
+
 def _digits(number: float) -> str:
     """Three decimals, or two digits that count where these would be 0."""
     return f"{number:.3f}" if number == 0 or abs(number) >= 0.001 else f"{number:.1e}"

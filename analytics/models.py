@@ -36,6 +36,24 @@ class Snapshot(models.Model):
         ]
 
 
+class Chart(models.Model):
+    """What a judge's scores are beside the panel's on one criterion, drawn when the snapshot was computed.
+
+    One SVG for wide screens and one for phones, in the page's colours and without words: see `pictures`.
+    """
+
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="charts")
+    judge = models.TextField()
+    criterion = models.TextField()
+    wide = models.TextField()
+    narrow = models.TextField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["snapshot", "judge", "criterion"], name="chart_of_snapshot_unique")
+        ]
+
+
 class Computation(models.Model):
     """How far the numbers of a campaign under some settings are from being computed; gone once they are.
 

@@ -18,7 +18,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from accounts import invitations, tokens
 from accounts.models import Delivery, Membership, Role, Scope, Webhook
 from analytics import dashboards, exports, shares, transfers
-from analytics.models import Snapshot
+from analytics.models import Chart, Snapshot
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.imports import lifecycle, saved_mappings, uploads
@@ -172,7 +172,7 @@ def _imported(cast: Cast) -> dict[str, int]:
 
 
 def _snapshot(campaign: Any) -> Snapshot:
-    return Snapshot.objects.create(
+    snapshot = Snapshot.objects.create(
         campaign=campaign,
         revision="1",
         settings_digest="s",
@@ -182,6 +182,8 @@ def _snapshot(campaign: Any) -> Snapshot:
         content={"languages": [], "judges": [], "counts": [], "estimates": []},
         seconds=0,
     )
+    Chart.objects.create(snapshot=snapshot, wide="<svg></svg>", narrow="<svg></svg>")
+    return snapshot
 
 
 def _transfer(cast: Cast, campaign: Any) -> UUID:

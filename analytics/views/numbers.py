@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.core.cache import caches
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
@@ -17,15 +16,13 @@ from django.views.decorators.http import require_safe
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import charts, computing, dashboards, ratings, tasks
+from analytics import computing, dashboards, pictures, ratings, tasks
 from analytics.figures import Figures, spread
 from analytics.models import Snapshot
 from analytics.views import choices
 from analytics.views.choices import Raters
 from analytics.views.page import NumbersPage
 from annotation.models import Campaign
-
-CHART_SECONDS = 86_400
 
 
 @require_safe
@@ -80,12 +77,14 @@ def bias_chart(request: HttpRequest, project: str, campaign: int, snapshot: int)
 
 
 def drawn(request: HttpRequest, page: NumbersPage) -> HttpResponse:
-    """The chart as SVG, drawn once and kept: what it shows never changes."""
-    theme = choices.one_of(request.GET.get("theme"), list(charts.THEMES))
-    width = choices.one_of(request.GET.get("width"), list(charts.WIDTHS))
-    name = f"bias:{page.snapshot.pk}:{page.run.get('run')}:{page.criterion}:{theme}:{width}:{get_language()}"
+    """The chart as a file: what was drawn with the snapshot."""
+    theme = choices.one_of(request.GET.get("theme"), list(pictures.THEMES))
+    if page.stored_chart is None:
+        raise Http404("There is no chart of this judge and criterion.")
+    name = f"bias:{page.snapshot.pk}:{page.stored_chart.pk}:{theme}:{get_language()}"
+    title = f"{page.criterion_name}. {page.bias_sentence}"
     response = get_conditional_response(request, etag=f'"{name}"') or HttpResponse(
-        caches["content"].get_or_set(name, lambda: charts.svg(_forest(page, theme, width)), CHART_SECONDS),
+        pictures.alone(page.stored_chart.wide, page.chart_words, title=title, theme=theme),
         content_type="image/svg+xml",
     )
     response["ETag"], response["Cache-Control"] = f'"{name}"', "private, no-cache"
@@ -123,14 +122,6 @@ def _raters(campaign: Campaign, request: HttpRequest) -> tuple[Raters, str]:
         return choices.raters(campaign, request.GET), ""
     except Refused as refused:
         return Raters(tuple(ratings.annotators(campaign))), refused.sentence
-
-
-def _forest(page: NumbersPage, theme: str, width: str) -> charts.Spec:
-    axis = _("← judge harsher · judge more generous →")
-    description = f"{page.criterion_name}. {page.bias_sentence}"
-    return charts.forest(
-        page.bias, axis=axis, description=description, theme=theme, width=width, approximate=_("approximate")
-    )
 
 
 def _headline(snapshot: Snapshot | None) -> dict[str, Any] | None:

@@ -11,15 +11,15 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from analytics import sentences
-from analytics.charts import THEMES, Labelled
-from analytics.figures import SMALL, Figure, Figures, Spread, spread
+from analytics import pictures, sentences
+from analytics.figures import SMALL, Figure, Figures, Labelled, Spread, spread
 from analytics.heatmaps import CHANCE_CORRECTED, COEFFICIENTS, HeatCell, Heatmap, heatmap
-from analytics.models import Snapshot
+from analytics.models import Chart, Snapshot
 from analytics.views import choices
 from annotation.models import Campaign
 
@@ -76,7 +76,7 @@ class Line:
 class NumbersPage:
     """One snapshot seen through a coefficient, a judge and a criterion."""
 
-    small, themes = SMALL, tuple(THEMES)
+    small = SMALL
 
     def __init__(self, *, campaign: Campaign, snapshot: Snapshot, query: QueryDict, chart: str = "") -> None:
         self.campaign, self.snapshot, self.chart = campaign, snapshot, chart
@@ -263,6 +263,26 @@ class NumbersPage:
         project = self.campaign.project.slug
         address = self.chart or reverse("numbers_bias_chart", args=[project, self.campaign.pk, self.snapshot.pk])
         return f"{address}?{urlencode({'judge': self.judge, 'criterion': self.criterion})}"
+
+    @cached_property
+    def stored_chart(self) -> Chart | None:
+        """The chart of the judge and criterion shown, as it was drawn with the snapshot."""
+        return self.snapshot.charts.filter(judge=self.judge, criterion=self.criterion).first()
+
+    @property
+    def charts(self) -> list[tuple[str, SafeString]]:
+        """The chart for either width of screen, to stand in the page."""
+        if self.stored_chart is None:
+            return []
+        drawn = {"wide": self.stored_chart.wide, "narrow": self.stored_chart.narrow}
+        return [(width, pictures.inline(svg, self.chart_words)) for width, svg in drawn.items()]
+
+    @property
+    def chart_words(self) -> dict[str, str]:
+        """What the chart says, in the reader's language."""
+        names = enumerate(map(self.language_name, self.content["languages"]))
+        words = {"axis": _("← judge harsher · judge more generous →"), "approximate": _("approximate")}
+        return words | {str(place): pictures.shortened(name) for place, name in names}
 
     @property
     def bias_sentence(self) -> str:

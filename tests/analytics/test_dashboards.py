@@ -196,8 +196,9 @@ class TestTasks:
         assert len(asked) == 1
 
 
-def test_web_processes_load_neither_pandas_nor_scipy() -> None:
+def test_web_processes_load_neither_pandas_nor_scipy_nor_the_renderer() -> None:
     """Every address resolved, as a web process does at its start."""
-    look = "import django, sys; django.setup(); import panelbench.urls; print({'pandas', 'scipy'} & set(sys.modules))"
+    heavy = {"pandas", "scipy", "vl_convert", "analytics.charts"}
+    look = f"import django, sys; django.setup(); import panelbench.urls; print({heavy} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

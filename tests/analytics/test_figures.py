@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from django.utils import translation
 
-from analytics import charts, delimited, sentences
-from analytics.charts import Labelled
-from analytics.figures import Figure, Figures, spread
+from analytics import charts, delimited, pictures, sentences
+from analytics.figures import Figure, Figures, Labelled, spread
 from analytics.heatmaps import HeatCell, Heatmap, heatmap
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
@@ -178,30 +179,52 @@ class TestForest:
     )
 
     def test_the_spec_orders_by_value_and_leaves_out_the_undefined(self) -> None:
-        spec = charts.forest(self.ROWS, axis="difference", description="what it shows")
+        spec = charts.forest(self.ROWS, longest_name=8)
         points = spec["layer"][2]["encoding"]
         assert points["y"]["sort"] == ["Arabic", "Estonian"]
         assert [value["is_clear"] for value in spec["data"]["values"]] == [False, True]
         low, high = points["x"]["scale"]["domain"]
         assert low < -0.66 < 0.3 < high
-        assert spec["description"] == "what it shows"
 
-    @pytest.mark.parametrize("theme", charts.THEMES)
-    def test_it_renders_in_the_themes_own_colours(self, theme: str) -> None:
-        drawn = charts.svg(charts.forest(self.ROWS, axis="difference", description="d", theme=theme))
+    def test_it_takes_the_pages_colours_and_nothing_that_could_meet_its_styles(self) -> None:
+        drawn = charts.svg(charts.forest(self.ROWS, longest_name=8))
         assert drawn.startswith("<svg")
-        assert charts.THEMES[theme]["clear"] in drawn
+        assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', drawn)) <= {*charts.COLOURS.values(), "none"}
+        assert {"var(--brass)", "var(--accent)", "var(--ink)"} <= set(re.findall(r"var\([^)]+\)", drawn))
+        assert not re.search(r" (?:id|class|style|role|on\w+)=|<script|<style|href|url\(", drawn)
         assert "Estonian" in drawn
         assert "Japanese" not in drawn
 
+    @pytest.mark.parametrize("theme", pictures.THEMES)
+    def test_a_file_of_its_own_has_the_themes_plain_colours(self, theme: str) -> None:
+        drawn = charts.svg(charts.forest(self.ROWS, longest_name=8))
+        file = pictures.alone(drawn, {}, title="Fluency & more", theme=theme)
+        assert pictures.THEMES[theme]["brass"] in file
+        assert "var(" not in file
+        assert ET.fromstring(file)[0].text == "Fluency & more"
+
     @pytest.mark.parametrize("width", charts.WIDTHS)
-    def test_an_approximate_interval_says_so_in_the_picture(self, width: str) -> None:
-        rows = (*self.ROWS, Labelled("Thai", figure(0.1, -0.1, 0.3, statistic="bias", method="t (approximate: heavy)")))
-        drawn = charts.svg(charts.forest(rows, axis="d", description="d", width=width, approximate="ligikaudne"))
-        assert drawn.count(">ligikaudne</text>") == 1
+    def test_words_are_filled_in_for_the_reader_and_escaped(self, width: str) -> None:
+        approximate = figure(0.1, -0.1, 0.3, statistic="bias", method="t (approximate: heavy)")
+        rows = (*self.ROWS, Labelled(pictures.stands_for("2"), approximate))
+        drawn = charts.svg(charts.forest(rows, longest_name=8, width=width))
+        words = {"2": "<b onload=x>\x00{axis:}</b>", "approximate": "ligikaudne", "axis": "← vähem · rohkem →"}
+        shown = pictures.inline(drawn, words)
+        texts = ["".join(each.itertext()) for each in ET.fromstring(shown).iter() if each.text]
+        assert texts.count("ligikaudne") == 1
+        assert texts.count("← vähem · rohkem →") == 1
+        assert texts.count("<b onload=x>{axis:}</b>") == 1
+
+    @pytest.mark.parametrize("width", charts.WIDTHS)
+    def test_the_picture_keeps_its_width_whatever_the_names_and_values(self, width: str) -> None:
+        found = [
+            re.search(r' width="(\d+)"', charts.svg(charts.forest(self.ROWS, longest_name=letters, width=width)))
+            for letters in (3, 24)
+        ]
+        assert all(each and int(each[1]) <= charts.WIDTHS[width] + 80 for each in found), found
 
     def test_nothing_to_draw_is_still_a_picture(self) -> None:
-        assert charts.svg(charts.forest([], axis="difference", description="d")).startswith("<svg")
+        assert charts.svg(charts.forest([], longest_name=0)).startswith("<svg")
 
 
 class TestDelimited:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 
+import analytics
 from accounts.models import Heartbeat
 from analytics import dashboards, tasks
+from analytics.models import Chart
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -225,7 +229,35 @@ class TestRaters:
 class TestChart:
     def address(self, cast: Cast, campaign: Campaign) -> str:
         page = read(cast.client("boris"), campaign)
-        return re.search(r'<img loading="lazy" src="([^"]*)"', page).group(1).replace("&amp;", "&")  # type: ignore[union-attr]
+        return re.search(r'download href="([^"]*bias.svg[^"]*)"', page).group(1).replace("&amp;", "&")  # type: ignore[union-attr]
+
+    def test_page_and_chart_are_served_where_the_renderer_is_missing(
+        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        caches["content"].clear()
+        for renderer in ("vl_convert", "analytics.charts"):
+            monkeypatch.setitem(sys.modules, renderer, None)
+        monkeypatch.delattr(analytics, "charts", raising=False)
+        page = read(cast.client("boris"), campaign)
+        assert page.count('<svg direction="ltr"') == 2  # one for wide screens, one for phones
+        assert page.count('fill="var(--ink)">Estonian<') == 2
+        assert page.count('fill="var(--ink-faint)">← judge harsher') == 2
+        alone = cast.client("boris").get(self.address(cast, campaign))
+        assert alone.status_code == 200
+        assert "Estonian" in alone.content.decode()
+
+    def test_there_is_one_of_every_judge_and_criterion(self, cast: Cast, campaign: Campaign) -> None:
+        scene.judged(campaign, name="<b>&Teine</b>")
+        newest = dashboards.snapshot(campaign=campaign)
+        drawn = set(newest.charts.values_list("judge", "criterion"))
+        assert drawn == {(judge, key) for judge in ("Kohtunik", "<b>&Teine</b>") for key in ("fluency", "coherence")}
+        page = read(cast.client("boris"), campaign, "?judge=%3Cb%3E%26Teine%3C/b%3E&criterion=coherence")
+        assert page.count('<svg direction="ltr"') == 2
+        assert "<b>&" not in page
+
+    def test_a_chart_of_no_such_judge_is_not_there(self, cast: Cast, campaign: Campaign) -> None:
+        Chart.objects.all().delete()
+        assert cast.client("boris").get(self.address(cast, campaign)).status_code == 404
 
     def test_it_is_an_svg_of_its_own_with_an_etag(self, cast: Cast, campaign: Campaign) -> None:
         client, address = cast.client("boris"), self.address(cast, campaign)
@@ -241,7 +273,7 @@ class TestChart:
         self, cast: Cast, campaign: Campaign
     ) -> None:
         page = read(cast.client("boris"), campaign)
-        assert re.search(r'alt="Fluency\. [^"]*interval[^"]*table below', page)
+        assert re.search(r'role="img" aria-label="Fluency\. [^"]*interval[^"]*table below', page)
         assert "The chart as a table" in page
 
     def test_a_snapshot_of_another_campaign_is_not_there(self, cast: Cast, campaign: Campaign) -> None:
@@ -292,12 +324,12 @@ def test_the_page_asks_the_same_few_questions_whatever_its_size(
     cast: Cast, campaign: Campaign, django_assert_num_queries: Any
 ) -> None:
     client = cast.client("boris")
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         read(client, campaign)
     scene.judged(campaign, name="Teine")
     make.rated(campaign, {"fluency": {f"r{number}": 12 * [1] for number in range(9)}})
     dashboards.snapshot(campaign=campaign)
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         read(client, campaign)
 
 

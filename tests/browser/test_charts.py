@@ -1,0 +1,52 @@
+"""The chart of the numbers takes the page's colours, and the width of the screen."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from analytics import dashboards
+from tests.analytics import scene
+from tests.browser.conftest import VisitAs
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+COLOUR = "element => getComputedStyle(element).fill"
+
+
+def test_the_chart_follows_theme_and_screen(cast: Cast, visit_as: VisitAs) -> None:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign)
+    dashboards.snapshot(campaign=campaign)
+    page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
+    label, colours = page.locator(".bias .wide text", has_text="Estonian"), []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        ink = page.locator("#bias-title").evaluate("element => getComputedStyle(element).color")
+        colours.append(label.evaluate(COLOUR))
+        assert colours[-1] == ink
+        if out := os.environ.get("SHOTS"):
+            page.set_viewport_size({"width": 1280, "height": 900})
+            page.screenshot(path=f"{out}/{theme}.png", full_page=True)
+            page.locator(".panel:has(.bias)").screenshot(path=f"{out}/{theme}-panel.png")
+            page.set_viewport_size({"width": 390, "height": 844})
+            page.locator(".panel:has(.bias)").screenshot(path=f"{out}/{theme}-phone.png")
+            page.set_viewport_size({"width": 1280, "height": 900})
+    assert colours[0] != colours[1]
+    if out := os.environ.get("SHOTS"):
+        page.evaluate("document.documentElement.dir = 'rtl'")
+        page.locator(".panel:has(.bias)").screenshot(path=f"{out}/rtl.png")
+        page.evaluate("document.documentElement.dir = 'ltr'")
+        page.emulate_media(media="print", color_scheme="dark")
+        page.locator(".panel:has(.bias)").screenshot(path=f"{out}/print-dark.png")
+    page.set_viewport_size({"width": 390, "height": 844})
+    chart = page.locator(".bias svg:visible")
+    assert chart.count() == 1
+    assert page.locator(".bias .narrow svg").is_visible()
+    edges = chart.evaluate(
+        """svg => { const all = svg.getBoundingClientRect();
+                    return [...svg.querySelectorAll("text")].every(text => { const box = text.getBoundingClientRect();
+                        return box.left >= all.left - 1 && box.right <= all.right + 1; }); }"""
+    )
+    assert edges, "a word is cut off"
