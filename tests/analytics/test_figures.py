@@ -221,7 +221,7 @@ class TestForest:
             re.search(r' width="(\d+)"', charts.svg(charts.forest(self.ROWS, longest_name=letters, width=width)))
             for letters in (3, 24)
         ]
-        assert all(each and int(each[1]) <= charts.WIDTHS[width] + 80 for each in found), found
+        assert all(each and int(each[1]) <= charts.WIDTHS[width] + 90 for each in found), found
 
     def test_nothing_to_draw_is_still_a_picture(self) -> None:
         assert charts.svg(charts.forest([], longest_name=0)).startswith("<svg")
