@@ -29,7 +29,15 @@ PAGES = {
     ".": ("403", "404", "429", "500", "507"),
 }
 MODULES = {
-    "annotation": ("desk", "answers", "sheet", "rationales", "queue", "views/desk", "views/desk_page"),
+    "annotation": (
+        "desk/service",
+        "desk/answers",
+        "desk/presentation",
+        "rationales",
+        "desk/next_item",
+        "views/desk",
+        "views/desk_page",
+    ),
     "platform/accounts": ("forms", "invitations", "models/people", "views/me", "views/people"),
 }
 SAME_AS_IN_ENGLISH = {("es", "N/A")}

@@ -120,7 +120,7 @@ def test_a_file_that_kills_every_worker_is_given_up(cast: Cast) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "PACE", 0.05)
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.05)
     boris = cast.client("boris")
     file_import = uploaded(boris)
 
@@ -171,7 +171,7 @@ def test_a_full_disk_is_told_by_name(cast: Cast) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_progress_is_shown_in_per_cent(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "PACE", 0.05)
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.05)
     boris = cast.client("boris")
     file_import = uploaded(boris)
 
