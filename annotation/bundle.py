@@ -36,9 +36,9 @@ class Member:
     """One table: whose rows it carries, what it leaves behind, and which of its fields refer to other members.
 
     ``sent`` changes a row on its way out; ``given`` fills in what was left, on its way in, and may refuse the row by
-    raising ``ValueError`` with what was expected. Where bundles have
-    another name for a field, ``written`` gives it. ``since`` names the fields that bundles before that version do not
-    have; read from one of those, they are what a new row has.
+    raising ``ValueError`` with what was expected. ``written`` gives the names of fields that bundles call otherwise.
+    ``since`` names the fields that bundles before that version do not have; read from one of those, they are what a
+    new row has.
     """
 
     name: str
@@ -220,7 +220,8 @@ class _Reading:
         return orjson.dumps(value).decode() if is_json else value
 
     def _fault(self, line: int, name: str | None, found: str, expected: str, code: str) -> FormatError:
-        return FormatError(Problem(self.member.file, line, name, found, expected, code))
+        column = self.member.written.get(name, name) if name else None  # as the bundle calls it
+        return FormatError(Problem(self.member.file, line, column, found, expected, code))
 
 
 # Values of JSON -> what a column holds, or a ``ValueError`` that says what was expected.
