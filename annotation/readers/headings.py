@@ -1,8 +1,9 @@
-"""The columns of some files: which were taken, left out or looked for in vain, and which are called after persons."""
+"""The columns of some files: which were taken, left out or looked for in vain, and which hold e-mail addresses."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,7 +11,6 @@ from typing import Any
 
 from annotation.readers.fields import Plan
 from annotation.readers.mapping import Mapping
-from annotation.readers.names import among, personal
 from annotation.readers.nearness import nearest
 from annotation.readers.paths import found
 from annotation.readers.patterns import fits
@@ -20,23 +20,24 @@ from annotation.readers.rows import Row
 
 LOOKED_AT = 50
 MOST = 2_000
+_EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
 
 
 def headed(name: str, rows: Iterator[Row], layout: Mapping, problems: Problems) -> Iterator[Row]:
-    """The rows as they are; once they are under way, a note on the columns that are called after persons."""
+    """The rows as they are; once they are under way, a note on the columns called by an e-mail address."""
     columns: dict[str, None] = {}
     for row in islice(rows, LOOKED_AT):
         if len(columns) < MOST:
             columns.update(dict.fromkeys(columns_of([row.fields])))
         yield row
-    note_people(name, columns, layout, problems)
+    note_addresses(name, columns, layout, problems)
     yield from rows
 
 
-def note_people(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
-    """Note the columns that are called after persons."""
-    if people := [column for column in among(columns) if not _is_settled(column, layout)]:
-        problems.note(name, _about_columns(people))
+def note_addresses(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
+    """Note the columns that are called by somebody's e-mail address."""
+    if called := [column for column in _with_addresses(columns) if not _is_settled(column, layout)]:
+        problems.note(name, _about_columns(called))
 
 
 def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
@@ -49,18 +50,28 @@ def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def _address(text: str) -> str:
+    """The e-mail address in a text, or ""."""
+    match = _EMAIL.search(text)
+    return match[0] if match else ""
+
+
+def _with_addresses(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(_address, texts)))
+
+
 def _is_settled(column: str, layout: Mapping) -> bool:
     """Whether the mapping leaves the column out, maps it to a field, or gives the person a code."""
     mapped = layout.columns.get(column)
     coded = any(person and person in column for person in layout.values.get("rater", {}))
-    return coded or fits(column, layout.ignore) or (mapped is not None and not personal(mapped))
+    return coded or fits(column, layout.ignore) or (mapped is not None and not _address(mapped))
 
 
-def _about_columns(people: list[str]) -> str:
-    first = json.dumps(people[0], ensure_ascii=False)
-    said = f"these columns read as names of persons: {named(map(excerpt, people))}."
-    codes = f"Before you store them, give each person a code in the mapping, as in {_code(personal(people[0]))}"
-    return f"{said} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
+def _about_columns(columns: list[str]) -> str:
+    first = json.dumps(columns[0], ensure_ascii=False)
+    sentence = f"the names of these columns are e-mail addresses: {named(map(excerpt, columns))}."
+    codes = f"Before you store them, give each person a code in the mapping, as in {_code(_address(columns[0]))}"
+    return f"{sentence} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
 
 
 def _code(person: str) -> str:
@@ -68,11 +79,11 @@ def _code(person: str) -> str:
 
 
 def about_raters(raters: Iterable[str]) -> list[str]:
-    """A note on raters who are called by their names or e-mail addresses, if there are any."""
-    people = among(raters)
-    said = f"These raters read as names of persons: {named(map(excerpt, people))}."
+    """A note on raters who are called by their e-mail addresses, if there are any."""
+    called = _with_addresses(raters)
+    sentence = f"These raters are called by e-mail addresses: {named(map(excerpt, called))}."
     why = "What raters are called is shown here and stands in exports: give each a code in the mapping, as in"
-    return [f"{said} {why} {_code(people[0])}."] if people else []
+    return [f"{sentence} {why} {_code(called[0])}."] if called else []
 
 
 def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:

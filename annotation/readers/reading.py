@@ -16,7 +16,7 @@ from annotation.readers.codepages import CHOICES, codec_called, legacy
 from annotation.readers.columnar import read_parquet
 from annotation.readers.delimited import DELIMITERS, Dialect, likely_delimiter, read_delimited, read_delimited_blocks
 from annotation.readers.encoding import PIECE, line_blocks, opened, text_lines, text_pieces
-from annotation.readers.headings import columns_of, headed, note_people
+from annotation.readers.headings import columns_of, headed, note_addresses
 from annotation.readers.jsontext import read_json, read_json_lines
 from annotation.readers.mapping import Mapping
 from annotation.readers.marks import MARKS, meant, speaks
@@ -108,7 +108,7 @@ def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, pr
         for block in read_delimited_blocks(name, lines, dialect, layout.header, problems):
             cells.count(block.lines[0] if block.lines else 0, len(block.columns), block.size)
             if not heading:
-                note_people(name, heading := block.columns, layout, problems)
+                note_addresses(name, heading := block.columns, layout, problems)
             yield Block.of(list(meant(block.rows()))) if speaks(heading) else block
     except FormatError as error:
         problems.add(error.problem)

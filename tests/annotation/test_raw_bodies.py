@@ -71,12 +71,12 @@ def test_a_scenario_is_kept_exactly(cast: Cast) -> None:
     assert Item.objects.get().scenario == " pakk "
 
 
-def test_identifiers_are_no_names_of_persons(cast: Cast) -> None:
+def test_of_raters_only_email_addresses_are_pointed_out(cast: Cast) -> None:
     boris = cast.client("boris")
-    raters = ["A1ERICK9KIM2", "5f1ada20bea71c", "b3anna7c", "ERIC2024X"]
-    rows = "".join(f"d1,{rater},fluency,2\n" for rater in (*raters, "anna_k"))
+    raters = ["A1ERICK9KIM2", "5f1ada20bea71c", "Marta González", "anna_k"]
+    rows = "".join(f"d1,{rater},fluency,2\n" for rater in (*raters, "anna@ut.ee"))
     answer = boris.post(
         f"{ADDRESS}?kind=ratings", f"item,rater,criterion,score\n{rows}".encode(), content_type="text/csv"
     )
     notes = " ".join(boris.get(f"{ADDRESS}{answer.json()['id']}/preview/").json()["report"]["notes"])
-    assert "names of persons: “anna_k”." in notes
+    assert "called by e-mail addresses: “anna@ut.ee”." in notes

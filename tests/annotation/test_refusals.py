@@ -74,17 +74,17 @@ def test_raters_who_are_new_here_already_or_on_no_panel_are_told_apart(campaign:
     assert unseated == "Of these, on no panel: off."
 
 
-def test_raters_called_by_name_are_pointed_out_until_they_have_codes(campaign: Campaign) -> None:
-    lines = ["d1,Marta González,fluency,1", "d1,r@example.org,fluency,2"]
-    assert "“Marta González”, “r@example.org”" in looked(campaign, *lines).report.notes[0]
-    codes = {"rater": {"Marta González": "rater-1", "r@example.org": "rater-2"}}
-    assert not any("persons" in note for note in looked(campaign, *lines, values=codes).report.notes)
+def test_raters_called_by_an_address_are_pointed_out_until_they_have_codes(campaign: Campaign) -> None:
+    lines = ["d1,marta@example.org,fluency,1", "d1,r@example.org,fluency,2"]
+    assert "“marta@example.org”, “r@example.org”" in looked(campaign, *lines).report.notes[0]
+    codes = {"rater": {"marta@example.org": "rater-1", "r@example.org": "rater-2"}}
+    assert not any("addresses" in note for note in looked(campaign, *lines, values=codes).report.notes)
 
 
-def test_a_column_called_after_a_person_is_pointed_out_everywhere_before_anything_is_stored(
+def test_a_column_called_by_an_address_is_pointed_out_everywhere_before_anything_is_stored(
     cast: Cast, tmp_path: Path
 ) -> None:
-    content, boris = "id,language,answer,Maria Tamm\nx,et,Tere!,1\n", cast.client("boris")
+    content, boris = "id,language,answer,maria@ut.ee\nx,et,Tere!,1\n", cast.client("boris")
     boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("wide.csv", content.encode())]})
     opened = Import.objects.get()
     (tmp_path / "wide.csv").write_text(content, encoding="utf-8")
@@ -93,4 +93,4 @@ def test_a_column_called_after_a_person_is_pointed_out_everywhere_before_anythin
     page = boris.get(f"/p/kassa/imports/{opened.pk}/").content.decode()
     preview = boris.get(f"/api/v1/projects/kassa/imports/{opened.pk}/preview/").content.decode()
     for shown in (page, preview, out.getvalue()):
-        assert "wide.csv: these columns read as names of persons: “Maria Tamm”." in shown
+        assert "wide.csv: the names of these columns are e-mail addresses: “maria@ut.ee”." in shown

@@ -1,4 +1,4 @@
-"""What is said about columns: called after persons, left out, kept, and looked for in vain."""
+"""What is said about columns: called by e-mail addresses, left out, kept, and looked for in vain."""
 
 import json
 
@@ -8,7 +8,7 @@ from annotation.readers.mapping import Mapping
 from annotation.readers.nearness import loosely, nearest
 from annotation.readers.ratings import parse_ratings
 
-WIDE = b"id,language,text,Maria Tamm,ann2\nx,et,Tere,1,2\n"
+WIDE = b"id,language,text,maria@ut.ee,ann2\nx,et,Tere,1,2\n"
 ITEMS = Mapping(columns={"id": "id", "language": "language", "text": "answer"})
 LONG = b"item,raiter,criterion,score,why\nx,r1,fluency,2,odd\n"
 LONG_NAMES = {"item": "item", "rater": "rater", "criterion": "criterion", "score": "score"}
@@ -18,21 +18,21 @@ def items_notes(mapping: Mapping) -> list[str]:
     return parse_items([("wide.csv", WIDE)], mapping).problems.notes
 
 
-def test_a_column_called_after_a_person_is_noted_with_what_to_do() -> None:
+def test_a_column_called_by_an_email_address_is_noted_with_what_to_do() -> None:
     first, kept = items_notes(ITEMS)
-    assert first.startswith("wide.csv: these columns read as names of persons: “Maria Tamm”. Before you store them")
-    assert 'values: {rater: {"Maria Tamm": rater-1}}' in first and 'ignore: ["Maria Tamm"]' in first
-    assert kept == "Columns kept as attributes of the items: Maria Tamm, ann2."
+    assert first.startswith("wide.csv: the names of these columns are e-mail addresses: “maria@ut.ee”. Before")
+    assert 'values: {rater: {"maria@ut.ee": rater-1}}' in first and 'ignore: ["maria@ut.ee"]' in first
+    assert kept == "Columns kept as attributes of the items: maria@ut.ee, ann2."
 
 
 def test_nothing_is_noted_once_the_mapping_has_dealt_with_it() -> None:
-    left_out = items_notes(ITEMS.updated(Mapping(ignore=("Maria*",))))
-    renamed = items_notes(ITEMS.updated(Mapping(columns={"Maria Tamm": "attributes.rater_1"})))
-    coded = items_notes(ITEMS.updated(Mapping(values={"rater": {"Maria Tamm": "rater-1"}})))
-    assert not any("persons" in note for note in (*left_out, *renamed, *coded))
-    assert "Columns left out, as the mapping says: Maria Tamm." in left_out
-    still = items_notes(ITEMS.updated(Mapping(columns={"Maria Tamm": "attributes.maria"})))
-    assert any("persons" in note for note in still)
+    left_out = items_notes(ITEMS.updated(Mapping(ignore=("maria@*",))))
+    renamed = items_notes(ITEMS.updated(Mapping(columns={"maria@ut.ee": "attributes.rater_1"})))
+    coded = items_notes(ITEMS.updated(Mapping(values={"rater": {"maria@ut.ee": "rater-1"}})))
+    assert not any("addresses" in note for note in (*left_out, *renamed, *coded))
+    assert "Columns left out, as the mapping says: maria@ut.ee." in left_out
+    still = items_notes(ITEMS.updated(Mapping(columns={"maria@ut.ee": "attributes.m@ut.ee"})))
+    assert any("addresses" in note for note in still)
 
 
 def test_keys_inside_of_objects_are_columns_too() -> None:
@@ -41,11 +41,11 @@ def test_keys_inside_of_objects_are_columns_too() -> None:
     assert "“scores.anna.k@ut.ee”" in note
 
 
-def test_raters_called_by_name_or_address_are_noted() -> None:
-    assert about_raters(["rater-1", "Annotator5", "slot 3"]) == []
-    (note,) = about_raters(["rater-1", "Marta González", "x@y.ee"])
-    assert note.startswith("These raters read as names of persons: “Marta González”, “x@y.ee”.")
-    assert 'values: {rater: {"Marta González": rater-1}}' in note
+def test_raters_called_by_address_are_noted() -> None:
+    assert about_raters(["rater-1", "Annotator5", "slot 3", "Marta González"]) == []
+    (note,) = about_raters(["rater-1", "x@y.ee", "r@example.org", "x@y.ee"])
+    assert note.startswith("These raters are called by e-mail addresses: “x@y.ee”, “r@example.org”.")
+    assert 'values: {rater: {"x@y.ee": rater-1}}' in note
 
 
 def test_a_column_that_the_file_lacks_is_named_with_what_may_be_meant() -> None:
