@@ -7,14 +7,13 @@ import asyncio
 import signal
 import sys
 
-from panelbench.provider.misbehaviour import KINDS
-from panelbench.provider.server import Provider
+from panelbench.provider.server import KINDS, SimulatedProvider
 
 
 def main() -> None:
     """Serve until SIGINT or SIGTERM. The first line printed is the base URL to give to a client."""
     arguments = _arguments()
-    provider = Provider(seed=arguments.seed, latency=arguments.latency, rates=dict(arguments.fault_rate))
+    provider = SimulatedProvider(seed=arguments.seed, latency=arguments.latency, rates=dict(arguments.fault_rate))
     asyncio.run(_serve(provider, arguments.host, arguments.port))
 
 
@@ -42,7 +41,7 @@ def _rate(text: str) -> tuple[str, float]:
     return kind, float(share)
 
 
-async def _serve(provider: Provider, host: str, port: int) -> None:
+async def _serve(provider: SimulatedProvider, host: str, port: int) -> None:
     server = await asyncio.start_server(provider.converse, host, port, backlog=1024)
     address = server.sockets[0].getsockname()
     print(f"http://{address[0]}:{address[1]}/v1", flush=True)

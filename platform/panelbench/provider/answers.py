@@ -1,20 +1,149 @@
-"""What the simulated judges say.
+"""What the simulated judges answer: the scores that a request asks for, and the reply to it.
 
-``sim-steady`` scores follow the quality of the text with a little noise; ``sim-harsh`` is the same but stricter, and
-in some languages more than in others; ``sim-chatty`` is steady and cannot keep to JSON; ``sim-broken`` is steady
-underneath everything it does wrong.
+The scores asked for are read as a model would read them: in the reply's schema, else in the words of the prompt.
+``sim-steady`` follows the quality of the text (a fixed number per text) with a little noise; ``sim-harsh`` is the same
+but stricter, and in some languages more than in others; ``sim-chatty`` is steady and cannot keep to JSON;
+``sim-broken`` is steady underneath everything it does wrong.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
+from statistics import fmean
 from typing import Any, Final
 
-from panelbench.provider.asked import Asked, Scale
-from panelbench.provider.quality import latent, unit
+_MARK: Final = re.compile(r"<<<[^>\n]*>>>")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_TWICE: Final = re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE)
+_NOISY: Final = re.compile(r"[!?]{2,}|\s[,.!?]|[,;]{2,}|\S{40,}")
+_ENDS: Final = tuple('.!?…。！？؟।"”»)')
+
+
+def text_quality(material: str) -> float:
+    """The quality of a text in [0, 1]: two thirds what can be seen in it, one third a fixed whim of its own."""
+    return 0.67 * _looks(material) + 0.33 * unit(material)
+
+
+def unit(*parts: str) -> float:
+    """A number in [0, 1) fixed by the parts."""
+    digest = hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) / 2**64
+
+
+def _looks(material: str) -> float:
+    turns = [turn.strip() for turn in _MARK.split(material) if turn.strip()]
+    if not turns:
+        return 0.0
+    words = _WORD.findall(material.casefold())
+    variety = len(set(words)) / max(1, len(words)) ** 0.9
+    blemishes = len(_TWICE.findall(material)) + len(_NOISY.findall(material))
+    cues = (
+        min(1.0, fmean(len(turn) for turn in turns) / 90),
+        fmean(turn.endswith(_ENDS) for turn in turns),
+        fmean(not turn[:1].islower() for turn in turns),
+        min(1.0, variety),
+        len(set(turns)) / len(turns),
+        0.6**blemishes,
+    )
+    return fmean(cues)
+
+
+# A line of the reply form that judging.prompts writes: `"grammar": {"rationale": <... [en]>, "score": <0 | 1 | 2>}`.
+_ANSWER_FORM: Final = re.compile(
+    r'(?:"(?P<key>[^"\n]+)":\s*)?\{(?P<why>"rationale":\s*<[^>\n]*>,\s*)?"score":\s*<(?P<scale>[^>\n]*)>\}'
+)
+_MATERIAL: Final = re.compile(
+    r"<<<BEGIN MATERIAL (?P<key>\w+) \((?P<language>[^)\n]*)\)>>>\n(?P<text>.*)\n<<<END MATERIAL (?P=key)>>>", re.DOTALL
+)
+_INSTRUCTION_LANGUAGE: Final = re.compile(r'"rationale":\s*<[^>\n]*\[([\w-]+)\]>')
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedScale:
+    """One score that is asked for; ``values`` is empty where any number from ``low`` to ``high`` will do."""
+
+    key: str
+    values: tuple[float, ...]
+    low: float
+    high: float
+    allows_na: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """One chat request as far as a simulated judge cares."""
+
+    scales: tuple[RequestedScale, ...]
+    compound: bool
+    explanation: bool
+    material: str
+    language: str
+    instruction_language: str
+
+
+def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
+    """Read a request body; a request that asks for no scores has no scales."""
+    words = "\n".join(_words(message) for message in body.get("messages", []))
+    material = _MATERIAL.search(words)
+    language = _INSTRUCTION_LANGUAGE.search(words)
+    schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
+    scales, compound, explanation = _from_schema(schema) if schema else _from_words(words)
+    return ScoreRequest(
+        scales=scales,
+        compound=compound,
+        explanation=explanation,
+        material=re.sub(rf"(?<=<<<TURN|<<FIELD) {material['key']}", "", material["text"]) if material else words,
+        language=material["language"] if material else "und",
+        instruction_language=language[1] if language else "en",
+    )
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _from_schema(schema: Mapping[str, Any]) -> tuple[tuple[RequestedScale, ...], bool, bool]:
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    if "score" in properties:
+        return (_scale_in_schema("score", properties["score"]),), False, "rationale" in properties
+    answers = {key: answer.get("properties", {}) for key, answer in properties.items()}
+    scales = tuple(_scale_in_schema(key, answer["score"]) for key, answer in answers.items() if "score" in answer)
+    return scales, True, any("rationale" in answer for answer in answers.values())
+
+
+def _scale_in_schema(key: str, score: Mapping[str, Any]) -> RequestedScale:
+    choices = score.get("anyOf", [score])
+    number: Mapping[str, Any] = next((each for each in choices if each.get("type") in ("number", "integer")), {})
+    allows_na = any("N/A" in each.get("enum", ()) for each in choices)
+    values = tuple(float(each) for each in number.get("enum", ()))
+    ends = values or (float(number.get("minimum", 0)), float(number.get("maximum", 1)))
+    return RequestedScale(key, tuple(sorted(values)), min(ends), max(ends), allows_na)
+
+
+def _from_words(words: str) -> tuple[tuple[RequestedScale, ...], bool, bool]:
+    forms = list(_ANSWER_FORM.finditer(words))
+    scales = tuple(_scales_in_words(forms))
+    return scales, any(form["key"] for form in forms), any(form["why"] for form in forms)
+
+
+def _scales_in_words(forms: list[re.Match[str]]) -> Iterator[RequestedScale]:
+    for form in forms:
+        choices = [choice.strip() for choice in form["scale"].split("|")]
+        allows_na = '"N/A"' in choices
+        numbers = [choice for choice in choices if choice != '"N/A"']
+        is_range = len(numbers) == 1 and ".." in numbers[0]
+        ends = [float(number) for number in (numbers[0].split("..") if is_range else numbers)]
+        yield RequestedScale(
+            form["key"] or "score", () if is_range else tuple(sorted(ends)), min(ends), max(ends), allows_na
+        )
+
 
 MODELS: Final = ("sim-steady", "sim-harsh", "sim-chatty", "sim-broken")
 EMBEDDING_MODEL: Final = "sim-embedding"
@@ -49,7 +178,7 @@ class Completion:
     reasoning: str | None = None
 
 
-def answer(asked: Asked, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
+def compose_reply(asked: ScoreRequest, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
     """The reply of a model to what was asked, spoilt in the named way if one is named."""
     if not asked.scales:
         return Completion("Simulated reply: this server only pretends to be a model.")
@@ -61,14 +190,14 @@ def answer(asked: Asked, *, model: str, rng: Random, spoilt: str | None = None) 
     return _spoil(spoilt, Completion(content), asked, scores) if spoilt else Completion(content)
 
 
-def _quality(asked: Asked, model: str) -> float:
-    quality = latent(asked.material)
+def _quality(asked: ScoreRequest, model: str) -> float:
+    quality = text_quality(asked.material)
     if model == "sim-harsh":
         return quality - 0.12 - 0.22 * unit("harsh", asked.language)
     return quality
 
 
-def _score(scale: Scale, asked: Asked, quality: float, rng: Random) -> float | str:
+def _score(scale: RequestedScale, asked: ScoreRequest, quality: float, rng: Random) -> float | str:
     if scale.allows_na and unit("na", scale.key, asked.material) < _NA_SHARE:
         return "N/A"
     leaning = 0.2 * (unit("leaning", scale.key, asked.material) - 0.5)
@@ -84,12 +213,12 @@ def _plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
 
-def _written(asked: Asked, scores: dict[str, float | str]) -> str:
+def _written(asked: ScoreRequest, scores: dict[str, float | str]) -> str:
     answers = {scale.key: _one(asked, scale, scores[scale.key]) for scale in asked.scales}
     return json.dumps(answers if asked.compound else next(iter(answers.values())), ensure_ascii=False)
 
 
-def _one(asked: Asked, scale: Scale, score: float | str) -> dict[str, Any]:
+def _one(asked: ScoreRequest, scale: RequestedScale, score: float | str) -> dict[str, Any]:
     if not asked.explanation:
         return {"score": score}
     words = _WORDS.get(asked.instruction_language, _WORDS["en"])
@@ -103,7 +232,7 @@ def _chatty(content: str, rng: Random) -> str:
     return f"{rng.choice(openings)}\n\n{rng.choice((fenced, content))}\n\nLet me know if you need anything else."
 
 
-def _spoil(kind: str, completion: Completion, asked: Asked, scores: dict[str, float | str]) -> Completion:
+def _spoil(kind: str, completion: Completion, asked: ScoreRequest, scores: dict[str, float | str]) -> Completion:
     match kind:
         case "unparsable":
             return Completion("Well. That depends on whom you ask, doesn't it?")
@@ -124,7 +253,7 @@ def _spoil(kind: str, completion: Completion, asked: Asked, scores: dict[str, fl
     return completion
 
 
-def _as_ratios(asked: Asked, scores: dict[str, float | str]) -> str:
+def _as_ratios(asked: ScoreRequest, scores: dict[str, float | str]) -> str:
     """Each score over the top of its scale: "3/4"."""
     tops = {scale.key: _plain(scale.high) for scale in asked.scales}
     ratios = {key: score if isinstance(score, str) else f"{score}/{tops[key]}" for key, score in scores.items()}

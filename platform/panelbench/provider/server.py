@@ -1,4 +1,4 @@
-"""The simulated provider itself: who asked what, what was answered, and how badly to behave."""
+"""The simulated provider as a server: its HTTP/1.1, the ways it misbehaves (by name), and its counts of requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,127 @@ import struct
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from ipaddress import ip_address
 from random import Random
 from typing import Any, Final
 
 import orjson
 
-from panelbench.provider import asked, misbehaviour
-from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, answer
-from panelbench.provider.wire import Request, Response, read_request, write_response
+from panelbench.provider import answers
+from panelbench.provider.answers import EMBEDDING_MODEL, MODELS, Completion, compose_reply
+
+_LARGEST_BODY: Final = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request; header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One JSON response."""
+
+    body: Any
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
+    """The next request on the connection, or ``None`` when the client has closed it."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    pairs = (line.partition(":") for line in lines)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    length = int(headers.get("content-length", 0))
+    if length > _LARGEST_BODY or "chunked" in headers.get("transfer-encoding", ""):
+        return None
+    return Request(method, path.partition("?")[0], headers, await reader.readexactly(length))
+
+
+async def write_response(writer: asyncio.StreamWriter, response: Response) -> None:
+    """Send the response and keep the connection open."""
+    body = orjson.dumps(response.body)
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **response.headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n{head}\r\n".encode() + body)
+    await writer.drain()
+
+
+# What `sim-broken` plays in turn: replies that came back and are no good ...
+SPOILT_REPLIES: Final = (
+    "unparsable",
+    "out_of_range",
+    "truncated",
+    "refusal",
+    "content_filter",
+    "empty",
+    "ratio",
+    "wrong_keys",
+)
+# ... and replies that did not come.
+OUTAGES: Final = ("rate_limit", "server_error", "dropped", "slow")
+IN_TURN: Final = (*SPOILT_REPLIES, *OUTAGES)
+
+# All but the first two stop a run or change the next request, so they are played only when asked for by name.
+_ERRORS: Final = {
+    "rate_limit": (429, "rate_limit_exceeded", "Rate limit reached; try again in a second."),
+    "server_error": (500, "server_error", "The simulated server had an error."),
+    "quota": (429, "insufficient_quota", "You exceeded your current quota."),
+    "unauthorized": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
+    "forbidden": (403, "forbidden", "This project may not use the model."),
+    "no_schema": (400, "unsupported_value", "Invalid parameter: 'response_format' of type 'json_schema'."),
+    "no_format": (400, "unsupported_value", "'response_format' is not supported with this model."),
+    "no_temperature": (400, "unsupported_value", "Unsupported value: 'temperature' does not support 0 here."),
+    "no_max_tokens": (
+        400,
+        "unsupported_parameter",
+        "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+    ),
+}
+_PARAMETERS: Final = {
+    "no_schema": "response_format",
+    "no_format": "response_format",
+    "no_temperature": "temperature",
+    "no_max_tokens": "max_tokens",
+}
+KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_reply", "no_usage")))
+
+
+def applies(kind: str, body: dict[str, object]) -> bool:
+    """Whether this misbehaviour has anything to refuse in this request."""
+    if kind == "no_schema":
+        wanted = body.get("response_format")
+        return isinstance(wanted, dict) and wanted.get("type") == "json_schema"
+    return _PARAMETERS.get(kind, "model") in body
+
+
+def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | None:
+    """The error response of this kind, or ``None`` when it is not one. An unauthorized reply repeats the key."""
+    if kind not in _ERRORS:
+        return None
+    status, code, message = _ERRORS[kind]
+    headers = {"retry-after": retry_after} if kind == "rate_limit" else {}
+    return refusal(status, code, message.format(key=key), parameter=_PARAMETERS.get(kind), headers=headers)
+
+
+def refusal(
+    status: int, code: str, message: str, *, parameter: str | None = None, headers: dict[str, str] | None = None
+) -> Response:
+    """An error in OpenAI's shape."""
+    words = {"message": f"{message} (simulated)", "type": code, "param": parameter, "code": code}
+    return Response({"error": words}, status, headers or {})
+
 
 _CREATED: Final = 1_767_225_600  # 1 January 2026: replies don't depend on the clock
 _DIMENSIONS: Final = 64
@@ -30,7 +142,7 @@ class _Dropped(Exception):
 
 
 @dataclass(slots=True)
-class Counts:
+class RequestCounts:
     """What a test can hold a run against. ``prompts`` counts the completions sent for each request body.
 
     ``tokens_in`` and ``tokens_out`` are what a bill would name: of every completion that was made, delivered or not.
@@ -53,7 +165,7 @@ class Counts:
         return plain | {"statuses": {str(status): count for status, count in self.statuses.items()}}
 
 
-class Provider:
+class SimulatedProvider:
     """One simulated endpoint. All state lives in one process and one event loop."""
 
     def __init__(self, *, seed: int = 7, latency: float = 0.05, rates: Mapping[str, float] | None = None) -> None:
@@ -65,7 +177,7 @@ class Provider:
         self.dearer = 0
         self.retry_after = "1"
         self.limits: dict[str, str] = {}
-        self.counts = Counts()
+        self.counts = RequestCounts()
         self._scripted: deque[str] = deque()
         self._turn = 0
         self._luck = Random(seed)
@@ -105,14 +217,14 @@ class Provider:
 
     async def _respond(self, request: Request, writer: asyncio.StreamWriter) -> Response:
         if request.path == "/control" and not ip_address(writer.get_extra_info("peername")[0]).is_loopback:
-            return misbehaviour.refusal(403, "forbidden", "Control is for this machine only.")
+            return refusal(403, "forbidden", "Control is for this machine only.")
         try:
             if (request.method, request.path) == ("POST", "/v1/chat/completions"):
                 return await self._complete(request)
             route = self._routes.get((request.method, request.path))
-            return route(request) if route else misbehaviour.refusal(404, "not_found", f"No {request.path} here.")
+            return route(request) if route else refusal(404, "not_found", f"No {request.path} here.")
         except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
-            return misbehaviour.refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
+            return refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
 
     def _control(self, request: Request) -> Response:
         """Change how the server behaves: latency, slowness, rates, required_key, next (a list of kinds), reset.
@@ -122,10 +234,10 @@ class Provider:
         """
         wanted = orjson.loads(request.body)
         scripted = wanted.get("next", [])
-        if unknown := {*scripted, *wanted.get("rates", {})} - {*misbehaviour.KINDS, "none"}:
-            return misbehaviour.refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
+        if unknown := {*scripted, *wanted.get("rates", {})} - {*KINDS, "none"}:
+            return refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
         if wanted.get("reset"):
-            self.counts, self._turn, self._luck = Counts(), 0, Random(self.seed)
+            self.counts, self._turn, self._luck = RequestCounts(), 0, Random(self.seed)
             self._scripted.clear()
         for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
             setattr(self, name, wanted.get(name, getattr(self, name)))
@@ -145,12 +257,10 @@ class Provider:
     async def _completion(self, request: Request) -> Response:
         body = orjson.loads(request.body)
         model, _, named = body["model"].partition(":")
-        if model not in MODELS or named not in ("", *misbehaviour.KINDS):
-            return misbehaviour.refusal(
-                404, "model_not_found", f"There is no model {body['model']!r}.", parameter="model"
-            )
+        if model not in MODELS or named not in ("", *KINDS):
+            return refusal(404, "model_not_found", f"There is no model {body['model']!r}.", parameter="model")
         kind = self._misbehaviour(model, named)
-        if kind and misbehaviour.applies(kind, body):
+        if kind and applies(kind, body):
             self.counts.misbehaviours[kind] += 1
         else:
             kind = None
@@ -162,13 +272,13 @@ class Provider:
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         if self.required_key and key != self.required_key:
             kind = "unauthorized"
-        if kind and (failure := misbehaviour.error(kind, key=key, retry_after=self.retry_after)):
+        if kind and (failure := error(kind, key=key, retry_after=self.retry_after)):
             return failure
         return self._reply(body, model, kind, request)
 
     def _reply(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Response:
         if body.get("stream"):
-            return misbehaviour.refusal(400, "unsupported_value", "This server does not stream.", parameter="stream")
+            return refusal(400, "unsupported_value", "This server does not stream.", parameter="stream")
         if kind == "not_json":
             return Response("<html>simulated gateway page</html>")
         if kind == "error_in_reply":
@@ -181,7 +291,9 @@ class Provider:
         return Response(made, headers=self.limits)
 
     def _completed(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Completion:
-        return answer(asked.read(body), model=model, rng=self._rng(body, request.body), spoilt=kind)
+        return compose_reply(
+            answers.read_score_request(body), model=model, rng=self._rng(body, request.body), spoilt=kind
+        )
 
     @property
     def _hidden(self) -> int:
@@ -199,7 +311,7 @@ class Provider:
             return named
         if model == "sim-broken":
             self._turn += 1
-            return misbehaviour.IN_TURN[(self._turn - 1) % len(misbehaviour.IN_TURN)]
+            return IN_TURN[(self._turn - 1) % len(IN_TURN)]
         draw = self._luck.random()
         for kind, share in self.rates.items():
             if (draw := draw - share) < 0:
