@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotation.readers import names, studies
+from annotation.readers import studies
 from annotation.readers.codepages import codec_of
 from annotation.readers.documents import load_document, load_shipped
 from annotation.readers.studies import recognise, resources
@@ -32,11 +32,6 @@ def calls(verb: Callable[[], Any]) -> int:
 
 def test_telling_an_encoding_takes_no_call_for_each_character() -> None:
     assert calls(lambda: codec_of("a.csv", ("õäöü hello, " * 6_000).encode(), None)) < 100
-
-
-def test_the_lists_of_names_are_read_without_a_call_for_each_letter() -> None:
-    names._lists()  # babel's tables are read
-    assert calls(names._lists.__wrapped__) < 40_000
 
 
 def test_ready_studies_are_read_by_libyaml() -> None:
