@@ -22,17 +22,30 @@ from tests.provider_server import RunningProvider, running_provider
 from tests.services import CHROMIUM, PLAYWRIGHTS
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
+NEEDED_BY_SLOW = frozenset({"db", "transactional_db", "live_server", "worker", "provider"})  # fixtures
+STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "serving"})  # names in the module
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests go last: Playwright's event loop, once running, would refuse the ORM to the tests after it."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
+    """Mark what is slow, before `-m` chooses. Browser tests go last: Playwright's event loop, once running, would
+    refuse the ORM to the tests after it."""
     for item in items:
+        if needs_services(item):
+            item.add_marker(pytest.mark.slow)
         if BROWSER_TESTS in item.path.parents:
             item.add_marker(pytest.mark.browser)
             if not os.environ[CHROMIUM]:
                 item.add_marker(pytest.mark.skip(reason="no Chromium"))
+    yield
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+def needs_services(item: pytest.Item) -> bool:
+    """Whether a test needs a database, a server, a browser or another process; `make test-quick` runs all others."""
+    fixtures, names = getattr(item, "fixturenames", ()), vars(getattr(item, "module", None) or object)
+    uses_database = item.get_closest_marker("django_db") or not NEEDED_BY_SLOW.isdisjoint(fixtures)
+    return bool(uses_database or BROWSER_TESTS in item.path.parents or not STARTED_BY_SLOW.isdisjoint(names))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -36,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "walk: the whole job in one test; run on both databases")
+    config.addinivalue_line("markers", "slow: needs a database, a server or a process (set by conftest), or takes long")
     config.addinivalue_line("markers", "browser: driven in Chromium (every test below tests/browser)")
 
 
