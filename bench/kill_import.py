@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench import large_files, server, stack
-from panelbench.client import Client
 from panelbench.supervisor import Warden
+from panelbench_client import Client
 
 if TYPE_CHECKING:
     from bench.killing import Walk

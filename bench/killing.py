@@ -21,7 +21,7 @@ from bench import large_files, stack
 from bench.outside import Outside, Seen
 from bench.standstill import held_up
 from panelbench.celery import app
-from panelbench.client import Client, Unreachable
+from panelbench_client import Client, Unreachable
 
 NAME = "Never half seen"
 LONGEST = 1800.0  # seconds that any one step may take

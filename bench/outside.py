@@ -10,7 +10,7 @@ import httpx
 
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Item, Rating
 from judging.models import JudgeRun, Verdict
-from panelbench.client import Client
+from panelbench_client import Client
 
 PAGES = ("", "datasets/", "campaigns/", "campaigns/new/", "judges/", "runs/", "numbers/", "export/")
 Seen = dict[str, Any]

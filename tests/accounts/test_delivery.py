@@ -14,7 +14,7 @@ import pytest
 
 from accounts import deliveries, tasks, webhooks
 from accounts.models import Delivery, Event, Webhook
-from panelbench.client import Forged, received
+from panelbench_client import Forged, received
 from tests.accounts.certificates import certificate
 from tests.accounts.receiver import Receiver, receiver
 from tests.annotation import scene

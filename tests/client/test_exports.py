@@ -12,7 +12,7 @@ from accounts.models import Membership, Project, Role, Scope
 from analytics import transfers
 from analytics.models import Transfer
 from annotation.models import Item
-from panelbench.client import Client, Conflict, Forbidden, TransferFailed
+from panelbench_client import Client, Conflict, Forbidden, TransferFailed
 from tests.analytics import scene
 from tests.cast import Cast
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+import panelbench_client
 from accounts import tokens
 from accounts.models import Scope
 from annotation.models import Panel, Upload
-from panelbench import client
-from panelbench.client import Client, imports, wire
+from panelbench_client import Client, connection, files
 from tests import make
 from tests.cast import Cast
 from tests.client.proxy import Proxy, proxy
@@ -31,8 +31,8 @@ COUNTED = "Content-Length: 9\r\n\r\nitem,"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setattr(wire, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(connection, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def bench(secret: str, line: Proxy) -> Iterator[Client]:
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of three and a half pieces."""
-    monkeypatch.setattr(imports, "PIECE", MEGABYTE)
+    monkeypatch.setattr(files, "PIECE", MEGABYTE)
     made = tmp_path / "dialogues.jsonl"
     made.write_bytes(os.urandom(7 * MEGABYTE // 2))
     return made
@@ -86,7 +86,7 @@ def test_an_upload_goes_on_where_only_the_answer_was_lost(bench: Client, secret:
 def test_an_upload_on_a_dead_line_ends_and_another_goes_on_with_it(bench: Client, line: Proxy, file: Path) -> None:
     line.requests = [MEGABYTE // 2] * 100
     key = bench.begin_upload(file)["key"]
-    with pytest.raises(client.Unreachable, match="cut during PATCH"):
+    with pytest.raises(panelbench_client.Unreachable, match="cut during PATCH"):
         bench.upload(file, key=key)
     line.requests.clear()
     assert bench.upload(file, key=key)["received"] == file.stat().st_size
@@ -102,7 +102,7 @@ def test_what_is_only_read_is_asked_again(cast: Cast, bench: Client, line: Proxy
 
 def test_what_would_be_done_twice_is_not_sent_again(bench: Client, line: Proxy) -> None:
     line.answers = [10]
-    with pytest.raises(client.Unreachable, match="Look whether it was done"):
+    with pytest.raises(panelbench_client.Unreachable, match="Look whether it was done"):
         bench.make_panel("Estonian")
     assert Panel.objects.count() == 1
 
@@ -129,7 +129,10 @@ def test_a_download_is_there_whole_or_not_at_all(tmp_path: Path, framed: str) ->
     answering.start()
     (tmp_path / "items.csv").write_text("kept", "utf-8")
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    with Client(address, "pb_x", "kassa") as bench, pytest.raises(client.Unreachable, match="nothing was kept"):
+    with (
+        Client(address, "pb_x", "kassa") as bench,
+        pytest.raises(panelbench_client.Unreachable, match="nothing was kept"),
+    ):
         bench.export("items", tmp_path / "items.csv", format="csv")
     answering.join()
     listening.close()
@@ -140,13 +143,16 @@ def test_a_silent_server_is_waited_for_no_longer_than_said(bench: Client, line: 
     line.is_silent = True
     with Client(bench.address, "pb_x", "kassa", timeout=0.2) as hurried:
         started = time.monotonic()
-        with pytest.raises(client.Unreachable, match="longer timeout"):
+        with pytest.raises(panelbench_client.Unreachable, match="longer timeout"):
             hurried.make_panel("Estonian")
     assert time.monotonic() - started < 3
 
 
 def test_nobody_there_is_said() -> None:
-    with Client("http://127.0.0.1:9", "pb_x") as nowhere, pytest.raises(client.Unreachable, match="running there"):
+    with (
+        Client("http://127.0.0.1:9", "pb_x") as nowhere,
+        pytest.raises(panelbench_client.Unreachable, match="running there"),
+    ):
         nowhere.me()
 
 
@@ -155,14 +161,14 @@ def test_a_refused_import_names_the_rows(cast: Cast, bench: Client, tmp_path: Pa
     row = '{{"id": "1", "language": "et", "question": "{}?"}}\n'
     wrong.write_text("".join(row.format(n) for n in range(8)), "utf-8")
     opened = bench.open_import(wrong, kind="dataset")
-    with pytest.raises(client.ApiError, match=r"line 2") as refused:
+    with pytest.raises(panelbench_client.ApiError, match=r"line 2") as refused:
         bench.store_import(opened["id"])
     assert refused.value.problems[0]["line"] == 2
     assert "and 2 more" in str(refused.value)
-    with pytest.raises(client.ImportFailed, match=r"line 2"):
+    with pytest.raises(panelbench_client.ImportFailed, match=r"line 2"):
         bench.wait_for_import(opened["id"])
 
 
 def test_waiting_ends(bench: Client) -> None:
-    with pytest.raises(client.TimedOut, match="It goes on"):
+    with pytest.raises(panelbench_client.TimedOut, match="It goes on"):
         bench.wait(lambda: None, timeout=0.1, what="Run 1")

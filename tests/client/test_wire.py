@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+import panelbench_client
 from accounts import tokens
 from accounts.models import Scope
 from annotation.models import Dataset
-from panelbench import client
-from panelbench.client import Client, wire
+from panelbench_client import Client, connection
 from tests import make
 from tests.accounts.receiver import receiver
 from tests.cast import Cast
@@ -61,17 +61,17 @@ def test_a_study_goes_in_and_comes_out(cast: Cast, bench: Client, tmp_path: Path
     bench.wait_for_import(given["id"])
     out = bench.export("ratings", tmp_path / "out.csv", format="csv", campaign=campaign["id"])
     assert len(out.read_text("utf-8").splitlines()) == 4
-    with pytest.raises(client.ApiError):
+    with pytest.raises(panelbench_client.ApiError):
         bench.undo_import(opened["id"])
 
 
 def test_a_large_file_goes_in_pieces_and_on_where_it_broke_off(
     bench: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from panelbench.client import imports
+    from panelbench_client import files
 
-    monkeypatch.setattr(imports, "PIECE", 1000)
-    monkeypatch.setattr(imports, "AT_ONCE", 1000)
+    monkeypatch.setattr(files, "PIECE", 1000)
+    monkeypatch.setattr(files, "AT_ONCE", 1000)
     file = tmp_path / "d.jsonl"
     row = '{{"id": "d{}", "language": "et", "generator": "g", "question": "?"}}\n'
     file.write_text("".join(row.format(n) for n in range(100)))
@@ -86,10 +86,10 @@ def test_a_large_file_goes_in_pieces_and_on_where_it_broke_off(
 
 
 def test_a_refusal_says_what_and_where(bench: Client, tmp_path: Path) -> None:
-    with pytest.raises(client.NotFound) as missing:
+    with pytest.raises(panelbench_client.NotFound) as missing:
         bench.dataset(10**9)
     assert (missing.value.status, missing.value.code) == (404, "not_found")
-    with pytest.raises(client.ApiError) as wrong:
+    with pytest.raises(panelbench_client.ApiError) as wrong:
         bench.make_panel("Estonian", language="not a language")
     assert wrong.value.fields or wrong.value.detail
     with Client(bench.address, "x") as nowhere, pytest.raises(ValueError, match="which project"):
@@ -100,7 +100,7 @@ def test_the_token_is_neither_shown_nor_logged(bench: Client, secret: str, caplo
     with caplog.at_level(logging.DEBUG):
         bench.me()
     assert secret not in caplog.text + repr(bench)
-    with Client(bench.address, "pb_wrong") as stranger, pytest.raises(client.NotSignedIn) as refused:
+    with Client(bench.address, "pb_wrong") as stranger, pytest.raises(panelbench_client.NotSignedIn) as refused:
         stranger.me()
     assert "pb_wrong" not in str(refused.value)
     with pytest.raises(ValueError, match="https"):
@@ -108,7 +108,7 @@ def test_the_token_is_neither_shown_nor_logged(bench: Client, secret: str, caplo
 
 
 def test_lists_are_followed_to_their_end(cast: Cast, bench: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "PAGE", 2)
+    monkeypatch.setattr(connection, "PAGE", 2)
     made = make.dataset(cast.kassa, 5)
     assert [item["ordinal"] for item in bench.items(made.pk)] == [0, 1, 2, 3, 4]
 
@@ -116,6 +116,6 @@ def test_lists_are_followed_to_their_end(cast: Cast, bench: Client, monkeypatch:
 def test_a_post_into_trouble_is_not_sent_twice() -> None:
     with receiver() as there:
         there.status = 503
-        with Client(there.address, "t", "kassa") as bench, pytest.raises(client.Unavailable):
+        with Client(there.address, "t", "kassa") as bench, pytest.raises(panelbench_client.Unavailable):
             bench.make_panel("Estonian")
     assert len(there.came) == 1

@@ -1,4 +1,4 @@
-"""`manage.py client_types`: writes the types of `panelbench.client` as the API's schema has them."""
+"""`manage.py client_types`: writes the types of `panelbench_client` as the API's schema has them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
-from panelbench import client
-
-FILE = Path(client.__file__).with_name("types.py")
+FILE = settings.CHECKOUT_DIR / "platform" / "client" / "panelbench_client" / "types.py"
 HEAD = '''"""What the API answers and is sent. Written by `manage.py client_types` from the schema; not by hand."""
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class Command(BaseCommand):
         if not options["check"]:
             FILE.write_text(written, encoding="utf-8")
         elif FILE.read_text(encoding="utf-8") != written:
-            self.stderr.write("panelbench/client/types.py is not what the schema says; run manage.py client_types.")
+            self.stderr.write("panelbench_client/types.py is not what the schema says; run manage.py client_types.")
             sys.exit(1)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from panelbench.client.errors import Forged
+from panelbench_client.connection import Forged
 
 PREFIX = "whsec_"
 TOLERANCE = 300.0  # seconds by which the two clocks, and a request on its way, may differ

@@ -1,22 +1,20 @@
 """A Python client of Panelbench's API, for scripts: typed, synchronous, and nothing but httpx.
 
-    from panelbench.client import Client
+    from panelbench_client import Client
 
     with Client("https://bench.example.org", token="pb_...", project="kassa") as bench:
         for dataset in bench.datasets():
             print(dataset["name"], dataset["items"])
 
-docs/client.md walks a whole study. Importing this sets nothing up and needs no Django.
+Importing this sets nothing up and needs no Django.
 """
 
 from __future__ import annotations
 
 from typing import Self
 
-from panelbench.client import types
-from panelbench.client.campaigns import Campaigns
-from panelbench.client.corpus import Corpus
-from panelbench.client.errors import (
+from panelbench_client import types
+from panelbench_client.connection import (
     ApiError,
     BadRequest,
     Conflict,
@@ -35,13 +33,16 @@ from panelbench.client.errors import (
     Unavailable,
     Unreachable,
 )
-from panelbench.client.exports import Exports
-from panelbench.client.imports import Imports
-from panelbench.client.judges import Judges
-from panelbench.client.notices import Notices
-from panelbench.client.numbers import Numbers
-from panelbench.client.projects import Projects
-from panelbench.client.receiving import Event, received
+from panelbench_client.files import ExportMethods, ImportMethods
+from panelbench_client.resources import (
+    CampaignMethods,
+    DatasetMethods,
+    JudgeMethods,
+    NoticeMethods,
+    NumberMethods,
+    ProjectMethods,
+)
+from panelbench_client.webhooks import Event, received
 
 __all__ = [
     "ApiError",
@@ -68,7 +69,16 @@ __all__ = [
 ]
 
 
-class Client(Projects, Corpus, Campaigns, Exports, Imports, Judges, Numbers, Notices):
+class Client(
+    ProjectMethods,
+    DatasetMethods,
+    CampaignMethods,
+    ExportMethods,
+    ImportMethods,
+    JudgeMethods,
+    NumberMethods,
+    NoticeMethods,
+):
     """Everything a researcher does in one project. Close it, or use it as a context manager."""
 
     def __enter__(self) -> Self:
