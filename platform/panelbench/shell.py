@@ -38,6 +38,9 @@ _PROJECT_LINKS = (
     (_("Settings"), "settings", "settings", (Role.LEAD,), _("Manage")),
 )
 
+# Pages that have no link of their own are under another one.
+_BELOW = {"datasets": ("imports", "mappings", "verdict-imports", "study-imports"), "judges": ("runs",)}
+
 _SILENT = {
     heartbeat.WORKER: _("No worker is running: judges and figures wait until one is started with “panelbench up”."),
     heartbeat.BEAT: _("The beat is not running: abandoned work is not taken up again until “panelbench up” starts it."),
@@ -91,11 +94,17 @@ def _links(request: HttpRequest, held: Membership | None) -> list[Link]:
             url=(url := _url(name, held.project)),
             icon=icon,
             group=str(group),
-            current=request.path == url or (name != "project" and request.path.startswith(url)),
+            current=_is_current(request.path, name, url, root=_url("project", held.project)),
         )
         for label, name, icon, roles, group in _PROJECT_LINKS
         if held.role in roles
     ]
+
+
+def _is_current(path: str, name: str, url: str, *, root: str) -> bool:
+    if name == "project":
+        return path == url
+    return path.startswith((url, *(f"{root}{part}/" for part in _BELOW.get(name, ()))))
 
 
 def _url(name: str, project: Project) -> str:
