@@ -47,9 +47,9 @@ def chosen(*, project: Project, subject: str, name: str = "") -> Any:
         found = there
     if found:
         return found[0]  # the newest version comes first
-    told = _("There is no %(subject)s “%(name)s” in this project. There is: %(all)s.")
+    told = _("There is no %(subject)s “%(name)s” in this project. Available: %(all)s.")
     if not name:
-        told = _("Say which %(subject)s is meant. There is: %(all)s.")
+        told = _("Name the %(subject)s. Available: %(all)s.")
     sentence = told % {"subject": subject, "name": name, "all": "; ".join(map(str, there)) or _("none")}
     raise Refused(sentence, code="no_subject", fields={subject: sentence})
 

@@ -171,7 +171,10 @@ def _require_empty(project: Project) -> None:
     kinds: tuple[type[models.Model], ...] = (Dataset, Rubric, Panel, Annotator, Campaign, Judge)
     for kind in kinds:
         if kind._default_manager.filter(project=project).exists():
-            sentence = _("This project has %(things)s already. A bundle is loaded into an empty project: start one.")
+            sentence = _(
+                "This project already has %(things)s. A bundle can only be loaded into an empty project: create "
+                "one first."
+            )
             raise Refused(sentence % {"things": kind._meta.verbose_name_plural}, code="not_empty")
 
 

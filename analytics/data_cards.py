@@ -219,7 +219,7 @@ def statement(panel: Described) -> str:
     if not panel.consenting:
         return f"{of}, none has agreed to be described."
     parts = (
-        ("Grew up with", panel.grew_up_with),
+        ("First languages", panel.grew_up_with),
         ("Education", panel.education),
         ("Experience", panel.experience),
     )

@@ -130,22 +130,24 @@ class Export:
 def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, options: Options = Options()) -> Export:
     """The export with that name and format; refused, naming what there is, when there is none such."""
     if what not in FORMATS:
-        sentence = _("There is no export called “%(what)s”. There are: %(all)s.")
+        sentence = _("There is no export called “%(what)s”. Available: %(all)s.")
         raise Refused(sentence % {"what": what, "all": ", ".join(FORMATS)}, code="unknown_export")
     kind = kind or FORMATS[what][0]
     if kind not in FORMATS[what]:
-        sentence = _("%(what)s can't be had as “%(kind)s”. Choose one of: %(all)s.")
+        sentence = _("%(what)s can't be exported as “%(kind)s”. Choose one of: %(all)s.")
         told = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
         raise Refused(told, code="unknown_format", fields={"format": told})
     if kind not in offered(what):
-        told = _("This server writes no Parquet. The operator installs it: pip install 'panelbench[parquet]'.")
+        told = _("This server can't write Parquet. The operator can install it: pip install 'panelbench[parquet]'.")
         raise Refused(told, code="unwritable", fields={"format": told})
     if subject is None:
         name = SUBJECTS[what]
-        told = _("Say which %(subject)s.") % {"subject": name}
+        told = _("Name the %(subject)s.") % {"subject": name}
         raise Refused(told, code="no_subject", fields={name: told})
     if options.names and what not in NAMED:
-        told = _("Names stand beside pseudonyms in %(all)s only. Leave them out of this.") % {"all": ", ".join(NAMED)}
+        told = _("Only these exports can contain names: %(all)s. Leave the names out of this one.") % {
+            "all": ", ".join(NAMED)
+        }
         raise Refused(told, code="no_names", fields={"names": told})
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
 
@@ -160,9 +162,9 @@ def permit(export: Export, *, user: User, token: Token | None = None) -> None:
     if not export.options.names:
         return
     if not access.holds(user=user, project=export.project, roles=(Role.LEAD,)):
-        raise PermissionDenied(_("Only a lead of the project takes out names. Without them, raters have pseudonyms."))
+        raise PermissionDenied(_("Only a lead of the project can export names. Without names, raters have pseudonyms."))
     if token is not None and token.scope != Scope.WRITE:
-        raise PermissionDenied(_("This token only reads. Names need one that may write, or leave them out."))
+        raise PermissionDenied(_("This token can only read. Use a token that can write, or leave the names out."))
 
 
 def record(export: Export, actor: User | None) -> None:

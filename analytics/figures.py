@@ -215,13 +215,13 @@ class Spread:
             return str(self.lowest)
         ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
         counts = {"count": self.count, "lowest": ends[0], "highest": ends[1]}
-        return _("%(count)d criteria, from %(lowest)s to %(highest)s; no interval of the median") % counts
+        return _("%(count)d criteria, from %(lowest)s to %(highest)s; no interval for the median") % counts
 
     def between(self, lowest: str, highest: str) -> str:
         """The same below the median and the number of criteria, naming the outermost."""
         ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
         told = {"lowest": ends[0], "highest": ends[1], "first": lowest, "last": highest}
-        return _("from %(lowest)s (%(first)s) to %(highest)s (%(last)s); no interval of the median") % told
+        return _("from %(lowest)s (%(first)s) to %(highest)s (%(last)s); no interval for the median") % told
 
 
 def spread(figures: Iterable[Figure]) -> Spread | None:

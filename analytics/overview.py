@@ -69,7 +69,13 @@ def steps(held: Holdings) -> list[Step]:
     way = (
         ("datasets", held.datasets, _("Upload"), _("Upload a dataset"), _("What people and judges will rate.")),
         ("rubrics", held.rubrics, _("Publish"), _("Publish a rubric"), _("Criteria, and what each point means.")),
-        ("panels", held.annotators, _("Make"), _("Make a panel"), _("Native speakers who rate one language together.")),
+        (
+            "panels",
+            held.annotators,
+            _("Create"),
+            _("Create a panel"),
+            _("Native speakers who rate one language together."),
+        ),
         ("campaigns", held.campaigns, _("Open"), _("Open a campaign"), _("One dataset on one rubric, for the panels.")),
         ("judges", held.judges, _("Declare"), _("Declare a judge"), _("A model that rates the same items.")),
         ("numbers", held.annotations, _("Read"), _("Read the numbers"), _("Agreement and calibration.")),

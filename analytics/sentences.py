@@ -30,12 +30,18 @@ def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
     """Which criterion the panels agree on least, and whether there are enough items to say so."""
     figures = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
     if not figures:
-        return _("No cell has a value yet: at least two people must score the same items, and not all alike.")
+        return _(
+            "No cell has a value yet: at least two people must score the same items, and the scores must not all "
+            "be equal."
+        )
     if all(figure.is_small for figure in figures):
         largest = max(figure.n_items for figure in figures)
         counts = {"small": SMALL, "largest": largest}
         return (
-            _("Every cell rests on fewer than %(small)d items (%(largest)d at most): read this as a rehearsal.")
+            _(
+                "Every cell is based on fewer than %(small)d items (%(largest)d at most): treat these figures as "
+                "preliminary."
+            )
             % counts
         )
     return _weakest(figures, criterion_name)
@@ -67,7 +73,7 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
     bounded = [figure for figure in figures if figure.low is not None and figure.language]
     if not bounded:
         return _(
-            "No language has an interval yet: the judge and the panel need to meet on items of two clusters or more."
+            "No language has an interval yet: the judge and the panel must both score items from at least two clusters."
         )
     clear = [figure for figure in bounded if figure.excludes_zero]
     harsh = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
@@ -79,14 +85,14 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
         return _("The judge is harsher than the panel in %s.") % listed(harsh)
     if generous:
         return _("The judge is more generous than the panel in %s.") % listed(generous)
-    return _("In no language does the interval exclude zero: these items show no bias.")
+    return _("No interval excludes zero, in any language: these items show no bias.")
 
 
 def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
     """On which criterion the judge comes closest to the panel, and on which it stays farthest."""
     found = spread(kappas)
     if found is None:
-        return _("Judge and panel share no item with a settled panel score yet.")
+        return _("No item has both a judge score and a clear panel score yet.")
     nearest, farthest = found.highest, found.lowest
     if nearest is farthest:
         return _("On %(criterion)s the judge reaches a weighted κ of %(value)s.") % {
@@ -130,17 +136,17 @@ def on_mode(counts: Sequence[Figure], criterion_name: Names, language_name: Name
             shown.append(_("%(left_out)d of %(items)d items") % told)
     if (rest := len(most) - MOST_NAMED) > 0:
         shown.append(ngettext("%d more cell", "%d more cells", rest) % rest)
-    return _("Mode leaves out %s where the annotators are split; median, mean and each annotator keep them.") % listed(
-        shown
-    )
+    return _(
+        "The mode leaves out %s where the annotators are tied. Median, mean and “each annotator” keep them."
+    ) % listed(shown)
 
 
 def on_panel(panel: Described, language_name: Names) -> str:
     """What those who consented let the study say of a panel; of the others nothing but their number."""
     if not panel.consenting:
-        return _("Nobody on it has agreed to be described.")
+        return _("Nobody on this panel has agreed to be described.")
     facts = (
-        (_("Grew up with"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
+        (_("First languages"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
         (_("Education"), panel.education),
         (_("Experience with language work"), panel.experience),
     )

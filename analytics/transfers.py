@@ -68,7 +68,7 @@ def take_over(*, upload: Upload, actor: User) -> Transfer:
     with transaction.atomic():
         gone, _each = Upload.objects.filter(pk=upload.pk).delete()
         if not gone:
-            raise Refused(_("This upload was taken over or given up. Begin it again."), code="gone")
+            raise Refused(_("This upload was already imported or cancelled. Start it again."), code="gone")
         begun = _arriving(upload.project, upload.name, carried, actor)
         begun.content = upload.content.name
         begun.save(update_fields=["content"])
@@ -89,7 +89,7 @@ def _begun(project: Project, kind: str, name: str, actor: User, **parts: Any) ->
 def _require_room(project: Project, actor: User) -> None:
     moving = Transfer.objects.filter(project=project, created_by=actor, state__in=[State.WAITING, State.WORKING])
     if moving.count() >= MOST_AT_ONCE:
-        sentence = _("%d of your files are being made already. Wait for one of them, or remove one.")
+        sentence = _("%d of your files are already being created. Wait until one is ready, or remove one.")
         raise Refused(sentence % MOST_AT_ONCE, code="too_many")
 
 
@@ -154,7 +154,10 @@ def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
             progress=heartbeat.tell,
         )
         if not _settle(transfer, State.DONE, sentence=carried.sentence, done=transfer.total):
-            raise Refused(_("This was removed or taken over while it ran. Nothing was stored."), code="lost")
+            raise Refused(
+                _("This was removed, or restarted by another worker, while it was running. Nothing was stored."),
+                code="lost",
+            )
 
 
 _WORK: dict[Transfer.Kind, Callable[[Transfer, JobHeartbeat], None]] = {
@@ -197,7 +200,10 @@ def sweep(*, silent_for: timedelta = LEASE_TIMEOUT) -> list[int]:
     silent = Transfer.objects.filter(beat_at__lt=now - silent_for)
     working = silent.filter(state=State.WORKING)
     for lost in working.filter(tries__gte=MOST_TRIES):
-        sentence = _("It was interrupted %d times and is given up. Ask for it again, or for less of it.") % MOST_TRIES
+        sentence = (
+            _("It was interrupted %d times and will not be tried again. Request it again, or request a smaller part.")
+            % MOST_TRIES
+        )
         _settle(lost, State.FAILED, sentence=sentence)
     working.update(state=State.WAITING, lease=None)
     return list(silent.filter(state=State.WAITING).values_list("pk", flat=True))

@@ -119,7 +119,7 @@ def take_back(*, duty: Duty, actor: User | None = None) -> None:
     can be paused or closed.
     """
     sentence = _(
-        "“%(duty)s” has ratings already, so it can't be taken back. Pause or close the campaign if nobody shall go on."
+        "“%(duty)s” already has ratings, so it can't be removed. To stop the work, pause or close the campaign."
     ) % {"duty": duty}
     try:
         with transaction.atomic():
@@ -159,8 +159,8 @@ def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
     if not keep_names:
         places = ", ".join(f"“{each['generator']}” ({each['place']}, {each['items']})" for each in shown[:5])
         sentence = _(
-            "Annotators would see who wrote the text: %(places)s. Import the dataset again with these names masked, "
-            "or say that they may see them."
+            "Annotators would see who wrote the text: %(places)s. Import the dataset again with these names "
+            "masked, or confirm that annotators may see them."
         )
         raise Refused(sentence % {"places": places}, code="generator_names")
     return True
@@ -205,7 +205,7 @@ def _asked(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Cri
 
 def _require_open(campaign: Campaign) -> None:
     if campaign.state == Campaign.State.CLOSED:
-        raise Refused(_("This campaign is closed; open another one."), code="campaign_closed")
+        raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
 
 
 def _require_sound(campaign: Campaign, panel: Panel, overlap: int) -> None:
@@ -223,7 +223,7 @@ def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: 
                 campaign=campaign, panel=panel, name=name, overlap=overlap, seed=seed, languages=list(languages)
             )
     except IntegrityError:
-        taken = _("This campaign has a duty called “%(name)s” already. Choose another name.") % {"name": name}
+        taken = _("This campaign already has a duty called “%(name)s”. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
 
 

@@ -73,7 +73,7 @@ def open_campaign(
             )
             audit.record(actor=actor, project=project, verb="open campaign", subject=campaign, fields=["name"])
     except IntegrityError:
-        taken = _("There is a campaign called “%(name)s” already. Choose another name.") % {"name": name}
+        taken = _("There is already a campaign called “%(name)s”. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
     return campaign
 
@@ -94,7 +94,7 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
     from_states = [state for state, allowed in MOVES.items() if to in allowed]
     with transaction.atomic():
         if not Campaign.objects.filter(pk=campaign.pk, state__in=from_states).update(state=to):
-            raise Refused(_("The campaign is in another state by now. Reload the page."), code="wrong_state")
+            raise Refused(_("The state of the campaign has changed. Reload the page."), code="wrong_state")
         audit.record(actor=actor, project=campaign.project, verb=f"move campaign to {to}", subject=campaign)
     campaign.state = to
     return campaign
@@ -109,7 +109,7 @@ def extend(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -
     with transaction.atomic():
         same = Campaign.objects.filter(pk=campaign.pk, dataset=campaign.dataset_id).exclude(state=Campaign.State.CLOSED)
         if not same.update(dataset=dataset):
-            raise Refused(_("The campaign is in another state by now. Reload the page."), code="wrong_state")
+            raise Refused(_("The state of the campaign has changed. Reload the page."), code="wrong_state")
         audit.record(
             actor=actor, project=campaign.project, verb="extend campaign", subject=campaign, fields=["dataset"]
         )
@@ -120,11 +120,11 @@ def extend(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -
 def _require_extension(campaign: Campaign, dataset: Dataset) -> None:
     wrong = ""
     if campaign.state == Campaign.State.CLOSED:
-        raise Refused(_("This campaign is closed; open another one."), code="campaign_closed")
+        raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
     if dataset.pk == campaign.dataset_id:
-        wrong = _("The campaign is on “%(new)s” already.")
+        wrong = _("The campaign already uses “%(new)s”.")
     elif not Dataset.objects.holding(campaign.dataset).filter(pk=dataset.pk).exists():
-        wrong = _("“%(new)s” has not all items of “%(old)s”. Choose a version that adds to it.")
+        wrong = _("“%(new)s” does not contain all items of “%(old)s”. Choose a version that contains them.")
     if wrong:
         wrong %= {"new": dataset, "old": campaign.dataset}
         raise Refused(wrong, code="no_extension", fields={"dataset": wrong})

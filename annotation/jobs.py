@@ -86,7 +86,7 @@ class ImportHeartbeat(JobHeartbeat):
     def tell(self, done: int, total: int) -> None:
         """So much of it is done. Refused when the lease is lost."""
         if self.is_lost:
-            raise Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+            raise Refused(_("This import was deleted while it was running. Start it again."), code="swept")
         super().tell(done, total)
 
 
@@ -105,7 +105,7 @@ class ImportLease(ImportHeartbeat):
         free = Import.objects.filter(pk=self._file_import.pk, state=Import.State.STORING, lease=None)
         beginning = {"lease": lease, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {"tries": tries}}
         if not free.update(**beginning):
-            raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+            raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
         self._file_import.lease, self._file_import.report = lease, {"tries": tries}
         return super().__enter__()
 
@@ -125,7 +125,9 @@ def sweep(*, kinds: Iterable[str], older_than: timedelta = LEASE_TIMEOUT) -> lis
     brought by page or API. The parts of a study are the business of whoever stores the study.
     """
     before = timezone.now() - older_than
-    ended = _("The command that brought this import ended before it was stored. Nothing was stored; run it again.")
+    ended = _(
+        "The command that started this import ended before everything was stored. Nothing was stored. Run it again."
+    )
     for abandoned in _silent(kinds, before).filter(created_by=None):
         fail(abandoned, {"sentence": ended})
     silent = _silent(kinds, before)

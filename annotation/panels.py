@@ -27,7 +27,7 @@ def create(*, project: Project, name: str, language: str = "", actor: User | Non
             panel = Panel.objects.create(project=project, name=name, language=tag)
             audit.record(actor=actor, project=project, verb="create panel", subject=panel, fields=["language", "name"])
     except IntegrityError:
-        taken = _("There is a panel called “%(name)s” already. Choose another name.") % {"name": name}
+        taken = _("There is already a panel called “%(name)s”. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
     return panel
 
@@ -70,15 +70,17 @@ def seat(
     role = _role(panel, annotator.user if annotator else user)
     if only_blind and role in SIGHTED:
         sentence = _(
-            "%(name)s is a %(role)s and can see verdicts and other people's ratings. What they rate will be marked as"
-            " not blind, and the numbers can leave it out; the mark may show who is behind the pseudonym."
-            " Confirm to add them all the same."
+            "%(name)s is a %(role)s and can see verdicts and other people's ratings. Their ratings will be marked "
+            "as not blind, and the numbers can leave them out. The mark may show who is behind the pseudonym. "
+            "Confirm to add this person anyway."
         )
         named = {"name": annotator.user if annotator else user, "role": Role(role).label.lower()}
         raise Refused(sentence % named, code="sees_verdicts", fields={"confirmed": sentence % named})
     if annotator is None:
         if user is None or role is None:
-            raise Refused(_("Only members of the project can sit on a panel. Invite them first."), code="not_a_member")
+            raise Refused(
+                _("Only members of the project can join a panel. Invite the person first."), code="not_a_member"
+            )
         annotator = annotator_for(project=panel.project, user=user)
     if annotator.project_id != panel.project_id:
         raise Refused(_("This annotator belongs to another project."), code="other_project")

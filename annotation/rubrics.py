@@ -45,7 +45,7 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
     with transaction.atomic():
         drafts = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT)
         if not drafts.update(state=RubricVersion.State.PUBLISHED, published_at=timezone.now()):
-            raise Refused(_("This version is published already."), code="already_published")
+            raise Refused(_("This version is already published."), code="already_published")
         Criterion.objects.bulk_create(
             _criterion(version, position, criterion)
             for position, criterion in enumerate(parsed.document.criteria, start=1)

@@ -24,7 +24,7 @@ DETAILS = [
     ("anchors", _("Definitions and anchors")),
     ("reasons", _("Definitions, anchors and their reasons")),
 ]
-EXPLANATIONS = [("yes", _("A short rationale before each score")), ("no", _("The score alone"))]
+EXPLANATIONS = [("yes", _("A short rationale before each score")), ("no", _("Only the score"))]
 INSTRUCTION_LANGUAGES = [(tag, languages.endonym(tag)) for tag in map(str, judges.FACTORS["instruction_language"])]
 
 
@@ -39,10 +39,13 @@ class JudgeForm(forms.Form):
         max_length=160,
         widget=forms.TextInput(attrs={"list": "models", "autocomplete": "off", "spellcheck": "false"}),
         help_text=_(
-            "As the provider calls it. Pin a dated version where there is one: a moving name is a moving judge."
+            "The name that the provider uses. Choose a dated version if there is one: when the model behind a "
+            "name changes, the judge changes too."
         ),
     )
-    name = forms.CharField(label=_("Name"), max_length=120, help_text=_("How pages and figures call this judge."))
+    name = forms.CharField(
+        label=_("Name"), max_length=120, help_text=_("The name of this judge on pages and in figures.")
+    )
     grouping = forms.ChoiceField(label=_("Grouping"), choices=GROUPINGS, widget=forms.RadioSelect, initial="compound")
     anchor_detail = forms.ChoiceField(
         label=_("How much of the rubric"), choices=DETAILS, widget=forms.RadioSelect, initial="anchors"
@@ -52,14 +55,16 @@ class JudgeForm(forms.Form):
         label=_("Language of the instructions"),
         choices=INSTRUCTION_LANGUAGES,
         initial="en",
-        help_text=_("The rubric's own words are taken in this language where it has them."),
+        help_text=_("The rubric is also shown in this language, if it has been translated."),
     )
     parameters = forms.JSONField(
         label=_("Parameters"),
         required=False,
         initial=dict,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "code"}),
-        help_text=_('Sent with every call, as JSON: {"temperature": 0, "max_tokens": 400}. A seed moves on by repeat.'),
+        help_text=_(
+            'Sent with every call, as JSON: {"temperature": 0, "max_tokens": 400}. A seed increases with each repeat.'
+        ),
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -115,7 +120,7 @@ class RunForm(MaterialForm):
         min_value=1,
         max_value=MAX_REPEATS,
         initial=1,
-        help_text=_("How often every item is asked about; more than one shows how steady the judge is."),
+        help_text=_("How many times the judge rates every item. More than one shows how consistent the judge is."),
     )
     budget = forms.DecimalField(
         label=_("Budget in USD"),
@@ -123,7 +128,7 @@ class RunForm(MaterialForm):
         max_value=LARGEST_CAP,
         decimal_places=6,
         required=False,
-        help_text=_("The run pauses before it would spend more. Empty: no cap."),
+        help_text=_("The run pauses before it spends more. Leave empty for no limit."),
     )
 
 

@@ -73,7 +73,9 @@ def declare(
             )
             audit.record(actor=actor, project=project, verb="declare judge", subject=judge)
     except IntegrityError:
-        taken = _("Another judge of this project is called “%(name)s”. A changed judge is a new judge: name it anew.")
+        taken = _(
+            "Another judge of this project is called “%(name)s”. A changed judge is a new judge: give it a new name."
+        )
         raise Refused(taken % {"name": name}, code="name_taken", fields={"name": taken % {"name": name}}) from None
     return judge
 
@@ -111,7 +113,7 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
             raise Refused(_("A prompt variant has no “%(factor)s”.") % {"factor": factor}, fields={"variant": factor})
         if not any(level is each or (level == each and isinstance(level, str)) for each in FACTORS[factor]):
             there_is = ", ".join(map(str, FACTORS[factor]))
-            sentence = _("“%(level)s” is no %(factor)s; there are: %(levels)s.")
+            sentence = _("“%(level)s” is not a valid %(factor)s. Use one of: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})
     return PromptVariant(**factors)
 
@@ -152,7 +154,7 @@ def pace(judge: Judge) -> Pace:
 def _within(name: str, number: int) -> int:
     _default, least, most = PACES[name]
     if not least <= number <= most:
-        sentence = _("“%(name)s” goes from %(least)d to %(most)d.") % {"name": name, "least": least, "most": most}
+        sentence = _("“%(name)s” must be from %(least)d to %(most)d.") % {"name": name, "least": least, "most": most}
         raise Refused(sentence, code="pace", fields={name: sentence})
     return number
 
@@ -169,10 +171,11 @@ def _paced_anew(judge: Judge, paced: Mapping[str, int], actor: User | None) -> J
 
 def _undeclared(provider: str) -> str:
     if not provider:
-        return _("This judge was imported: it has verdicts, and can't be run.")
+        return _("This judge was imported with its verdicts, so it can't be run.")
     declared = ", ".join(settings.PROVIDERS) or _("none")
     return _(
-        "The provider “%(name)s” is not declared (declared: %(declared)s). The operator sets PANELBENCH_PROVIDERS."
+        "The provider “%(name)s” is not declared (declared: %(declared)s). The operator declares providers in "
+        "PANELBENCH_PROVIDERS."
     ) % {
         "name": provider,
         "declared": declared,
@@ -185,7 +188,7 @@ def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if reserved := sorted(RESERVED & parameters.keys()):
         sentence = _("Not a parameter of a judge: %s") % ", ".join(reserved)
     elif not _is_json(parameters):
-        sentence = _("The parameters hold a number or a character that JSON has no room for.")
+        sentence = _("The parameters contain a number or a character that JSON does not allow.")
     if sentence:
         raise Refused(sentence, code="parameters", fields={"parameters": sentence})
     return dict(parameters)

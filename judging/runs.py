@@ -82,7 +82,7 @@ def _started(judge: Judge, key: str, asked: Mapping[str, Any]) -> JudgeRun | Non
     """The run that was started under this key; refuses a key that stands for another run."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
     if run and any(getattr(run, name) != value for name, value in asked.items()):
-        raise Refused(_("This key stands for another run (%d): use a new one.") % run.pk, code="key_used")
+        raise Refused(_("This key was already used for another run (%d). Use a new key.") % run.pk, code="key_used")
     return run
 
 
@@ -98,8 +98,8 @@ def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) ->
         return ""
     done = run.calls.filter(state=Call.State.SETTLED).count()
     return _(
-        "Run %(run)d has this judge on these items already: %(done)d of %(planned)d calls are answered. Confirm that "
-        "it is to be asked, and paid, again."
+        "Run %(run)d already uses this judge on these items: %(done)d of %(planned)d calls are answered. Confirm "
+        "that you want to ask, and pay, again."
     ) % {"run": run.pk, "done": done, "planned": run.calls.count()}
 
 
@@ -114,7 +114,7 @@ def refuse_unfit(
     if {dataset.project_id, rubric_version.rubric.project_id} != {judge.project_id}:
         raise Refused(_("Judge, dataset and rubric belong to different projects."), code="other_project")
     if not 1 <= repeats <= MAX_REPEATS:
-        sentence = _("Repeats go from 1 to %d.") % MAX_REPEATS
+        sentence = _("Repeats must be from 1 to %d.") % MAX_REPEATS
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
@@ -191,7 +191,7 @@ def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
         failed = Call.objects.filter(run=run, run__state__in=LIVE, state=Call.State.FAILED)
         count = failed.update(state=Call.State.WAITING, tries=0, not_before=None)
         if not count:
-            raise Refused(_("No call of this run can be asked again."), code="nothing_failed")
+            raise Refused(_("No call of this run can be repeated."), code="nothing_failed")
         audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
     return count
 

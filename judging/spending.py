@@ -92,8 +92,8 @@ def allowance(project: Project, provider: str) -> ProviderAllowance | None:
 
 def _not_allowed(project: Project, provider: str) -> str:
     sentence = _(
-        "This project may not use the provider “%(provider)s”. The operator allows it with: "
-        "panelbench allow_provider %(project)s %(provider)s --cap USD"
+        "This project may not use the provider “%(provider)s”. The operator can allow it with: panelbench "
+        "allow_provider %(project)s %(provider)s --cap USD"
     )
     return sentence % {"provider": provider, "project": project.slug}
 
@@ -113,7 +113,7 @@ def allow(
         raise Refused(sentence % {"name": provider, "declared": declared}, code="unknown_provider")
     for cap in (cap_total, cap_per_day):
         if cap is not None and not 0 <= cap <= LARGEST_CAP:
-            raise Refused(_("A cap goes from 0 to %s USD.") % LARGEST_CAP, code="cap")
+            raise Refused(_("A cap must be from 0 to %s USD.") % LARGEST_CAP, code="cap")
     with transaction.atomic():
         caps = {"cap_total": cap_total, "cap_per_day": cap_per_day}
         allowed, _made = ProviderAllowance.objects.update_or_create(project=project, provider=provider, defaults=caps)
@@ -167,14 +167,14 @@ def allowed_providers(project: Project) -> list[Allowed]:
 def refuse_cap(judge: Judge, *, budget: Decimal | None) -> None:
     """Refuse a cap that could not be kept, which would be worse than none: the run's own, or the project's."""
     if budget is not None and not 0 <= budget <= LARGEST_CAP:
-        sentence = _("A budget goes from 0 to %s USD.") % LARGEST_CAP
+        sentence = _("A budget must be from 0 to %s USD.") % LARGEST_CAP
         raise Refused(sentence, code="budget", fields={"budget": sentence})
     if sentence := _unkept(judge):
         if budget is not None:
             raise Refused(sentence, code="budget", fields={"budget": sentence})
         allowed = allowance(judge.project, judge.provider)
         if allowed and (allowed.cap_total is not None or allowed.cap_per_day is not None):
-            project_cap = _("What this project may spend at %(provider)s is capped by the operator.")
+            project_cap = _("The operator has limited what this project can spend at %(provider)s.")
             raise Refused(f"{project_cap % {'provider': judge.provider}} {sentence}", code="cap")
 
 
@@ -182,14 +182,17 @@ def _unkept(judge: Judge) -> str:
     """Why no cap can be kept with this judge; empty when it can."""
     paid = price(judge)
     if paid is None:
-        return _("No price is declared for %(model)s at %(provider)s, so a budget can't be kept. Leave it empty.") % {
+        return _(
+            "No price is declared for %(model)s at %(provider)s, so a budget can't be guaranteed. Leave the "
+            "budget empty."
+        ) % {
             "model": judge.model,
             "provider": judge.provider,
         }
     if paid[1] and token_limit(judge.parameters) is None:
         return _(
-            "This judge sets no limit on the tokens of a reply, so a budget can't be kept. Declare one with "
-            "“max_tokens” or “max_completion_tokens” in its parameters, such as 400, or leave the budget empty."
+            "This judge sets no limit on the tokens of a reply, so a budget can't be guaranteed. Set “max_tokens” "
+            "or “max_completion_tokens” in its parameters, for example to 400, or leave the budget empty."
         )
     return ""
 
@@ -233,7 +236,7 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
     """
     found = []
     if run.budget is not None:
-        sentence = _("The budget is spent, or what is left of it does not pay another call. Raise it and resume.")
+        sentence = _("The budget is spent, or the rest is too small for another call. Raise the budget and resume.")
         found.append(Cap(run.budget, _committed(Attempt.objects.filter(call__run=run)), sentence))
     if needs_allowance(run.judge.provider):
         rows = ProviderAllowance.objects.select_for_update(no_key=True)
@@ -249,15 +252,15 @@ def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
     found = []
     if allowed.cap_total is not None:
         sentence = _(
-            "What this project may spend at %(provider)s is spent, or does not pay another call. Ask the operator to "
-            "raise it."
+            "The project has spent its limit at %(provider)s, or the rest is too small for another call. Ask the "
+            "operator to raise the limit."
         )
         spent = _committed(_at_provider(allowed.project_id, allowed.provider))
         found.append(Cap(allowed.cap_total, spent, sentence % named))
     if allowed.cap_per_day is not None:
         sentence = _(
-            "What this project may spend at %(provider)s in a day is spent, or does not pay another call. Resume after "
-            "midnight UTC, or ask the operator to raise it."
+            "The project has spent its daily limit at %(provider)s, or the rest is too small for another call. "
+            "Resume after midnight UTC, or ask the operator to raise the limit."
         )
         spent = _committed(_today(allowed.project_id, allowed.provider, now))
         found.append(Cap(allowed.cap_per_day, spent, sentence % named))

@@ -51,7 +51,7 @@ def store(file_import: Import, actor: User) -> bool:
     """Store an import of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
     large."""
     if file_import.unread is not None:
-        sentence = _("The files are being opened. Store the import when its check is over.")
+        sentence = _("The files are still being opened. Store the import when the check is finished.")
         raise Refused(sentence, code="not_checked")
     if is_large(file_import):
         lifecycle.start(file_import=file_import, actor=actor)

@@ -258,7 +258,7 @@ async def _take(session: Session) -> list[Question]:
         raise
     except Exception as fault:
         logger.exception("Judge run %s: a call can't be put", session.run.pk)
-        session.stop(_("Stopped by a fault of Panelbench: %r") % fault)
+        session.stop(_("Stopped by an error in Panelbench: %r") % fault)
         return []
     session.spent, session.held_up = taken.spent, taken.held_up
     return taken.questions
@@ -321,7 +321,7 @@ async def _put(session: Session, line: client.Connection, budget: limits.Budget,
     except Exception as fault:
         # A fault of ours must not drop the replies of other calls, which were paid for.
         logger.exception("Judge run %s: call %s", session.run.pk, question.call.pk)
-        session.stop(_("Stopped by a fault of Panelbench: %r") % fault)
+        session.stop(_("Stopped by an error in Panelbench: %r") % fault)
     else:
         if outcome is None:
             session.unsent.append(question)
@@ -378,7 +378,7 @@ async def _read(session: Session, question: Question, answer: client.Answer) -> 
 def _come_back(unavailable: client.Unavailable) -> str:
     """What to say when an endpoint wants to be left alone for longer than a run waits."""
     when = timezone.now() + timedelta(seconds=unavailable.retry_after or 0)
-    return _("The provider asks to be left alone until %(when)s UTC: %(reason)s. Resume then.") % {
+    return _("The provider accepts no calls until %(when)s UTC: %(reason)s. Resume after that time.") % {
         "when": f"{when:%Y-%m-%d %H:%M}",
         "reason": unavailable.reason,
     }

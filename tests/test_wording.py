@@ -36,7 +36,7 @@ def test_an_interval_with_negative_ends_is_not_written_with_a_dash() -> None:
 def test_an_address_is_refused_by_its_own_name(cast: Cast) -> None:
     page = cast.client("aino").post("/new/", {"name": "New", "slug": "not an address!"}).content.decode()
     assert "slug”" not in page
-    assert "An address has only the letters" in page
+    assert "An address can contain only the letters" in page
 
 
 def test_clauses_of_a_prompt_are_joined_without_a_full_stop_before_the_semicolon(cast: Cast) -> None:

@@ -83,7 +83,7 @@ def import_bundle(request: HttpRequest, project: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             tasks.begin(_received(request, room, form.cleaned_data))
-            messages.info(request, _("The bundle is being loaded. Nothing of it shows before all of it is there."))
+            messages.info(request, _("The bundle is being loaded. Its content appears when everything is loaded."))
             return redirect("export", room.slug)
         except Refused as refused:
             show_refusal(form, refused)

@@ -48,7 +48,7 @@ REASONS = {
     "truncated": gettext_lazy("cut off"),
     "error": gettext_lazy("errors"),
     "stopped": gettext_lazy("stopped by a critical mark"),
-    "without_reference": gettext_lazy("on items whose panel mode is tied"),
+    "without_reference": gettext_lazy("on items with a tied panel mode"),
 }
 
 

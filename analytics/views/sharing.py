@@ -26,14 +26,14 @@ class ShareForm(forms.Form):
     label = forms.CharField(
         label=gettext_lazy("For whom"),
         max_length=120,
-        help_text=gettext_lazy("Only leads see this; to tell links apart."),
+        help_text=gettext_lazy("Only leads see this. It helps you to recognise the link."),
     )
     days = forms.IntegerField(
-        label=gettext_lazy("Good for days"),
+        label=gettext_lazy("Valid for (days)"),
         required=False,
         min_value=1,
         max_value=LONGEST,
-        help_text=gettext_lazy("Empty: until you revoke it."),
+        help_text=gettext_lazy("Leave empty to keep the link until you revoke it."),
     )
 
     def __init__(self, *args: object, project: Project, user: User) -> None:
@@ -63,5 +63,5 @@ def shares_page(request: HttpRequest, project: str) -> HttpResponse:
 def revoke_share(request: HttpRequest, project: str, link: int) -> HttpResponse:
     room, found = found_in(request.user, project)
     shares.revoke(share=get_object_or_404(found, pk=link), actor=request.user)
-    messages.success(request, _("Revoked. The link stopped working."))
+    messages.success(request, _("Revoked. The link no longer works."))
     return redirect("shares", room.slug)

@@ -55,11 +55,11 @@ class Card:
 CARDS = (
     Card(
         _("Ratings and verdicts"),
-        _("One row per item, rater and criterion. Raters bear their pseudonyms."),
+        _("One row per item, rater and criterion. Raters are shown by pseudonym."),
         (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
         ("rationales", "renumbered", *SWITCHES),
     ),
-    Card(_("Items"), _("What is rated, as the importer reads it."), (("items", _("Items")),)),
+    Card(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
     Card(
         _("Verdicts on a dataset"),
         _("What judges said of a dataset on every rubric, also where no campaign rates it."),
@@ -82,7 +82,7 @@ CARDS = (
     ),
     Card(
         _("The whole project"),
-        _("Everything as one bundle, which an empty project elsewhere takes in. Rationales are in it."),
+        _("The whole project in one file, which can be loaded into an empty project. It contains the rationales."),
         (("bundle", _("Bundle")),),
         ("renumbered", "replies"),
     ),
@@ -157,7 +157,7 @@ def _options(said: QueryDict) -> Options:
     seed = said.get("renumbered", "").strip()
     number = whole_number(seed, largest=MOST_SEED - 1)
     if seed and number is None:
-        sentence = str(_("Other pseudonyms need a whole number as their seed."))
+        sentence = str(_("The seed for other pseudonyms must be a whole number."))
         raise Refused(sentence, fields={"renumbered": sentence})
     switched = {name: name in said for name in SWITCHES}
     return Options(renumbered=number, rationales="without_rationales" not in said, **switched)

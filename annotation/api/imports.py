@@ -197,7 +197,7 @@ def looked_at(file_import: Import) -> Response:
     if file_import.state == Import.State.CHECKING:
         return answer(file_import, status.HTTP_202_ACCEPTED)
     if (found := checks.current(file_import)) is None:
-        unread = _("Nobody has read these files as they are mapped now. Check them first.")
+        unread = _("The files were not checked with this mapping. Check them first.")
         raise Refused(file_import.report.get("sentence") or unread, code="not_checked")
     return Response(found)
 
@@ -212,7 +212,7 @@ def stored(file_import: Import, store: Callable[[], bool]) -> Response:
 
 def _here(file_import: Import) -> Import:
     if file_import.kind not in STORED_HERE:
-        raise Refused(_("Verdicts have verdict-imports/, whole studies study-imports/."), code="wrong_kind")
+        raise Refused(_("For verdicts use verdict-imports/, for whole studies study-imports/."), code="wrong_kind")
     return file_import
 
 

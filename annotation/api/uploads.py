@@ -200,7 +200,7 @@ def _require_version(request: Request) -> None:
 def _count(request: Request, name: str) -> int:
     count = whole_number(request.headers.get(name), largest=10**18)
     if count is None:
-        raise ValidationError({name: [_("A whole number of bytes.")]})
+        raise ValidationError({name: [_("Give a whole number of bytes.")]})
     return count
 
 
@@ -211,7 +211,7 @@ def _name(request: Request) -> str:
     try:
         return base64.b64decode(said.get("filename", ""), validate=True).decode()
     except ValueError:
-        raise ValidationError({"Upload-Metadata": [_("The file's name, in base64.")]}) from None
+        raise ValidationError({"Upload-Metadata": [_("Give the file's name in base64.")]}) from None
 
 
 def _place(upload: Upload) -> dict[str, str]:
@@ -226,10 +226,10 @@ def _chunks(request: Request) -> Iterator[bytes]:
         yield from iter(lambda: _piece(request), b"")
         return
     if algorithm not in DIGESTS:
-        raise ValidationError({"Upload-Checksum": [_("One of %s.") % ", ".join(DIGESTS)]})
+        raise ValidationError({"Upload-Checksum": [_("Use one of: %s.") % ", ".join(DIGESTS)]})
     chunk = _piece(request)
     if _piece(request):
-        sentence = _("A chunk with a checksum has at most %d MB.")
+        sentence = _("A chunk with a checksum can have at most %d MB.")
         raise Refused(sentence % (uploads.CHUNK // uploads.MEGABYTE), code="too_large")
     if base64.b64encode(hashlib.new(algorithm, chunk).digest()).decode() != digest.strip():
         raise Mismatch

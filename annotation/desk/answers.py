@@ -43,7 +43,7 @@ def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> di
     problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - given.keys()}
     wrong = {key: sentence for key, sentence in problems.items() if sentence}
     if wrong:
-        raise Refused(_("Some criteria need another look."), code="invalid", fields=wrong)
+        raise Refused(_("Some criteria need a correction."), code="invalid", fields=wrong)
     return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in given.items()}
 
 
@@ -64,9 +64,9 @@ def problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
 
 def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
     if answer.status == "stopped":
-        return "" if stopped else _("Give a score: no critical mark stops this item.")
+        return "" if stopped else _("Give a score: this item was not stopped by a critical mark.")
     if answer.status == "na":
-        return "" if criterion.not_applicable else _("N/A is not offered here; give a score.")
+        return "" if criterion.not_applicable else _("N/A is not available for this criterion. Give a score.")
     if answer.score is None:
         return _("Give a score, or N/A.") if criterion.not_applicable else _("Give a score.")
     return "" if criterion.is_on_scale(answer.score) else _("The score is not on the scale.")
@@ -76,7 +76,7 @@ def _rationale_problem(criterion: Criterion, answer: Answer) -> str:
     if len(answer.rationale) > LONGEST_RATIONALE:
         return _("Shorten the rationale to %(most)d characters.") % {"most": LONGEST_RATIONALE}
     if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
-        return _("This criterion takes no rationale; leave it empty.") if answer.rationale.strip() else ""
+        return _("This criterion has no rationale. Leave it empty.") if answer.rationale.strip() else ""
     return _length_problem(criterion, answer)
 
 

@@ -49,7 +49,7 @@ class LeaseLost(Refused):
 
     def __init__(self) -> None:
         super().__init__(
-            _("This item is no longer on your desk: its time ran out, or it was finished in another tab."),
+            _("This item is no longer assigned to you: your time for it ended, or you finished it in another tab."),
             code="lease_lost",
         )
 
@@ -148,7 +148,7 @@ def take(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> As
     with transaction.atomic():
         # The locked seat makes one person's tabs queue up, so that nobody holds two items; so does SQLite's write lock.
         if not leasing.lock_seat(duty=duty, annotator=annotator):
-            raise Refused(_("You are not on this panel. Ask the project's lead."), code="not_seated")
+            raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
         return next_item.held(duty=duty, annotator=annotator, now=now) or next_item.claim(
             duty=duty, annotator=annotator, now=now
         )
@@ -158,7 +158,7 @@ def _require_open(campaign: Campaign) -> None:
     if campaign.state == Campaign.State.PAUSED:
         raise Refused(_("This campaign is paused. Your draft is kept; come back later."), code="campaign_paused")
     if campaign.state == Campaign.State.CLOSED:
-        raise Refused(_("This campaign is closed and takes no more ratings."), code="campaign_closed")
+        raise Refused(_("This campaign is closed: no more ratings can be submitted."), code="campaign_closed")
 
 
 def seat(*, user: User, duty: int) -> tuple[Duty, Annotator]:
@@ -363,7 +363,7 @@ def undo(*, assignment: Assignment) -> Assignment:
     """Take back the last submission: its annotation is superseded, and its answers are a draft on the desk again."""
     _require_open(assignment.duty.campaign)
     if last_submitted(duty=assignment.duty, annotator=assignment.annotator) != assignment:
-        raise Refused(_("Only your last submission can be taken back, and only within two hours."), code="undo_late")
+        raise Refused(_("Only your last submission can be undone, and only within two hours."), code="undo_late")
     with transaction.atomic():
         return _reopen(assignment)
 

@@ -102,16 +102,16 @@ def append(
             staged=staged,
         )
     except IntegrityError:
-        sentence = _("Somebody else was adding to “%s” at the same time. Start again; what they added is kept.")
+        sentence = _("Somebody else added items to “%s” at the same time. Their items are kept. Start again.")
         raise Refused(sentence % dataset.name, code="extended_meanwhile") from None
 
 
 def _require_newest(dataset: Dataset) -> None:
     newest = Dataset.objects.holding(dataset).first()
     if newest is None:
-        raise Refused(_("“%s” is not ready yet. Add to it once it is.") % dataset, code="not_ready")
+        raise Refused(_("“%s” is not ready yet. Add the items when it is ready.") % dataset, code="not_ready")
     if newest != dataset:
-        sentence = _("“%(old)s” was extended already: add to “%(new)s”.")
+        sentence = _("“%(old)s” already has a newer version. Add the items to “%(new)s”.")
         raise Refused(sentence % {"old": dataset, "new": newest}, code="not_newest")
 
 
@@ -121,5 +121,5 @@ def _required(additions: Additions, items: Iterable[ItemRow]) -> Iterator[ItemRo
     if additions.problems:
         raise FileRefused(additions.problems)
     if not additions.new:
-        sentence = _("Every item is in “%s” already; there is nothing to add.")
+        sentence = _("All items are already in “%s”: there is nothing to add.")
         raise Refused(sentence % additions.dataset, code="nothing_new")

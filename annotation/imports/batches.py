@@ -176,7 +176,7 @@ def _kind_of(file: File, said: Mapping) -> str:
     found = kinds_within([file], said)
     if len(set(found.values())) > 1:
         held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_NAMED])
-        told = _("%(file)s holds several kinds of files: %(held)s.") % {"file": file[0], "held": held}
+        told = _("%(file)s contains several kinds of files: %(held)s.") % {"file": file[0], "held": held}
         sentence = f"{told} {_('Unpack it and choose them together, or say what it holds.')}"
         raise Refused(sentence, code="several_kinds", fields={"files": sentence})
     return guess_kind([file], said)
@@ -185,7 +185,7 @@ def _kind_of(file: File, said: Mapping) -> str:
 def _take_over(arrived: Sequence[Upload]) -> None:
     gone, _each = Upload.objects.filter(pk__in=[each.pk for each in arrived]).delete()
     if gone != len(arrived):
-        raise Refused(_("These files were taken over already. Look under Imports."), code="gone")
+        raise Refused(_("These files are already part of an import. See the page “Imports”."), code="gone")
 
 
 def _entered(
@@ -231,9 +231,11 @@ def siblings(file_import: Import) -> list[Import]:
 def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
     """One more import of the same files, for what else they hold; nothing is uploaded or copied again."""
     if kind == file_import.kind or kind not in Kind.values:
-        raise Refused(_("These files are imported as that already."), code="same_kind")
+        raise Refused(_("These files are already imported as this kind."), code="same_kind")
     if Kind.STUDY in (kind, file_import.kind):
-        raise Refused(_("A whole study is one import. Take it apart, or upload its files together."), code="study")
+        raise Refused(
+            _("A whole study is one import. Import its files one by one, or upload them together."), code="study"
+        )
     batch = file_import.batch or uuid4()
     unread = lifecycle.unread(kind, Mapping(), None) if lifecycle.is_packed(file_import) else None
     with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
@@ -242,7 +244,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
         if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):
-            raise Refused(_("This import is gone. Upload the files again."), code="gone")
+            raise Refused(_("This import no longer exists. Upload the files again."), code="gone")
         target = _about(file_import) if file_import.state == Import.State.STORED else {}
         return lifecycle.enter(
             project=file_import.project,
@@ -259,7 +261,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
 def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
     """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
     if file_import.kind != Kind.STUDY:
-        raise Refused(_("These files are no import of a whole study."), code="wrong_kind")
+        raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
     with lifecycle.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
         own = [each for each in kept if not is_no_data(each.file[0])] or kept
         if lifecycle.is_packed(file_import):

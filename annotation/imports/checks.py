@@ -37,7 +37,7 @@ def start(*, file_import: Import) -> None:
     found = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE)
     fresh: dict[str, Any] = {"lease": None, "beat_at": timezone.now(), "done": 0, "total": 0, "report": {}}
     if not found.update(state=State.CHECKING, state_since=timezone.now(), **fresh):
-        raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+        raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
     file_import.state, file_import.report = State.CHECKING, {}
 
 

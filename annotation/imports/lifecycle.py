@@ -189,7 +189,7 @@ def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
     said = mapping.as_dict()
     if is_storable(said):
         return said
-    sentence = _("The mapping holds characters that are no text, such as NUL. Take them out.")
+    sentence = _("The mapping contains characters that are not text, such as NUL. Remove them.")
     raise Refused(sentence, code="invalid", fields={"mapping": sentence})
 
 
@@ -197,7 +197,7 @@ def _kept_target(target: Mapping[str, Any] | None) -> dict[str, Any]:
     said = dict(target or {})
     if is_storable(said):
         return said
-    sentence = _("What is said of the files holds characters that are no text, such as NUL. Take them out.")
+    sentence = _("The values for all files contain characters that are not text, such as NUL. Remove them.")
     raise Refused(sentence, code="invalid", fields={"target": sentence})
 
 
@@ -358,7 +358,10 @@ def tell(file_import: Import, report: Report, **rows: Any) -> None:
 def _store_dataset(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
     extends = targets.extended(project=file_import.project, said=file_import.target)
     if file_import.target.get("extends") and extends is None:
-        raise Refused(_("The dataset to add these items to is gone. Choose another, or none."), code="no_target")
+        raise Refused(
+            _("The dataset to which these items should be added no longer exists. Choose another dataset, or none."),
+            code="no_target",
+        )
     choice = file_import.target.get("generator_names", "")
     parsed, report, shown = previews.read_dataset(files, mapping_of(file_import), extends, held.reading, names=choice)
     tell(file_import, report)
@@ -417,7 +420,9 @@ def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _
 def _store_ratings(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
     target = targets.resolve(project=file_import.project, said=file_import.target)
     if target is None:
-        raise Refused(_("Say which campaign these ratings belong to, or which dataset and rubric."), code="no_target")
+        raise Refused(
+            _("Choose the campaign that these ratings belong to, or a dataset and a rubric."), code="no_target"
+        )
     parsed, mapping, report = previews.read_ratings(files, mapping_of(file_import), target, held.reading)
     tell(file_import, report)
     if parsed.problems:
@@ -441,6 +446,6 @@ def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any
     """Compare-and-set; refuses when somebody was faster."""
     found = Import.objects.filter(pk=file_import.pk, state__in=before)
     if not found.update(state=after, state_since=timezone.now(), **changes):
-        raise Refused(_("This import is being stored, or was stored already. Reload the page."), code="wrong_state")
+        raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
     file_import.state = after
     file_import.report = changes.get("report", file_import.report)

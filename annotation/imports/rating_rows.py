@@ -42,7 +42,7 @@ _NAME, _RATER = itemgetter(0), itemgetter(1)  # of a row's item, and of who rate
 
 @dataclass(slots=True)
 class RatingsReport:
-    """What became of the rows: ``given = stored + not_applicable + collapsed + missing`` and those refused.
+    """Result of the rows: ``given = stored + not_applicable + collapsed + missing`` and those refused.
 
     ``off_scale`` counts, of those refused, the scores that their criterion's scale has not got, by column.
     """

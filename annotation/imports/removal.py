@@ -41,7 +41,7 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
             unsettle(file_import=file_import, actor=actor)
             take_back(file_import)
     except IntegrityError:  # something came to depend on it just now
-        raise Refused(_("Something uses this import by now. Reload the page."), code="in_use") from None
+        raise Refused(_("This import is now in use, so it can't be undone. Reload the page."), code="in_use") from None
 
 
 def unsettle(*, file_import: Import, actor: User | None = None) -> None:
@@ -107,7 +107,7 @@ def _take_back_dataset(file_import: Import) -> None:
 def _take_back_rubrics(file_import: Import) -> None:
     made = RubricVersion.objects.filter(pk__in=file_import.report.get("made", []))
     if published := made.published().first():
-        raise Refused(_("“%s” is published, and stays for ever.") % published, code="in_use")
+        raise Refused(_("“%s” is published and can't be deleted.") % published, code="in_use")
     made.delete()
 
 

@@ -51,7 +51,7 @@ def _kept(
             saved.save()
             audit.record(actor=actor, project=saved.project, verb=verb, subject=saved, fields=["name", "mapping"])
     except IntegrityError:
-        sentence = _("There is a mapping “%s” already. Choose another name, or delete that one first.") % name
+        sentence = _("There is already a mapping “%s”. Choose another name, or delete the old mapping first.") % name
         raise Refused(sentence, code="name_taken", fields={"name": sentence}) from None
     return saved
 

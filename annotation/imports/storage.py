@@ -102,7 +102,7 @@ def store(
     try:
         stored = _stage(dataset, items, staged)
         if not stored:
-            raise Refused(_("There is no item in it."), code="empty")
+            raise Refused(_("There are no items in it."), code="empty")
         _make_ready(dataset, actor)
     except BaseException:
         _clear(dataset)
@@ -157,7 +157,7 @@ def _stages(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _swept() -> Refused:
-    return Refused(_("This import was cleared away while it ran. Start it again."), code="swept")
+    return Refused(_("This import was deleted while it was running. Start it again."), code="swept")
 
 
 def _item(dataset_pk: int, ordinal: int, row: ItemRow) -> tuple[Any, ...]:
@@ -198,7 +198,7 @@ def settle(file_import: Import | None) -> None:
         return
     ours = Import.objects.filter(pk=file_import.pk, lease=file_import.lease).exclude(state=Import.State.STORED)
     if not ours.update(state=Import.State.STORED, state_since=timezone.now()):
-        raise Refused(_("This import is stored already, or by somebody else just now."), code="already_stored")
+        raise Refused(_("This import is already stored. Reload the page."), code="already_stored")
     file_import.state = Import.State.STORED
     jobs.announce_end(file_import)
 

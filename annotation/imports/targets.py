@@ -126,7 +126,7 @@ def _base(row: Model) -> str:
 
 def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
     there_is = "; ".join(str(row) for row in rows) or _("none")
-    sentence = _("Say which %(what)s is meant. There is: %(there_is)s.")
+    sentence = _("Name the %(what)s. Available: %(there_is)s.")
     if name:
-        sentence = _("There is no %(what)s “%(name)s” in this project. There is: %(there_is)s.")
+        sentence = _("There is no %(what)s “%(name)s” in this project. Available: %(there_is)s.")
     return Refused(sentence % {"what": what, "name": name, "there_is": there_is}, code="which_target")

@@ -65,22 +65,22 @@ def stored_name(name: str) -> str:
 def too_large(name: str, size: int) -> Refused:
     """The refusal of an upload beyond the limit."""
     sentence = _(
-        "“%(name)s” has %(size)d MB; one import takes %(limit)d MB here. "
-        "Split it, or ask the operator to raise UPLOAD_LIMIT_MB."
+        "“%(name)s” has %(size)d MB; the limit for one import is %(limit)d MB. Split the file, or ask the operator "
+        "to raise UPLOAD_LIMIT_MB."
     ) % {"name": name, "size": -(-size // MEGABYTE), "limit": settings.UPLOAD_LIMIT // MEGABYTE}
     return Refused(sentence, code="too_large", fields={"files": sentence})
 
 
 def too_long(size: int) -> Refused:
     """The refusal of more in one request than it may bring."""
-    sentence = _("%(size)d MB are too much for one request, which may bring %(limit)d MB. Upload the file in chunks.")
+    sentence = _("%(size)d MB are too much for one request: the limit is %(limit)d MB. Upload the file in chunks.")
     said = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
     return Refused(sentence % said, code="too_large", fields={"files": sentence % said})
 
 
 def no_room() -> Refused:
     """The refusal of bytes that the disk has no room for."""
-    return Refused(_("The server's disk is full. Ask the operator to make room, then continue."), code="no_room")
+    return Refused(_("The server's disk is full. Ask the operator to free some space, then continue."), code="no_room")
 
 
 def append(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
@@ -106,12 +106,12 @@ def append(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
 def _held(upload: Upload, offset: int, length: int) -> Upload:
     held = Upload.objects.select_for_update().filter(pk=upload.pk).first()
     if held is None:
-        raise Refused(_("This upload was taken over or given up. Begin it again."), code="gone")
+        raise Refused(_("This upload was already imported or cancelled. Start it again."), code="gone")
     if held.received != offset:
-        sentence = _("The file ends at byte %(received)d so far; continue there, not at %(offset)d.")
+        sentence = _("The server has %(received)d bytes of the file. Continue at that byte, not at %(offset)d.")
         raise Refused(sentence % {"received": held.received, "offset": offset}, code="wrong_offset")
     if offset + length > held.size:
-        raise Refused(_("That is more than the %d bytes that were announced.") % held.size, code="beyond_the_end")
+        raise Refused(_("This is more than the announced %d bytes.") % held.size, code="beyond_the_end")
     return held
 
 
@@ -137,11 +137,15 @@ def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload
     """The uploads of these keys, in their order, all of them whole; else a refusal that says what to do."""
     mine = {each.key: each for each in Upload.objects.visible_to(actor).filter(project=project, key__in=keys)}
     if missing := [key for key in keys if key not in mine]:
-        sentence = _("%d of the files are not here: taken over already, or given up. Upload them again.")
+        sentence = _(
+            "%d of the files are not on the server: they were already imported, or cancelled. Upload them again."
+        )
         raise Refused(sentence % len(missing), code="gone")
     for each in mine.values():
         if each.received < each.size:
-            sentence = _("“%(name)s” is not whole: %(received)d of %(size)d bytes are here. Continue its upload.")
+            sentence = _(
+                "“%(name)s” is not complete: %(received)d of %(size)d bytes were uploaded. Continue the upload."
+            )
             said = {"name": each.name, "received": each.received, "size": each.size}
             raise Refused(sentence % said, code="not_whole")
     return [_whole(mine[key]) for key in dict.fromkeys(keys)]

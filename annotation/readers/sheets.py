@@ -76,7 +76,7 @@ def first_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) -> lis
 
 
 def _chosen(workbook: Workbook, sheet: str | None) -> Sheet:
-    """The sheet that is asked for, or the only one that holds rows."""
+    """The sheet that is asked for, or the only sheet with rows."""
     if sheet is None:
         holding = [each for each in workbook.sheets if _SheetReader(workbook, each).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:

@@ -30,7 +30,7 @@ class CampaignForm(forms.Form):
     rubric_version = forms.ModelChoiceField(
         label=gettext_lazy("Rubric"),
         queryset=RubricVersion.objects.none(),
-        help_text=gettext_lazy("Only published versions: what people rate by must not change under them."),
+        help_text=gettext_lazy("Only published versions, because a rubric must not change during a campaign."),
     )
 
     def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
@@ -164,7 +164,7 @@ def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpRe
         if chosen is None:
             raise Refused(_("Choose a version of the dataset."), code="no_dataset")
         campaigns.extend(campaign=extended, dataset=chosen, actor=request.user)
-        messages.success(request, _("The campaign goes on with “%s”. Every rating is kept.") % chosen)
+        messages.success(request, _("The campaign continues with “%s”. All ratings are kept.") % chosen)
     return redirect("campaign", room.slug, extended.pk)
 
 
@@ -176,7 +176,7 @@ def hand_out(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     handed = get_object_or_404(found, pk=campaign)
     with refusals.told(request):
         made = allocation.hand_out(campaign=handed, actor=request.user)
-        messages.success(request, ngettext("%d assignment was made.", "%d assignments were made.", made) % made)
+        messages.success(request, ngettext("%d assignment was created.", "%d assignments were created.", made) % made)
     return redirect("campaign", room.slug, handed.pk)
 
 
@@ -202,7 +202,7 @@ def take_back_duty(request: HttpRequest, project: str, campaign: int, duty: int)
     taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
     with refusals.told(request):
         allocation.take_back(duty=taken, actor=request.user)
-        messages.success(request, _("“%s” was taken back.") % taken)
+        messages.success(request, _("The duty “%s” was removed.") % taken)
     return redirect("campaign", room.slug, opened.pk)
 
 

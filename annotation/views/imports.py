@@ -52,8 +52,8 @@ class UploadForm(forms.Form):
 
     files = ManyFiles(label=gettext_lazy("Files"), widget=ManyFilesInput, required=False)  # type: ignore[assignment]
     kind = forms.ChoiceField(
-        label=gettext_lazy("What they hold"),
-        choices=[("", gettext_lazy("Tell by the content")), *Import.Kind.choices],
+        label=gettext_lazy("Content"),
+        choices=[("", gettext_lazy("Detect from the content")), *Import.Kind.choices],
         required=False,
     )
 
@@ -62,7 +62,7 @@ class UploadForm(forms.Form):
         try:
             said["keys"] = [UUID(key) for key in cast(QueryDict, self.data).getlist("upload")]
         except ValueError:
-            raise forms.ValidationError(_("The upload has no such file. Upload it again.")) from None
+            raise forms.ValidationError(_("This file is not in the upload. Upload it again.")) from None
         return said
 
 
@@ -118,7 +118,9 @@ def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Imp
     for file_import in opened:
         tasks.look(file_import)
     if len(opened) > 1:
-        sentence = _("The files hold several things. Each is an import of its own; store them in the order shown.")
+        sentence = _(
+            "The files contain several kinds of data. Each kind is a separate import. Store them in the order shown."
+        )
         messages.info(request, sentence)
     return opened[0]
 
@@ -194,7 +196,7 @@ def store_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
     _room, found = find(request, project, file_import)
     with refusals.told(request):
         if found.kind not in STORED_HERE:
-            raise Refused(_("This import is stored from its own page."), code="wrong_kind")
+            raise Refused(_("Store this import on its own page."), code="wrong_kind")
         tasks.store(found, request.user)
     return redirect(import_page.address(found))
 
@@ -256,7 +258,7 @@ def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     _room, found = find(request, project, file_import)
     with refusals.told(request):
         if found.kind not in STORED_HERE:
-            raise Refused(_("This import is taken back from its own page."), code="wrong_kind")
+            raise Refused(_("Undo this import on its own page."), code="wrong_kind")
         removal.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
     return redirect(import_page.address(found))

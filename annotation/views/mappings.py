@@ -94,7 +94,7 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
     found = _find(request, project, mapping)
     with refusals.told(request):
         saved_mappings.revise(saved=found, name=request.POST.get("name", ""), actor=request.user)
-        messages.success(request, _("It is called “%s” now.") % found)
+        messages.success(request, _("Renamed to “%s”.") % found)
     return redirect("mappings", project)
 
 
@@ -104,5 +104,5 @@ def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
     """Forget a mapping."""
     found = _find(request, project, mapping)
     saved_mappings.delete(saved=found, actor=request.user)
-    messages.success(request, _("“%s” is deleted. Imports that used it are as they were.") % found)
+    messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % found)
     return redirect("mappings", project)

@@ -34,7 +34,7 @@ def offers(*, user: User, file_import: Import) -> list[tuple[str, list[Offer]]]:
     saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
     groups = [
         (_("Saved in this project"), [Offer(f"{SAVED}-{each.pk}", each.name) for each in saved]),
-        (_("Of earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(file_import)]),
+        (_("From earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(file_import)]),
         (
             _("Ready mappings"),
             [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(file_import.kind).items()],

@@ -31,7 +31,8 @@ class PanelForm(forms.Form):
         max_length=35,
         required=False,
         help_text=gettext_lazy(
-            "A tag such as et, es-MX or zh-Hant; es takes every variety of Spanish. Empty: items of any language."
+            "A tag such as et, es-MX or zh-Hant; es includes every variety of Spanish. Leave empty for items in "
+            "any language."
         ),
     )
 

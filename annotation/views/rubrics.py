@@ -117,7 +117,7 @@ def publish_version(request: HttpRequest, project: str, rubric: str, number: int
     room, draft = _version(request, project, rubric, number)
     with refusals.told(request):
         rubrics.publish(version=draft, actor=request.user)
-        messages.success(request, _("Published. It can be used in campaigns now, and never changes again."))
+        messages.success(request, _("Published. It can now be used in campaigns and can no longer be changed."))
     return redirect("rubric_version", room.slug, rubric, number)
 
 

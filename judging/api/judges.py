@@ -30,7 +30,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         unknown = sorted({*given} - {*self.fields}) if isinstance(given, Mapping) else []
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
-            sentence = _("There is no such field; there are: %s.") % known
+            sentence = _("There is no such field. Available: %s.") % known
             raise serializers.ValidationError({storable(name)[:100]: [sentence] for name in unknown[:20]})
         return super().to_internal_value(given)
 
@@ -58,9 +58,9 @@ class DeclaredJudgeSerializer(StrictSerializer):
     model = serializers.CharField(max_length=160)
     parameters = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
     variant = VariantSerializer(required=False)
-    timeout = _pace("timeout", "Seconds that one reply may take; the provider's own, or 90, by default.")
-    tries = _pace("tries", "How often a call is tried; the provider's own, or 8, by default.")
-    concurrency = _pace("concurrency", "Calls of a run in flight at most; the provider's own, or 64, by default.")
+    timeout = _pace("timeout", "Seconds that one reply may take; the provider's default, or 90, by default.")
+    tries = _pace("tries", "How often a call is tried; the provider's default, or 8, by default.")
+    concurrency = _pace("concurrency", "Calls of a run in flight at most; the provider's default, or 64, by default.")
     simulated = serializers.BooleanField(read_only=True)
     digest = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)

@@ -186,7 +186,7 @@ def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str
 def _idempotency_key(request: Request) -> str | None:
     key: str = request.headers.get("Idempotency-Key", "").strip()
     if len(key) > 100 or holds_nul(key):
-        sentence = _("A key has 100 characters at most.")
+        sentence = _("A key can have at most 100 characters.")
         raise Refused(sentence, code="key", fields={"key": sentence})
     return key or None
 

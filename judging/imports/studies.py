@@ -81,7 +81,7 @@ def total(told: Sequence[Outcome]) -> Report:
     report.left_out = _left_out(told)
     if report.left_out:
         columns = ", ".join(report.left_out)
-        report.notes.append(_("Columns of these files that no part of the import takes: %s.") % columns)
+        report.notes.append(_("These columns are not used by any part of the import: %s.") % columns)
     return report
 
 
@@ -182,7 +182,7 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
     report = Report(read=1, stored=int(is_new), collapsed=int(not is_new))
     if inferred:
         said = "; ".join(f"{criterion.key}: {in_words(criterion.scale)}" for criterion in document.criteria)
-        report.notes.append(_("Each scale is what the answers show, and may have been wider: %s.") % said)
+        report.notes.append(_("The scales were taken from the answers; the original scales may be wider: %s.") % said)
     return Outcome("rubric", str(version), report)
 
 

@@ -68,7 +68,7 @@ def study_of(file_import: Import) -> Study:
     """The study whose files an import says it has, with what it says of all of them. Raises ``Refused``."""
     known, name = studies(), file_import.target.get("study", "")
     if name not in known:
-        sentence = _("These files are of no study that is known by its files and columns. Say which: %s.")
+        sentence = _("The study was not recognised by its files and columns. Choose one: %s.")
         raise Refused(sentence % ", ".join(known), code="no_study")
     return with_constants(known[name], _constants(file_import))
 
@@ -77,7 +77,7 @@ def _constants(file_import: Import) -> dict[str, str]:
     """What is the same in all files; a field that no file has is refused, as it would be passed over."""
     said: dict[str, str] = file_import.target.get("constants", {})
     if unknown := [name for name in said if name not in SAID and not name.startswith("attributes.")]:
-        sentence = _("There is no field “%(name)s” to say for all files. There is: %(fields)s, attributes.….")
+        sentence = _("There is no field “%(name)s” that can be set for all files. Available: %(fields)s, attributes.….")
         raise Refused(sentence % {"name": unknown[0], "fields": ", ".join(SAID)}, code="unknown_field")
     return said
 
@@ -97,7 +97,7 @@ def sorted_files(file_import: Import, study: Study) -> Iterator[Sorted]:
         ]
         taken = {name for part in parts for name in part.names}
         if not taken:
-            sentence = _("None of these files is of %(study)s, by its name and columns: %(files)s.")
+            sentence = _("By their names and columns, none of these files belongs to %(study)s: %(files)s.")
             names = ", ".join(name for name, _raw in files)
             raise Refused(sentence % {"study": study.title, "files": names}, code="other_study")
         yield Sorted(parts, [name for name, _raw in files if name not in taken and not is_no_data(name)])

@@ -31,7 +31,7 @@ JudgeKey = tuple[str, str]  # name and prompt variant, as the file calls them
 
 @dataclass(slots=True)
 class VerdictsReport:
-    """What became of the rows: ``given = stored + collapsed + missing`` and those refused.
+    """Result of the rows: ``given = stored + collapsed + missing`` and those refused.
 
     ``not_applicable``, ``out_of_range``, ``fractional`` and ``unparsed`` (an N/A that the rubric does not allow) are
     among those stored.

@@ -83,7 +83,7 @@ def store_verdicts(
 
 
 def _outrun() -> Refused:
-    return Refused(_("Another import of these judges was faster. Store this one again."), code="in_use")
+    return Refused(_("Another import stored these judges at the same time. Store this one again."), code="in_use")
 
 
 def _imported(project: Project, name: str, variant: str) -> Judge:
@@ -91,7 +91,7 @@ def _imported(project: Project, name: str, variant: str) -> Judge:
     called = judges.imported_name(name, variant)
     there = Judge.objects.filter(project=project, name=called).first()
     if there and (there.provider or judges.known_as(there) != judges.key_of(name, variant)):
-        sentence = _("Another judge is called “%(name)s”. Give the imported one another name in the mapping.")
+        sentence = _("Another judge is already called “%(name)s”. Give the imported judge another name in the mapping.")
         raise Refused(sentence % {"name": called}, code="name_taken")
     judge = judges.imported(project=project, name=name, variant=variant)
     return Judge.objects.select_for_update().get(pk=judge.pk)
@@ -166,7 +166,7 @@ def finish(*, file_import: Import, actor: User | None = None) -> Import:
     with lifecycle.recording(file_import) as held, lifecycle.opened(file_import) as files:
         target = targets.resolve(project=file_import.project, said=file_import.target)
         if target is None:
-            raise Refused(_("Say which dataset and rubric these verdicts are about."), code="no_target")
+            raise Refused(_("Choose the dataset and the rubric of these verdicts."), code="no_target")
         parsed, _mapping, report = _read(files, lifecycle.mapping_of(file_import), target, held.reading)
         lifecycle.tell(file_import, report)
         if parsed.problems:

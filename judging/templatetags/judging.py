@@ -25,7 +25,7 @@ def variant_chips(variant: Mapping[str, Any]) -> list[str]:
         return []
     chips = [str(dict(GROUPINGS).get(variant.get("grouping", "compound"), ""))]
     chips.append(str(dict(DETAILS).get(variant.get("anchor_detail", "anchors"), "")))
-    chips.append(_("With rationale") if variant.get("explanation", True) else _("Score alone"))
+    chips.append(_("With rationale") if variant.get("explanation", True) else _("Only the score"))
     instructions = languages.endonym(variant.get("instruction_language", "en"))
     return [*chips, _("Instructions: %s") % instructions]
 

@@ -57,7 +57,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
         try:
             judge = judges.declare(project=room, actor=request.user, **form.declared)
             if judge.name != form.cleaned_data["name"]:
-                messages.info(request, _("This very judge is declared already, as “%s”.") % judge.name)
+                messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
             return redirect("judge", room.slug, judge.pk)
         except Refused as refused:
             show_refusal(form, refused)

@@ -141,7 +141,7 @@ def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
     if to == "rerun":
         again = runs.rerun_failed(run=run, actor=request.user)
         tasks.enqueue(run.pk)
-        messages.success(request, ngettext("%d call is asked again.", "%d calls are asked again.", again) % again)
+        messages.success(request, ngettext("%d call will be repeated.", "%d calls will be repeated.", again) % again)
     elif to in MOVES:
         if not MOVES[to](run=run, actor=request.user):
             messages.error(request, _("The run is %s; nothing was changed.") % run.get_state_display().lower())

@@ -64,8 +64,8 @@ class SignUpForm(SignupForm):
         """An address that is registered, and one that was not invited, are answered alike."""
         refusal = forms.ValidationError(
             _(
-                "This invitation can't make an account for this address. Use the address that was invited; if you have "
-                "an account with it, sign in and follow the link again."
+                "This invitation is not for this address. Use the address that was invited. If you already have an "
+                "account, sign in and open the link again."
             )
         )
         email = str(self.cleaned_data["email"]).lower()
@@ -111,7 +111,7 @@ class SelfForm(forms.Form):
     ui_language = forms.ChoiceField(
         label=_("Language of the interface"),
         required=False,
-        choices=[("", _("As my browser says")), *settings.LANGUAGES],
+        choices=[("", _("Same as my browser")), *settings.LANGUAGES],
     )
 
     def save(self, user: User) -> None:
@@ -159,8 +159,10 @@ class ProjectForm(forms.Form):
     slug = forms.SlugField(
         label=_("Address"),
         max_length=60,
-        help_text=_("Letters, digits and hyphens; it stands in every link."),
-        error_messages={"invalid": _("An address has only the letters a to z, digits, hyphens and underscores.")},
+        help_text=_("Letters, digits and hyphens; it is part of every link."),
+        error_messages={
+            "invalid": _("An address can contain only the letters a to z, digits, hyphens and underscores.")
+        },
     )
     description = forms.CharField(
         label=_("Description"), required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 3})
@@ -185,7 +187,7 @@ class InvitationForm(forms.Form):
         label=_("Name"),
         max_length=120,
         required=False,
-        help_text=_("What the person is called here until they change it. Annotators never see each other's names."),
+        help_text=_("The name shown here until the person changes it. Annotators never see each other's names."),
     )
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
     panel = forms.TypedChoiceField(
@@ -193,18 +195,24 @@ class InvitationForm(forms.Form):
         required=False,
         coerce=int,
         empty_value=None,
-        help_text=_("For annotators: the panel they sit on as soon as they join."),
+        help_text=_("For annotators: they become members of this panel when they join the project."),
     )
     email = forms.EmailField(
         label=_("E-mail"),
         required=False,
-        help_text=_("Only this address can use the link. Left empty, whoever opens the link first can."),
+        help_text=_(
+            "Only this address can use the link. If you leave this empty, the first person who opens the link "
+            "can use it."
+        ),
     )
     note = forms.CharField(
-        label=_("Note"), max_length=120, required=False, help_text=_("Only leads see this; to tell links apart.")
+        label=_("Note"),
+        max_length=120,
+        required=False,
+        help_text=_("Only leads see this. It helps you to recognise the link."),
     )
     languages = LanguagesField(label=_("Languages"), required=False)
-    days = forms.IntegerField(label=_("Good for days"), min_value=1, max_value=90, initial=14)
+    days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=90, initial=14)
 
     def __init__(self, *args: Any, project: Project, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -223,7 +231,7 @@ class TrailForm(forms.Form):
 
     person = forms.ChoiceField(label=_("Person"), required=False)
     action = forms.ChoiceField(label=_("Action"), required=False)
-    thing = forms.ChoiceField(label=_("Thing"), required=False)
+    thing = forms.ChoiceField(label=_("Object"), required=False)
     first = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
     last = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
 
@@ -239,11 +247,11 @@ class RoleForm(forms.Form):
 
 class TokenForm(forms.Form):
     name = forms.CharField(label=_("What is it for"), max_length=80)
-    scope = forms.ChoiceField(label=_("It may"), choices=Scope.choices)
+    scope = forms.ChoiceField(label=_("It can"), choices=Scope.choices)
     project = forms.ModelChoiceField(
         label=_("Only in"), queryset=Project.objects.none(), required=False, empty_label=_("all my projects")
     )
-    days = forms.IntegerField(label=_("Good for days"), min_value=1, max_value=365, initial=90)
+    days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=365, initial=90)
 
     def __init__(self, *args: Any, user: User, **options: Any) -> None:
         super().__init__(*args, **options)

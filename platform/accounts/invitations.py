@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 SESSION_KEY = "invitation"
 DEFAULT_DAYS = 14
 ANNOTATORS_ONLY = gettext_lazy(
-    "Only an annotator can be put on a panel by an invitation: leads and researchers see verdicts."
+    "An invitation can add only annotators to a panel, because leads and researchers see verdicts."
 )
 
 
@@ -144,7 +144,7 @@ def accept(*, secret: str, user: User) -> Membership:
             _("This invitation is for another e-mail address. Sign in with that one, or ask the lead for a new link.")
         )
     if Membership.objects.filter(project=invitation.project, user=user).exists():
-        raise Refused(_("You are in this project already. The link stays open for the person it is meant for."))
+        raise Refused(_("You are already in this project. The link still works for the person who was invited."))
     with transaction.atomic():
         taken = (
             Invitation.objects.open()
@@ -152,7 +152,7 @@ def accept(*, secret: str, user: User) -> Membership:
             .update(accepted_by=user, accepted_at=timezone.now())
         )
         if not taken:
-            raise InvitationClosed(_("This invitation was just used."))
+            raise InvitationClosed(_("This invitation has just been used. Ask the project lead for a new one."))
         member, _made = Membership.objects.get_or_create(
             project=invitation.project, user=user, defaults={"role": invitation.role}
         )

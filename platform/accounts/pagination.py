@@ -24,7 +24,7 @@ class CursorPagination(DrfCursorPagination):
         """The place to go on from. Every list goes by a number: a cursor that says another thing is none of ours."""
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
-            sentence = _("This is no cursor of a list: take those of its answers.")
+            sentence = _("This is not a valid cursor. Use the cursors from the replies of this list.")
             raise ValidationError({self.cursor_query_param: [sentence]})
         return cursor
 
@@ -32,6 +32,6 @@ class CursorPagination(DrfCursorPagination):
         """The asked for size, cut to the largest."""
         asked = request.query_params.get(self.page_size_query_param)
         if asked is not None and not whole_number(asked):
-            raise ValidationError({self.page_size_query_param: [_("A whole number from 1 on.")]})
+            raise ValidationError({self.page_size_query_param: [_("Give a whole number of 1 or more.")]})
         size: int | None = super().get_page_size(request)
         return size

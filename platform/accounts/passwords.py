@@ -24,7 +24,7 @@ class KnownPasswordValidator(CommonPasswordValidator):
         plain = unicodedata.normalize("NFKC", password).lower().strip()
         if self._is_known(plain) or _is_row(plain) or len(set(plain)) < FEWEST_CHARACTERS:
             raise ValidationError(
-                _("This password is among the first that would be guessed. Several unrelated words make a better one."),
+                _("This password is easy to guess. Use several unrelated words instead."),
                 code="password_too_common",
             )
 

@@ -14,7 +14,7 @@ from accounts import access, audit
 from accounts.models import Membership, Profile, Project, Role, User
 from accounts.refusals import Refused
 
-MAY_NOT_FOUND = gettext_lazy("You may not found projects here. Ask whoever runs this instance to let you.")
+MAY_NOT_FOUND = gettext_lazy("You can't create projects here. Ask the operator of this server for permission.")
 
 
 def found_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
@@ -28,7 +28,7 @@ def found_project(*, name: str, founder: User, slug: str = "", description: str 
             Membership.objects.create(project=project, user=founder, role=Role.LEAD)
             audit.record(actor=founder, project=project, verb="found project", subject=project, fields=["name"])
     except IntegrityError:
-        taken = _("The address “%(slug)s” is taken. Choose another.") % {"slug": slug}
+        taken = _("The address “%(slug)s” is already in use. Choose another.") % {"slug": slug}
         raise Refused(taken, fields={"slug": taken}) from None
     return project
 
@@ -93,7 +93,9 @@ def unarchive(*, project: Project, actor: User) -> bool:
 def require_second_factor(*, project: Project, required: bool, actor: User) -> bool:
     """Ask every member for a second factor, or no longer; only somebody who has one can ask for it."""
     if required and not access.has_second_factor(actor):
-        raise Refused(_("Set up a second step for yourself first, so that you are not shut out."), code="no_factor")
+        raise Refused(
+            _("Set up a second step for your own account first, so that you don't lose access."), code="no_factor"
+        )
     with transaction.atomic():
         changed = Project.objects.filter(pk=project.pk, requires_second_factor=not required)
         done = changed.update(requires_second_factor=required)

@@ -1,4 +1,4 @@
-"""Removing a project for good, with all that belongs to it, while nothing in it has to be kept."""
+"""Removing a project for good, with all that belongs to it, while nothing in it must be kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accounts.refusals import Refused
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One kind of thing that a project holds, counted in words; `forbids` removal when it has to be kept."""
+    """One kind of thing that a project holds, counted in words; `forbids` removal when it must be kept."""
 
     words: str
     forbids: bool = False
@@ -44,7 +44,7 @@ def remove_project(*, project: Project, name: str, actor: User) -> None:
     """Delete an archived project and all its rows and files; its audit trail stays, for the operator alone.
 
     `name` is the project's name, typed to confirm. Refused (codes ``wrong_name``, ``not_archived``, ``has_ratings``)
-    when it differs, when the project is not archived, or when something in it has to be kept.
+    when it differs, when the project is not archived, or when something in it must be kept.
     """
     if name.strip() != project.name:
         sentence = _("This is not the project's name. Type “%(name)s” to remove it.") % {"name": project.name}
@@ -52,7 +52,7 @@ def remove_project(*, project: Project, name: str, actor: User) -> None:
     with transaction.atomic():
         held = Project.objects.select_for_update().get(pk=project.pk)
         if held.archived_at is None:
-            raise Refused(_("Archive the project first: that stops what runs in it."), code="not_archived")
+            raise Refused(_("Archive the project first. This stops its running work."), code="not_archived")
         if kept := [content.words for content in contained(held) if content.forbids]:
             sentence = _("The project can't be removed, because it has %(contents)s. It stays archived.")
             raise Refused(sentence % {"contents": ", ".join(kept)}, code="has_ratings")

@@ -38,7 +38,7 @@ LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks aga
 def add(*, project: Project, address: str, events: Iterable[str], actor: User) -> Webhook:
     """Have an address told of events; `secret` says what its signatures are made with."""
     if project.webhooks.count() >= MOST:
-        raise Refused(_("A project has %d webhooks at most. Remove one first.") % MOST, code="too_many")
+        raise Refused(_("A project can have at most %d webhooks. Remove one first.") % MOST, code="too_many")
     address, chosen = _checked(address), _offered(events)
     try:
         with transaction.atomic():
@@ -47,7 +47,7 @@ def add(*, project: Project, address: str, events: Iterable[str], actor: User) -
             )
             audit.record(actor=actor, project=project, verb="add webhook", subject=webhook, fields=["events"])
     except IntegrityError:
-        sentence = _("This address is told already. Change its events instead.")
+        sentence = _("There is already a webhook with this address. Change its events instead.")
         raise Refused(sentence, code="taken", fields={"address": sentence}) from None
     return webhook
 
@@ -170,7 +170,7 @@ def send_again(*, delivery: Delivery, actor: User) -> None:
     with transaction.atomic():
         fresh = {"state": Delivery.State.WAITING, "tries": 0, "due_at": timezone.now(), "reason": ""}
         if not Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.WAITING).update(**fresh):
-            raise Refused(_("It is waiting to be sent already."), code="wrong_state")
+            raise Refused(_("It is already waiting to be sent."), code="wrong_state")
         audit.record(actor=actor, project=delivery.webhook.project, verb="send again", subject=delivery)
         _send_soon(delivery.webhook)
     delivery.refresh_from_db()

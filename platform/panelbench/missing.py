@@ -30,7 +30,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not is_disk_full(sys.exc_info()[1]):
         return defaults.server_error(request)
     if request.path.startswith("/api/") or "application/json" in request.headers.get("Accept", ""):
-        detail = _("The server's disk is full: nothing can be stored now. Keep what you entered and try again later.")
+        detail = _("The server's disk is full, so nothing can be stored now. Keep your input and try again later.")
         response: HttpResponse = JsonResponse({"code": "disk_full", "detail": detail, "fields": {}}, status=NO_SPACE)
     else:
         response = HttpResponse(loader.get_template("507.html").render(), status=NO_SPACE)

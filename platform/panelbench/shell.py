@@ -42,8 +42,10 @@ _PROJECT_LINKS = (
 _BELOW = {"datasets": ("imports", "mappings", "verdict-imports", "study-imports"), "judges": ("runs",)}
 
 _SILENT = {
-    heartbeat.WORKER: _("No worker is running: judges and figures wait until one is started with “panelbench up”."),
-    heartbeat.BEAT: _("The beat is not running: abandoned work is not taken up again until “panelbench up” starts it."),
+    heartbeat.WORKER: _("No worker is running. Judge runs and figures wait until “panelbench up” starts one."),
+    heartbeat.BEAT: _(
+        "The scheduler is not running. Interrupted work does not continue until “panelbench up” starts it."
+    ),
 }
 
 

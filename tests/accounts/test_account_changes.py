@@ -70,7 +70,7 @@ class TestTokens:
         change_password(browser)
         assert not opens(secret)
         assert opens(others)
-        assert "every API token revoked" in browser.get("/account/login/").content.decode()
+        assert "all API tokens are revoked" in browser.get("/account/login/").content.decode()
 
     def test_a_reset_password_ends_the_tokens(self, cast: Cast, secret: str, mailed: object) -> None:
         browser = Client()
@@ -80,7 +80,7 @@ class TestTokens:
         form = browser.get(link, follow=True).redirect_chain[-1][0]
         assert browser.post(form, {"password1": NEW, "password2": NEW}).status_code == 302
         assert not opens(secret)
-        assert "Password changed by a link" in activity(signed_in(cast, password=NEW))
+        assert "Password changed through a link" in activity(signed_in(cast, password=NEW))
 
     def test_the_operators_new_password_ends_the_tokens(
         self, cast: Cast, secret: str, monkeypatch: pytest.MonkeyPatch
@@ -118,7 +118,7 @@ class TestActivity:
             ([cast.maarika.email], "[Panelbench] Password Changed"),
         ]
         shown = activity(signed_in(cast, password=NEW))
-        for sentence in ("API token made", "Password changed", "All API tokens revoked"):
+        for sentence in ("API token created", "Password changed", "All API tokens revoked"):
             assert sentence in shown
 
     def test_a_wrong_code_is_kept(self, cast: Cast) -> None:
@@ -181,7 +181,7 @@ class TestPasswords:
     )
     def test_a_known_one_is_refused(self, cast: Cast, password: str) -> None:
         form = {"oldpassword": PASSWORD, "password1": password, "password2": password}
-        assert "guessed" in signed_in(cast).post("/account/password/change/", form).content.decode()
+        assert "easy to guess" in signed_in(cast).post("/account/password/change/", form).content.decode()
 
     def test_a_short_one_is_refused(self) -> None:
         with pytest.raises(ValidationError, match="at least 12"):

@@ -122,7 +122,7 @@ class TestFounding:
         browser = cast.client("boris")
         answer = browser.post("/api/v1/projects/", self.BODY, "application/json")
         assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
-        assert "Ask whoever runs this instance" in answer.json()["detail"]
+        assert "Ask the operator of this server" in answer.json()["detail"]
         assert browser.post("/new/", self.BODY).status_code == browser.get("/new/").status_code == 403
         assert "/new/" not in browser.get("/").content.decode()
         assert not Project.objects.filter(slug="mine").exists()
@@ -178,7 +178,7 @@ def test_a_project_keeps_a_lead(cast: Cast) -> None:
 
 def test_a_taken_address_is_refused_in_words(cast: Cast) -> None:
     page = cast.client("aino").post("/new/", {"name": "Kassa again", "slug": "kassa"})
-    assert "is taken" in page.content.decode()
+    assert "is already in use" in page.content.decode()
 
 
 def test_one_cannot_reach_into_another_project_by_a_members_number(cast: Cast) -> None:

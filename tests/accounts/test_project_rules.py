@@ -88,7 +88,7 @@ class TestSecondFactor:
         assert aino.get("/p/kassa/").status_code == 200
         for browser, page in ((boris, "/p/kassa/"), (boris, "/p/kassa/datasets/"), (boris, "/"), (maarika, "/")):
             assert browser.get(page)["Location"] == "/account/2fa/", page
-        assert "asks for a second step" in boris.get("/p/kassa/", follow=True).content.decode()
+        assert "requires a second step" in boris.get("/p/kassa/", follow=True).content.decode()
         for program in (boris, Client(headers={"authorization": f"Bearer {secret}"})):
             answer = program.get("/api/v1/projects/kassa/datasets/")
             assert (answer.status_code, answer.json()["code"]) == (403, "second_factor_required")
@@ -102,7 +102,7 @@ class TestSecondFactor:
 
     def test_who_has_none_cannot_ask_for_one(self, cast: Cast) -> None:
         page = cast.client("aino").post(SETTINGS, {"do": "require"}, follow=True).content.decode()
-        assert "for yourself first" in page
+        assert "for your own account first" in page
         assert not Project.objects.get(pk=cast.kassa.pk).requires_second_factor
 
     def test_no_page_of_the_project_opens_without_it(self, cast: Cast) -> None:

@@ -1,4 +1,4 @@
-"""A project gets another name, and is removed when nothing in it has to be kept, through HTTP."""
+"""A project gets another name, and is removed when nothing in it must be kept, through HTTP."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_archived_project_without_ratings_is_removed_with_all_that_is_in_it(c
 
 
 def test_no_table_keeps_a_row_that_forbids_the_removal(cast: Cast) -> None:
-    """A project with one of everything: only what has to be kept stands in the way."""
+    """A project with one of everything: only what must be kept stands in the way."""
     access.furnish(cast)
     archive(cast)
     page = remove(cast)

@@ -29,9 +29,9 @@ def test_an_entry_is_a_sentence_and_the_thing_has_its_name(cast: Cast) -> None:
     panels.create(project=cast.kassa, name="Estonian readers", language="et", actor=cast.aino)
     make.campaign(cast.kassa)
     lines = shown(cast)
-    assert any(line.endswith("Aino made a panel panel Estonian readers language, name") for line in lines)
+    assert any(line.endswith("Aino created a panel panel Estonian readers language, name") for line in lines)
     assert any("Server opened a campaign campaign Round 1" in line for line in lines)
-    assert any("Aino started the project project Kassa" in line for line in lines)
+    assert any("Aino created the project project Kassa" in line for line in lines)
     assert not any(re.search(r"(annotation|accounts|judging)\.[A-Z]|—", line) for line in lines)
 
 
@@ -40,15 +40,15 @@ def test_it_is_filtered_by_person_action_thing_and_day(cast: Cast) -> None:
     make.campaign(cast.kassa)
     every = shown(cast)
     (boris,) = shown(cast, f"?person={cast.boris.pk}")
-    assert "Boris made a panel" in boris
+    assert "Boris created a panel" in boris
     assert shown(cast, "?person=-") == [line for line in every if "Server" in line]
-    assert shown(cast, "?action=create+panel") == [line for line in every if "made a panel" in line]
+    assert shown(cast, "?action=create+panel") == [line for line in every if "created a panel" in line]
     assert shown(cast, "?thing=annotation.Campaign") == [line for line in every if "campaign Round 1" in line]
     AuditEntry.objects.filter(verb="create panel").update(at=timezone.now() - timedelta(days=40))
     yesterday = (timezone.now() - timedelta(days=1)).date().isoformat()
     assert len(shown(cast, f"?first={yesterday}")) == len(every) - 1
     assert len(shown(cast, f"?last={yesterday}")) == 1
-    assert shown(cast, "?thing=annotation.Campaign&person=-&last=2001-01-01") == ["No entry fits these choices."]
+    assert shown(cast, "?thing=annotation.Campaign&person=-&last=2001-01-01") == ["No entry matches the filter."]
 
 
 def test_older_entries_keep_the_choice(cast: Cast) -> None:

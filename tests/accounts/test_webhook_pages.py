@@ -71,7 +71,7 @@ def test_a_test_is_sent_and_what_came_of_it_is_shown(cast: Cast, webhook: Webhoo
     deliveries.send_due(webhook_pk=webhook.pk)
     shown = page(cast, f"{webhook.pk}/")
     assert "418" in shown
-    assert "Nothing has got through since" in shown
+    assert "No delivery has succeeded since" in shown
 
 
 def test_other_events_are_chosen(cast: Cast, webhook: Webhook) -> None:
@@ -103,7 +103,7 @@ def test_a_delivery_is_sent_again(cast: Cast, webhook: Webhook, there: Receiver)
 
 def test_a_secret_is_renewed_and_a_webhook_removed_only_after_a_question(cast: Cast, webhook: Webhook) -> None:
     asking = re.findall(r'action="[^"]*/(\w+)/" data-confirm="([^"]+)"', page(cast, f"{webhook.pk}/"))
-    assert asking == [("secret", "Make another secret?"), ("remove", "Remove this webhook?")]
+    assert asking == [("secret", "Create a new secret?"), ("remove", "Remove this webhook?")]
     before = webhooks.secret(webhook)
     shown = posted(cast, f"{webhook.pk}/secret/")
     webhook.refresh_from_db()

@@ -134,7 +134,7 @@ class TestSentences:
         ]
         told = sentences.on_bias(found, NAMES.__getitem__)
         assert told == "The judge is harsher than the panel in Arabic and Japanese."
-        assert "no language" in sentences.on_bias(found[2:], NAMES.__getitem__)
+        assert "No interval excludes zero, in any language" in sentences.on_bias(found[2:], NAMES.__getitem__)
         assert "No language has an interval" in sentences.on_bias([], NAMES.__getitem__)
 
     def test_generous_and_harsh_are_both_named(self) -> None:
@@ -150,7 +150,7 @@ class TestSentences:
         told = sentences.on_calibration(kappas, NAMES.__getitem__)
         assert told == "The judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10)."
         assert "weighted κ of 0.60" in sentences.on_calibration(kappas[:1], NAMES.__getitem__)
-        assert "share no item" in sentences.on_calibration([], NAMES.__getitem__)
+        assert "No item has both" in sentences.on_calibration([], NAMES.__getitem__)
 
 
 class TestMode:
@@ -159,7 +159,7 @@ class TestMode:
         counts = [figure(n, statistic="without_reference", language=tag, n_items=kept)
                   for tag, n, kept in (("et", 4, 96), ("th", 2, 2))]  # fmt: skip
         told = sentences.on_mode(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
-        assert told.startswith("Mode leaves out 2 of 4 items (Grammar, Thai) where")
+        assert told.startswith("The mode leaves out 2 of 4 items (Grammar, Thai) where")
 
     def test_of_many_cells_the_worst_are_named(self) -> None:
         counts = [figure(n, statistic="without_reference", language="et", n_items=10 - n, criterion=criterion)

@@ -52,7 +52,7 @@ class TestFigures:
         assert re.search(r'<td data-bin="\d" class=" muted">', page)
         assert page.count('<td class="undefined') == 1
         assert "Coherence, Arabic: not rated" in page
-        assert "Every cell rests on fewer than 30 items (6 at most)" in page
+        assert "Every cell is based on fewer than 30 items (6 at most)" in page
 
     def test_an_undefined_cell_says_why(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa)
@@ -65,8 +65,8 @@ class TestFigures:
     def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
         said = (
-            "Mode leaves out 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
-            "(Coherence, Estonian) where the annotators are split; median, mean and each annotator keep them."
+            "The mode leaves out 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
+            "(Coherence, Estonian) where the annotators are tied. Median, mean and “each annotator” keep them."
         )
         assert page.index(said) < page.index("Computed ")
 
@@ -76,7 +76,7 @@ class TestFigures:
         make.rated(made, {"coherence": {"kolmas": [1, 0, 1, 1, 0, 1] + 6 * [None]}})
         scene.judged(made)
         dashboards.snapshot(campaign=made)
-        assert "Mode leaves out" not in read(cast.client("boris"), made)
+        assert "The mode leaves out" not in read(cast.client("boris"), made)
 
     def test_every_figure_shows_its_method_and_what_it_rests_on(self, cast: Cast, campaign: Campaign) -> None:
         page = html.unescape(read(cast.client("boris"), campaign))
@@ -110,7 +110,7 @@ class TestFigures:
     def test_a_key_figure_prints_its_range_once(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
         box = page[page.index('aria-labelledby="kpi-agreement"') :].split("</section>")[0]
-        assert re.search(r"from 0\.\d\d \[.*?\] \(\w+\) to 0\.\d\d \[.*?\] \(\w+\); no interval of the median", box)
+        assert re.search(r"from 0\.\d\d \[.*?\] \(\w+\) to 0\.\d\d \[.*?\] \(\w+\); no interval for the median", box)
         assert box.count("from ") == 1
         assert box.count("2 criteria") == 1
 
@@ -141,7 +141,7 @@ class TestFigures:
         page = read(cast.client("boris"), campaign, "?judge=Teine&part=et")
         assert "Teine against the panel" in page
         assert "1 off the scale" in page
-        assert "1 on items whose panel mode is tied" in page
+        assert "1 on items with a tied panel mode" in page
 
     def test_a_judge_on_the_simulated_provider_is_marked_everywhere(self, cast: Cast, campaign: Campaign) -> None:
         assert read(cast.client("boris"), campaign).count("Simulated provider") == 3
@@ -208,7 +208,7 @@ class TestRaters:
         dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=("hala", "noor")))
         for query in ("?raters=noor,hala", "?raters=noor&raters=hala"):
             page = read(cast.client("boris"), campaign, query)
-            assert "Only the chosen raters count." in page
+            assert "Only the chosen raters are included." in page
             assert "2 of 4 raters" in page
             assert "Fluency, Estonian: not rated" in page
 

@@ -77,12 +77,12 @@ def test_panels_are_described_by_those_who_consented_alone(cast: Cast) -> None:
     people.describe_self(user=other, education="secret school", experience="", grew_up_with=["fi"], consent=False)
     dashboards.snapshot(campaign=duty.campaign)
     _share, secret = shares.make(campaign=duty.campaign, label="x", actor=cast.aino)
-    said = "1 of 2 agreed to be described. Grew up with: Estonian (1), Russian (1). Education: MA &lt;b&gt; (1)."
+    said = "1 of 2 agreed to be described. First languages: Estonian (1), Russian (1). Education: MA &lt;b&gt; (1)."
     page = Client().get(f"/shared/{secret}/").content.decode()
     assert said in page
     assert not re.search(r"secret school|Finnish|Maarika|Liis", page)
     people.describe_self(user=cast.maarika, **told, consent=False)
-    assert "Nobody on it has agreed to be described." in Client().get(f"/shared/{secret}/").content.decode()
+    assert "Nobody on this panel has agreed to be described." in Client().get(f"/shared/{secret}/").content.decode()
 
 
 def test_its_tables_hold_the_ratings_under_other_pseudonyms(link: str) -> None:
@@ -192,5 +192,5 @@ def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(
     stored = dashboards.newest([campaign])[campaign.pk]
     assert (figures["inputs_digest"], figures["estimates"]) == (stored.inputs_digest, stored.content["estimates"])
     assert not re.search("Mari|Maasikas|Jaan|Tamm", str(figures))
-    assert "its SHA-256 is the digest below" not in page
+    assert "Its SHA-256 is the digest below" not in page
     assert "it is not that of this file" in page

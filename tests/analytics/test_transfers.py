@@ -275,7 +275,7 @@ def test_what_was_filled_in_the_meantime_is_left_as_it_is(cast: Cast, empty: Pro
     begun = transfers.receive(project=empty, name="study.zip", content=BytesIO(bundle), actor=cast.aino)
     make.dataset(empty, 1)
     failed = carried(begun)
-    assert (failed.state, "This project has datasets already." in failed.sentence) == ("failed", True)
+    assert (failed.state, "This project already has datasets." in failed.sentence) == ("failed", True)
 
 
 def test_a_worker_that_lost_its_lease_loads_nothing(cast: Cast, empty: Project, bundle: bytes) -> None:
@@ -292,7 +292,7 @@ def test_an_export_of_what_is_gone_fails_with_a_reason(cast: Cast, rated: Campai
     export = exports.asked(project=cast.kassa, what="ratings", subject=rated)
     begun = transfers.prepare(export=export, actor=person("Kaido"))
     Transfer.objects.filter(pk=begun.pk).update(asked={**begun.asked, "subject": 0})
-    assert carried(begun).sentence == "Say which campaign."
+    assert carried(begun).sentence == "Name the campaign."
 
 
 # --- through a real worker ------------------------------------------------------------------------------------------

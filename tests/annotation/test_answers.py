@@ -55,7 +55,7 @@ def test_a_long_scale_takes_whole_steps_between_its_ends(score: float, fits: boo
 
 def test_not_applicable_only_where_it_is_offered() -> None:
     assert complete([criterion(not_applicable=True)], {"fluency": Answer(status="na")})["fluency"].status == "na"
-    assert "N/A is not offered" in problems([criterion()], fluency=Answer(status="na"))["fluency"]
+    assert "N/A is not available" in problems([criterion()], fluency=Answer(status="na"))["fluency"]
 
 
 @pytest.mark.parametrize(("direction", "mark"), [("lower_is_better", 1), ("higher_is_better", 0)])
@@ -74,7 +74,7 @@ def test_a_critical_mark_stops_what_is_still_blank(direction: str, mark: float) 
 
 
 def test_stopped_without_a_critical_mark_is_refused() -> None:
-    assert "no critical mark" in problems([criterion()], fluency=Answer(status="stopped"))["fluency"]
+    assert "not stopped by a critical mark" in problems([criterion()], fluency=Answer(status="stopped"))["fluency"]
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,10 @@ def test_another_item_of_a_known_id_is_refused_by_id_and_version(cast: Cast) -> 
 
 def test_nothing_new_and_an_older_version_are_refused(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 2)
-    with pytest.raises(Refused, match="Every item is in “Dialogues v1” already"):
+    with pytest.raises(Refused, match="All items are already in “Dialogues v1”"):
         appending.append(dataset=first, items=rows(1, 2))
     appending.append(dataset=first, items=rows(3))
-    with pytest.raises(Refused, match="add to “Dialogues v2”"):
+    with pytest.raises(Refused, match="Add the items to “Dialogues v2”"):
         appending.append(dataset=first, items=rows(4))
     assert Dataset.objects.count() == 2
 

@@ -88,12 +88,12 @@ def test_ratings_inside_the_items_are_imported_of_the_same_file(
     boris.post(
         f"/p/kassa/imports/{dataset.pk}/map/", {**form, "field": ["id", "language", "question", "ratings.ratings"]}
     )
-    assert "This file holds 2 ratings too." in page(boris, dataset)
+    assert "This file also contains 2 ratings." in page(boris, dataset)
     boris.post(f"/p/kassa/imports/{dataset.pk}/also/", {"kind": "ratings"})
     ratings = Import.objects.get(kind="ratings")
     shared = ratings.files.get()
     assert shared.content.name == dataset.files.get().content.name
-    assert "This file holds" not in page(boris, dataset)
+    assert "This file also contains" not in page(boris, dataset)
     assert (
         boris.post(f"{API}/imports/{dataset.pk}/also/", {"kind": "dataset"}, content_type="application/json").json()[
             "code"

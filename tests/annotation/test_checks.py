@@ -129,7 +129,7 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, m
         mapping = {**held.mapping, "columns": {"id": "id", "language": "language", "question": "answer"}}
         lifecycle.revise(file_import=Import.objects.get(pk=held.pk), mapping=Mapping.from_dict(mapping))
         checks.start(file_import=Import.objects.get(pk=held.pk))
-        with pytest.raises(Refused, match="cleared away"):
+        with pytest.raises(Refused, match="deleted while it was running"):
             until(lambda: progress(1, 2))
         return seen
 
@@ -142,7 +142,7 @@ def test_what_is_corrected_while_a_worker_reads_is_not_overwritten(cast: Cast, m
 def test_a_check_that_nobody_can_do_is_said_plainly(cast: Cast) -> None:
     boris = cast.client("boris")
     file_import = uploaded(boris)
-    assert "No worker is running, so nobody reads the files." in page(boris, file_import)
+    assert "No worker is running, so the files are not being read." in page(boris, file_import)
     waiting = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/")
     assert (waiting.status_code, waiting.json()["state"]) == (202, "checking")
     boris.post(f"/p/kassa/imports/{file_import.pk}/discard/")

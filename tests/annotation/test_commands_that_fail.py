@@ -104,4 +104,4 @@ def test_what_a_killed_command_began_is_stored_by_nobody(cast: Cast) -> None:
     tasks.sweep()
     file_import.refresh_from_db()
     assert (file_import.state, Dataset.objects.count()) == ("failed", 0)
-    assert "run it again" in file_import.report["sentence"]
+    assert "Run it again" in file_import.report["sentence"]

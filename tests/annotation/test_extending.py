@@ -46,7 +46,7 @@ def test_a_campaign_goes_on_with_more_items_from_its_page(cast: Cast) -> None:
     aino, there = cast.client("aino"), f"/p/kassa/campaigns/{duty.campaign_id}/"
     assert "newer version: Dialogues v2, with 3 more items" in text(aino, there)
     assert "keeps" not in (moved := posted(aino, f"{there}dataset/", dataset=second.pk))
-    assert "The campaign goes on with “Dialogues v2”" in moved
+    assert "The campaign continues with “Dialogues v2”" in moved
     assert "3 new items wait for the panels" in moved
     assert before == (
         list(Annotation.objects.values()),
@@ -54,7 +54,7 @@ def test_a_campaign_goes_on_with_more_items_from_its_page(cast: Cast) -> None:
         list(Selection.objects.values()),
     )
     assert service.take(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None
-    assert "6 assignments were made." in (handed := posted(aino, f"{there}hand-out/"))
+    assert "6 assignments were created." in (handed := posted(aino, f"{there}hand-out/"))
     assert "wait for the panels" not in handed
     assert "newer version" not in handed
     assert drawn(duty) == {1: ["d1", "d2"], 2: ["d3", "d4", "d5"]}
@@ -79,7 +79,7 @@ def test_the_same_by_api(cast: Cast) -> None:
     client, there = cast.client("boris"), f"/api/v1/projects/kassa/campaigns/{duty.campaign_id}/"
     refused = client.post(f"{there}dataset/", {"dataset": other.pk}, content_type="application/json")
     assert (refused.status_code, refused.json()["code"]) == (422, "no_extension")
-    assert "“Others v1” has not all items of “Dialogues v1”" in refused.json()["fields"]["dataset"][0]
+    assert "“Others v1” does not contain all items of “Dialogues v1”" in refused.json()["fields"]["dataset"][0]
     moved = client.post(f"{there}dataset/", {"dataset": second.pk}, content_type="application/json")
     assert (moved.status_code, moved.json()["dataset"]) == (200, second.pk)
     assert [client.post(f"{there}hand-out/").json() for _twice in range(2)] == [{"assignments": 1}, {"assignments": 0}]
@@ -89,7 +89,7 @@ def test_there_is_no_way_back_and_none_out_of_a_closed_campaign(cast: Cast) -> N
     duty = scene.duty(cast, items=1)
     first, second = duty.campaign.dataset, added_to(duty, 2)
     campaign = campaigns.extend(campaign=duty.campaign, dataset=second)
-    for dataset, reason in ((second, "already"), (first, "has not all items")):
+    for dataset, reason in ((second, "already"), (first, "does not contain all items")):
         with pytest.raises(Refused, match=reason):
             campaigns.extend(campaign=campaign, dataset=dataset)
     campaigns.move(campaign=campaign, to=Campaign.State.CLOSED)

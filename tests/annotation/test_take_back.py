@@ -22,7 +22,7 @@ def test_a_duty_without_ratings_goes_with_its_drafts(cast: Cast) -> None:
     assert address(duty) in page
     assert "data-confirm-danger" in page.partition(address(duty))[2][:600]
     answer = cast.client("aino").post(address(duty), follow=True)
-    assert "was taken back" in answer.content.decode()
+    assert "was removed" in answer.content.decode()
     assert not any(model.objects.exists() for model in (Duty, Assignment, Draft, Skip))
     assert AuditEntry.objects.first().verb == "take back duty"
 
@@ -33,5 +33,5 @@ def test_a_duty_with_ratings_stays(cast: Cast) -> None:
     service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=3)
     before = Assignment.objects.count()
     page = cast.client("aino").post(address(duty), follow=True).content.decode()
-    assert "has ratings already" in page
+    assert "already has ratings" in page
     assert (Duty.objects.count(), Assignment.objects.count()) == (1, before)

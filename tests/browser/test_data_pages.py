@@ -148,7 +148,7 @@ def test_two_tabs_store_it_once_and_the_way_back_is_safe(visit: Open, context: B
     first.get_by_role("button", name="Store", exact=True).click()
     expect(first.get_by_text("Everything is stored.")).to_be_visible()
     second.get_by_role("button", name="Store", exact=True).click()
-    expect(second.get_by_text("This import is being stored, or was stored already.")).to_be_visible()
+    expect(second.get_by_text("This import is being stored, or is already stored.")).to_be_visible()
     first.go_back()
     first.reload()
     expect(first.get_by_role("button", name="Store", exact=True)).to_have_count(0)
@@ -164,7 +164,7 @@ def test_files_are_added_and_taken_out_before_they_go(visit: Open, tmp_path: Pat
     expect(page.locator("[data-chosen] li")).to_have_count(2)
     page.get_by_role("button", name="Remove one.csv").click()
     expect(page.get_by_role("button", name="Remove two.csv")).to_be_focused()
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Check the files").click()
     page.wait_for_url(re.compile(r"/imports/\d+/"))
     assert [file.name for file in Import.objects.get().files.all()] == ["two.csv"]
 
@@ -175,8 +175,8 @@ def test_the_network_is_cut_during_an_upload(visit: Open, context: BrowserContex
     page = visit("/p/kassa/imports/new/")
     page.locator("input[type=file]").set_input_files(path)
     context.set_offline(True)
-    page.get_by_role("button", name="Look at them").click()
-    expect(page.get_by_text("The connection is lost; it goes on by itself.")).to_be_visible()
+    page.get_by_role("button", name="Check the files").click()
+    expect(page.get_by_text("Connection lost. The upload continues when it is back.")).to_be_visible()
     context.set_offline(False)
     page.wait_for_url(re.compile(r"/imports/\d+/"))
     assert Import.objects.get().files.get().size == path.stat().st_size

@@ -145,7 +145,7 @@ def test_a_paused_campaign_is_said_on_the_page_and_the_text_stays(visit_as: Visi
 
     page.keyboard.press("Control+Enter")
 
-    expect(page.get_by_role("heading", name="Nothing can be handed in here now")).to_be_visible()
+    expect(page.get_by_role("heading", name="You can't submit anything here now")).to_be_visible()
     expect(page.get_by_text("This campaign is paused")).to_be_visible()
     expect(page.locator("#criterion-fluency [data-given]")).to_have_text("1")
 

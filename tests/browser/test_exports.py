@@ -26,9 +26,9 @@ def test_a_project_goes_out_in_the_background_and_in_elsewhere(
     Membership.objects.create(project=empty, user=cast.aino, role=Role.LEAD)
     page = visit_as("aino", "/p/kassa/export/")
     whole = page.get_by_role("region", name="The whole project")
-    whole.get_by_role("button", name="How large?").click()
+    whole.get_by_role("button", name="Show the size").click()
     expect(page.get_by_text("kassa.zip: 72 rows")).to_be_visible()
-    whole.get_by_role("button", name="Make it in the background").click()
+    whole.get_by_role("button", name="Create it in the background").click()
     link = page.locator("#transfers").get_by_role("link", name="Download")
     expect(link).to_be_visible(timeout=30_000)  # the list asks for itself
     assert Axe().run(page).response["violations"] == []
@@ -40,6 +40,6 @@ def test_a_project_goes_out_in_the_background_and_in_elsewhere(
     visit_as("aino", "/p/elsewhere/import-bundle/")
     assert Axe().run(page).response["violations"] == []
     page.locator("input[type=file]").set_input_files(bundle)
-    page.get_by_role("button", name="Load it").click()
+    page.get_by_role("button", name="Load the bundle").click()
     expect(page.locator("#transfers").get_by_text("Done", exact=True)).to_be_visible(timeout=30_000)
     assert Item.objects.filter(dataset__project=empty).count() == 12

@@ -35,7 +35,7 @@ def test_a_folder_of_a_known_study_is_imported_as_a_whole_and_taken_back(
         page.get_by_role("button", name="Choose a folder").click()
     chooser.value.set_files(tmp_path / "study")
     expect(page.locator("[data-chosen] li")).to_have_count(len(made_up.folder()))
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Check the files").click()
     page.wait_for_url(re.compile(r"/study-imports/\d+/"))
 
     expect(page.get_by_role("heading", name="What would be stored")).to_be_visible(timeout=120_000)
@@ -46,7 +46,7 @@ def test_a_folder_of_a_known_study_is_imported_as_a_whole_and_taken_back(
     assert found.violations_count == 0, found.generate_report()
 
     page.get_by_role("button", name="Store the whole study").click()
-    expect(page.get_by_role("heading", name="What became of the rows")).to_be_visible(timeout=120_000)
+    expect(page.get_by_role("heading", name="Result of the rows")).to_be_visible(timeout=120_000)
     assert (Rating.objects.count(), Verdict.objects.count()) == (made_up.RATINGS, made_up.VERDICTS)
     page.get_by_role("link", name="HANNA stories v1", exact=True).click()
     expect(page.get_by_role("link", name=re.compile("Part of import"))).to_be_visible()

@@ -51,7 +51,7 @@ def test_sixty_megabytes_come_in_by_chunks_although_one_is_lost(
 
     page.route(re.compile("/uploads/[0-9a-f-]+/"), lose_one)
     page.locator("input[type=file]").set_input_files(path)
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Check the files").click()
     expect(page.locator("[data-uploads] [data-done]")).to_contain_text("/ 58.2 MB")
     page.wait_for_url(re.compile(r"/imports/\d+/"), timeout=120_000)
     expect(page.get_by_role("heading", name="What would be stored")).to_be_visible(timeout=180_000)
@@ -81,12 +81,12 @@ def test_an_upload_goes_on_after_a_reload(page: Page, tmp_path: Path) -> None:
 
     page.route(re.compile("/uploads/[0-9a-f-]+/"), lose_from_third)
     page.locator("input[type=file]").set_input_files(path)
-    page.get_by_role("button", name="Look at them").click()
-    expect(page.get_by_text("The connection is lost; it goes on by itself.")).to_be_visible()
+    page.get_by_role("button", name="Check the files").click()
+    expect(page.get_by_text("Connection lost. The upload continues when it is back.")).to_be_visible()
     page.reload()
     is_lost = False
     page.locator("input[type=file]").set_input_files(path)
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Check the files").click()
     page.wait_for_url(re.compile(r"/imports/\d+/"))
     assert sent == [0, 2**22, 2**23]
     assert Import.objects.get().files.get().size == path.stat().st_size
@@ -98,10 +98,10 @@ def test_an_upload_is_cancelled_and_leaves_nothing(page: Page, tmp_path: Path) -
         lambda route: route.abort() if route.request.method == "PATCH" else route.continue_(),
     )
     page.locator("input[type=file]").set_input_files(dialogues(tmp_path, 100))
-    page.get_by_role("button", name="Look at them").click()
-    expect(page.get_by_text("The connection is lost; it goes on by itself.")).to_be_visible()
+    page.get_by_role("button", name="Check the files").click()
+    expect(page.get_by_text("Connection lost. The upload continues when it is back.")).to_be_visible()
     page.get_by_role("button", name="Cancel the upload").click()
-    expect(page.get_by_role("button", name="Look at them")).to_be_enabled()
+    expect(page.get_by_role("button", name="Check the files")).to_be_enabled()
     expect(page.locator("[data-uploads] li")).to_have_count(0)
     assert not Upload.objects.exists()
 
@@ -109,7 +109,7 @@ def test_an_upload_is_cancelled_and_leaves_nothing(page: Page, tmp_path: Path) -
 def test_a_refusal_of_the_server_is_shown(page: Page, tmp_path: Path, settings: Any) -> None:
     settings.UPLOAD_LIMIT = 1000
     page.locator("input[type=file]").set_input_files(dialogues(tmp_path, 10))
-    page.get_by_role("button", name="Look at them").click()
+    page.get_by_role("button", name="Check the files").click()
     expect(page.get_by_role("alert")).to_contain_text("UPLOAD_LIMIT_MB")
 
 
@@ -119,7 +119,7 @@ def test_the_pages_are_accessible(page: Page, tmp_path: Path, name: str, scheme:
     page.emulate_media(color_scheme=scheme)
     if name == "small":
         page.locator("input[type=file]").set_input_files(dialogues(tmp_path, 10))
-        page.get_by_role("button", name="Look at them").click()
+        page.get_by_role("button", name="Check the files").click()
         page.wait_for_url(re.compile(r"/imports/\d+/"))
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()

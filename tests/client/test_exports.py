@@ -66,5 +66,5 @@ def test_what_failed_says_why(live_server: Any, cast: Cast) -> None:
         key = here.prepare_export("ratings", campaign=campaign.pk)["key"]
         Transfer.objects.update(asked={**Transfer.objects.get().asked, "subject": 0})
         carried(key)
-        with pytest.raises(TransferFailed, match="Say which campaign"):
+        with pytest.raises(TransferFailed, match="Name the campaign"):
             here.wait_for_transfer(key)

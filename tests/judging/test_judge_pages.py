@@ -60,7 +60,7 @@ class TestJudges:
         judge = Judge.objects.get()
         assert (judge.parameters, judge.simulated) == ({"temperature": 0}, True)
         assert judge.variant["explanation"] is False
-        for chip in ("One criterion per call", "Score alone", "Instructions: eesti", "Simulated provider"):
+        for chip in ("One criterion per call", "Only the score", "Instructions: eesti", "Simulated provider"):
             assert chip in shown
         assert "Steady, terse" in page(boris, "judges")
 
@@ -68,7 +68,7 @@ class TestJudges:
         self, boris: Client, provider: RunningProvider
     ) -> None:
         post(boris, "judge_new", **DECLARATION)
-        assert "declared already, as “Steady, terse”" in post(boris, "judge_new", **{**DECLARATION, "name": "Again"})
+        assert "already declared, as “Steady, terse”" in post(boris, "judge_new", **{**DECLARATION, "name": "Again"})
         assert Judge.objects.count() == 1
 
     @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ class TestJudges:
         [
             ({"parameters": "[1]"}, "Parameters are a JSON object"),
             ({"parameters": '{"model": "x"}'}, "Not a parameter of a judge: model"),
-            ({"parameters": '{"temperature": NaN}'}, "JSON has no room for"),
-            ({"parameters": '{"stop": "\\u0000"}'}, "JSON has no room for"),
+            ({"parameters": '{"temperature": NaN}'}, "JSON does not allow"),
+            ({"parameters": '{"stop": "\\u0000"}'}, "JSON does not allow"),
             ({"provider": "nobody"}, "Select a valid choice"),
         ],
     )
@@ -130,7 +130,7 @@ class TestStarting:
     ) -> None:
         chosen = {"dataset": make.dataset(cast.kassa, 1).pk, "rubric_version": make.rubric(cast.kassa).pk}
         shown = page(boris, "run_start", declared(cast).pk, **chosen, repeats=1, budget="5")
-        assert "so a budget can&#x27;t be kept" in shown
+        assert "so a budget can&#x27;t be guaranteed" in shown
         assert "Start: " not in shown
 
     def test_an_empty_project_is_told_what_it_lacks(self, cast: Cast, boris: Client, provider: RunningProvider) -> None:
@@ -179,10 +179,10 @@ class TestRun:
     def test_failed_calls_are_asked_again(self, cast: Cast, boris: Client, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         Call.objects.filter(run=run).update(state="failed", tries=8)
-        assert "Ask 1 failed call again" in page(boris, "run", run.pk)
-        assert "1 call is asked again." in post(boris, "run_move", run.pk, to="rerun")
+        assert "Repeat 1 failed call" in page(boris, "run", run.pk)
+        assert "1 call will be repeated." in post(boris, "run_move", run.pk, to="rerun")
         refused = post(boris, "run_move", run.pk, to="rerun")
-        assert "No call of this run can be asked again." in refused and "0 calls are asked" not in refused
+        assert "No call of this run can be repeated." in refused and "0 calls will be repeated" not in refused
         assert worked(run).settled == 1
 
     def test_an_unreadable_reply_is_shown_with_its_text(

@@ -33,7 +33,7 @@ def test_what_no_part_takes_is_named_and_what_one_takes_is_not(cast: Cast, tmp_p
     file_import = opened(boris, {"ConvAbuse_train.json": FILE})
     seen = boris.get(f"/api/v1/projects/kassa/study-imports/{file_import.pk}/preview/").json()
     assert sorted(seen["report"]["left_out"]) == LEFT_OUT
-    sentence = f"Columns of these files that no part of the import takes: {', '.join(seen['report']['left_out'])}."
+    sentence = f"These columns are not used by any part of the import: {', '.join(seen['report']['left_out'])}."
     assert seen["report"]["notes"] == [sentence]
     assert sentence in page(boris, file_import)
 

@@ -265,7 +265,7 @@ class TestAllowances:
         allow("kassa", "paid", "--cap", "1")
         run = started(cast, limited(cast))
         judge = judges.declare(project=cast.kassa, name="J", provider="paid", model="sim-steady")
-        with pytest.raises(Refused, match=r"capped by the operator\. This judge sets no limit"):
+        with pytest.raises(Refused, match=r"limited what this project can spend at paid\. This judge sets no limit"):
             started_again(run, judge)
         unknown = judges.declare(project=cast.kassa, name="K", provider="paid", model="sim-harsh")
         with pytest.raises(Refused, match="No price is declared for sim-harsh"):
@@ -286,7 +286,7 @@ class TestAllowances:
         wrong: Sequence[tuple[list[str], str]] = [
             (["nowhere", "paid"], "no project"),
             (["kassa", "nobody"], "not declared"),
-            (["kassa", "paid", "--cap", "-1"], "goes from 0"),
+            (["kassa", "paid", "--cap", "-1"], "must be from 0"),
         ]
         for arguments, words in wrong:
             with pytest.raises(CommandError, match=words):
@@ -316,7 +316,7 @@ class TestTwice:
         run = self.post(boris, "runs/", asked).json()
         again = self.post(boris, "runs/", asked)
         assert again.status_code == 422
-        assert f"Run {run['id']} has this judge on these items already: 0 of 3 calls" in again.json()["detail"]
+        assert f"Run {run['id']} already uses this judge on these items: 0 of 3 calls" in again.json()["detail"]
         assert self.post(boris, "runs/", {**asked, "again": True}).status_code == 201
 
     def test_a_form_sent_twice_starts_one_run(self, cast: Cast, asked: dict[str, int]) -> None:
@@ -327,7 +327,7 @@ class TestTwice:
         assert first.url == second.url
         assert JudgeRun.objects.count() == 1
         shown = boris.post(at, chosen).content.decode()
-        assert "has this judge on these items already" in shown
+        assert "already uses this judge on these items" in shown
         assert 'name="again"' in shown
         assert JudgeRun.objects.count() == 1
         boris.post(at, {**chosen, "again": "yes"})

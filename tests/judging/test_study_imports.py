@@ -171,7 +171,7 @@ def test_another_study_and_what_the_files_do_not_say_are_said_on_the_page(cast: 
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid"), refused.json()
     boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"study": "multipico-dev"})
     file_import.refresh_from_db()
-    assert "None of these files is of MultiPICo" in page(boris, checked(file_import))
+    assert "none of these files belongs to MultiPICo" in page(boris, checked(file_import))
 
 
 def test_a_study_comes_in_by_the_api(cast: Cast) -> None:
@@ -220,7 +220,7 @@ def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str
     files = {path.name: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
     if by == "page":
         file_import = stored(boris, opened(boris, files))
-        assert "Left alone" not in page(boris, file_import)
+        assert "Ignored: not part" not in page(boris, file_import)
     else:
         made = boris.post(f"{API}/imports/", {"files": uploads({f"{name}.zip": made_up.archive(files)})})
         tasks_of_imports.open_packed(made.json()["id"])

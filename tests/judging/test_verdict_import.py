@@ -232,7 +232,7 @@ def test_a_judge_that_is_run_here_is_not_taken_for_an_imported_one(
     cast: Cast, rated: tuple[Dataset, RubricVersion], settings: Any
 ) -> None:
     Judge.objects.create(project=cast.kassa, name="judge-x", provider="simulated", model="m", digest="d")
-    with pytest.raises(Refused, match="Give the imported one another name"):
+    with pytest.raises(Refused, match="Give the imported judge another name"):
         stored(cast, rated, row("d1", 1))
 
 

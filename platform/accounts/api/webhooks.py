@@ -128,7 +128,7 @@ class WebhookSecret(APIView):
 
     @extend_schema(request=None, responses=SecretSerializer)
     def post(self, request: Request, project: str, webhook: int) -> Response:
-        """Another secret; the one before signs nothing more."""
+        """Replace the secret; the old one is no longer used for signing."""
         found = _webhook(request.user, project, webhook)
         webhooks.renew(webhook=found, actor=request.user)
         return Response(SecretSerializer(found).data)

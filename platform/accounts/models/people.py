@@ -24,7 +24,7 @@ SIGHTED = (Role.LEAD, Role.RESEARCHER)
 
 class UserQuerySet(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Make an account; the first of an instance may found projects, for somebody must."""
+        """Create an account; the first of an instance may found projects, for somebody must."""
         if "may_found_projects" not in fields:
             fields["may_found_projects"] = not self.exists()
         user = self.model(email=email.strip().lower(), **fields)

@@ -37,7 +37,7 @@ class WebhookForm(EventsForm):
         label=gettext_lazy("Address"),
         max_length=outgoing.LONGEST_ADDRESS,
         widget=forms.URLInput(attrs={"placeholder": "https://"}),
-        help_text=gettext_lazy("Where your program listens; it has to start with https://."),
+        help_text=gettext_lazy("The address where your program receives the requests. It must start with https://."),
     )
     field_order = ("address", "events")
 
@@ -90,7 +90,7 @@ def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
 @never_cache
 @login_required
 def renew_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    """Another secret, shown once."""
+    """New secret, shown once."""
     room, found = _webhook(request, project, webhook)
     webhooks.renew(webhook=found, actor=request.user)
     context = _context(request, room, found, EventsForm(initial={"events": found.events}))
@@ -158,4 +158,4 @@ def _context(request: HttpRequest, room: Project, found: Webhook, form: EventsFo
 def _sent(request: HttpRequest, verb: Any) -> None:
     with refusals.told(request):
         verb()
-        messages.success(request, _("It is being sent. Reload this page to see what came of it."))
+        messages.success(request, _("It is being sent. Reload this page to see the result."))

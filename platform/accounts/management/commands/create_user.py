@@ -14,7 +14,7 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    help = "Make an account. Without --password-stdin a password is made up and printed once."
+    help = "Create an account. Without --password-stdin a password is made up and printed once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email")
