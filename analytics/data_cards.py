@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from analytics.figures import SMALL, Figure
-from annotation.readers import CriterionDocument, RubricDocument, Words, plain
+from annotation.readers import CriterionDocument, RubricDocument, TextByLanguage, plain_number
 
 SPLIT = "train"  # the name that the Hub expects of data that is not split
 SIZES = ((10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M"), (10**9, "1B"))
@@ -253,7 +253,7 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))
 
 
-def _in(words: Words, language: str) -> str:
+def _in(words: TextByLanguage, language: str) -> str:
     return words.get(language) or next(iter(words.values()), "")
 
 
@@ -261,14 +261,15 @@ def _scale(criterion: CriterionDocument, language: str) -> Iterator[str]:
     scale = criterion.scale
     may_not_apply = "; N/A where it does not apply" if criterion.not_applicable else ""
     if not scale.points:
-        yield f"{scale.level.capitalize()}, {plain(scale.minimum)} to {plain(scale.maximum)}{may_not_apply}."
+        ends = f"{plain_number(scale.minimum)} to {plain_number(scale.maximum)}"
+        yield f"{scale.level.capitalize()}, {ends}{may_not_apply}."
         return
     yield f"{scale.level.capitalize()}, {len(scale.points)} points{may_not_apply}."
     yield ""
     for point in scale.points:
         anchor = {tag: each.text for tag, each in criterion.anchors.get(point.value, {}).items()}
         said = " — ".join(part for part in (_in(point.label, language), _in(anchor, language)) if part)
-        yield f"- {plain(point.value)}: {_line(said)}" if said else f"- {plain(point.value)}"
+        yield f"- {plain_number(point.value)}: {_line(said)}" if said else f"- {plain_number(point.value)}"
 
 
 def _drawn(selection: Mapping[str, Any]) -> str:

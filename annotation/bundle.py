@@ -24,7 +24,7 @@ from django.db.models import Max
 from accounts.models import Project, User
 from accounts.storable import holds_nul
 from annotation import bulk
-from annotation.readers import FormatError, Problem, Unfit, excerpt, require_storable
+from annotation.readers import FormatError, InvalidValue, Problem, excerpt, require_storable
 from annotation.writers.tables import BATCH
 
 Row = dict[str, Any]
@@ -318,7 +318,7 @@ def _json(column: models.Field[Any, Any]) -> Reader:
             raise ValueError("an object" if kind is dict else "a list")
         try:
             require_storable(said)
-        except Unfit as fault:
+        except InvalidValue as fault:
             raise ValueError(fault.expected) from None
         return said
 

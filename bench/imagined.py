@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from openpyxl.utils.exceptions import IllegalCharacterError
 
 from annotation.readers.problems import Problems
-from annotation.readers.reading import read
+from annotation.readers.reading import read_rows
 from bench.mutations import Original, as_parquet, as_workbook
 
 MOST_ROWS = 24
@@ -77,7 +77,9 @@ def imagined(wholes: Sequence[Original]) -> st.SearchStrategy[Imagined | None]:
 
 
 def _rows(whole: Original) -> list[Row]:
-    return [row.fields for row in read(whole.name, whole.raw, layout=whole.layout, problems=Problems())][:MOST_ROWS]
+    return [row.fields for row in read_rows(whole.name, whole.raw, layout=whole.layout, problems=Problems())][
+        :MOST_ROWS
+    ]
 
 
 def _cell(draw: st.DrawFn, rows: list[Row]) -> None:

@@ -86,7 +86,7 @@ def _run(path: Path | None) -> Any:
     from accounts import people
     from accounts.models import User
     from annotation.imports import storage
-    from annotation.readers.guessing import guess
+    from annotation.readers.guessing import guess_mapping
     from annotation.readers.items import parse_items
     from annotation.readers.reading import peek
     from judging import judges, runs
@@ -97,7 +97,7 @@ def _run(path: Path | None) -> Any:
     if path:
         file = (path.name, path.read_bytes())
         seen = peek(*file)
-        items = parse_items([file], guess("dataset", seen.columns, [row.fields for row in seen.rows])).items
+        items = parse_items([file], guess_mapping("dataset", seen.columns, [row.fields for row in seen.rows])).items
     dataset = storage.store(project=project, name="Dialogues", items=items)
     judge = judges.declare(
         project=project, name="Steady", provider="simulated", model="sim-steady", variant={"grouping": "single"}

@@ -23,12 +23,10 @@ from annotation.imports import storage as storing
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers.items import ItemRow, parse_items
 from annotation.readers.mapping import Mapping
-from annotation.readers.ratings import parse_ratings
-from annotation.readers.rubric_document import CriterionDocument, RubricDocument, ScaleDocument
-from annotation.readers.scales import coded, observed
+from annotation.readers.ratings import parse_ratings, parse_verdicts
+from annotation.readers.rubric import CriterionDocument, RubricDocument, ScaleDocument
 from annotation.readers.steps import Compose, Keep
-from annotation.readers.studies import Head, StudyImport, studies
-from annotation.readers.verdicts import parse_verdicts
+from annotation.readers.studies import Head, StudyImport, known_studies, observed_scales, with_word_codes
 from bench.mutations import LAYOUTS, Original, forms, found_by_others, original
 from judging.imports import verdicts
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
@@ -89,7 +87,9 @@ class Rooms:
 
     def _way(self, each: StudyImport, plain: Original, form: Original) -> Way | None:
         mapping = (
-            coded(each.mapping, observed([(plain.name, plain.raw)], each.mapping)) if _is_coded(each) else each.mapping
+            with_word_codes(each.mapping, observed_scales([(plain.name, plain.raw)], each.mapping))
+            if _is_coded(each)
+            else each.mapping
         )
         if form.kind in {"jsonl", "xlsx", "parquet"}:
             mapping = replace(mapping.of(plain.name), files={}, **_NO_LAYOUT)
@@ -151,7 +151,7 @@ class Rooms:
 
 def _imports(name: str, raw: bytes) -> list[StudyImport]:
     """What the first study that takes a file imports of it; ratings also as if judges had given them."""
-    taken = ([each for each in study.imports if _takes(each, name, raw)] for study in studies().values())
+    taken = ([each for each in study.imports if _takes(each, name, raw)] for study in known_studies().values())
     found = next(filter(None, taken), [])
     return [*found, *(_as_verdicts(each) for each in found if each.kind == "ratings")]
 

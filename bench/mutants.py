@@ -26,12 +26,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from annotation.readers.guessing import guess_kind, propose_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.problems import Problems
-from annotation.readers.proposing import guess_kind, propose
-from annotation.readers.ratings import parse_ratings
-from annotation.readers.reading import read
-from annotation.readers.verdicts import parse_verdicts
+from annotation.readers.ratings import parse_ratings, parse_verdicts
+from annotation.readers.reading import read_rows
 from bench import server
 from bench.imagined import thought_up
 from bench.mutations import MUTATIONS, Mutation, Original, forms, found_by_others, original
@@ -88,7 +87,7 @@ def examine(mutant: Mutant) -> Outcome:
 
 def _read(mutant: Mutant) -> tuple[bool, str]:
     whole, problems = mutant.whole, Problems()
-    rows = sum(1 for _ in read(whole.name, mutant.raw, layout=whole.layout, problems=problems))
+    rows = sum(1 for _ in read_rows(whole.name, mutant.raw, layout=whole.layout, problems=problems))
     assert all(str(problem) for problem in problems)
     if len(problems) > problems.refused:
         return True, ""  # something ended the reading, and it was said
@@ -111,7 +110,7 @@ def _parsed(mutant: Mutant) -> str:
     file = (mutant.whole.name, mutant.raw)
     guess_kind([file], mutant.whole.layout)
     for kind, parse in (("dataset", parse_items), ("ratings", parse_ratings), ("verdicts", parse_verdicts)):
-        parsed: Any = parse([file], propose(kind, [file], mutant.whole.layout))  # type: ignore[arg-type]
+        parsed: Any = parse([file], propose_mapping(kind, [file], mutant.whole.layout))  # type: ignore[arg-type]
         read_rows, rows = _counts(parsed)
         if read_rows != rows:
             return f"{kind}: {read_rows} read, {rows} accounted for"

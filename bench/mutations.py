@@ -14,7 +14,7 @@ from typing import Any
 
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
-from annotation.readers.reading import read
+from annotation.readers.reading import read_rows
 
 ENCODINGS = ("cp1252", "utf-16", "utf-16-le", "utf-32", "cp1251", "shift_jis", "gb18030")
 LONGEST_SLICE = 2_000
@@ -207,7 +207,7 @@ def original(name: str, raw: bytes, most: int | None = None, layouts: Sequence[M
     """A file of which every row is read in one of the layouts, shortened to about ``most`` bytes; None for another."""
     for layout in layouts:
         problems = Problems()
-        records = sum(1 for _ in read(name, raw, layout=layout, problems=problems))
+        records = sum(1 for _ in read_rows(name, raw, layout=layout, problems=problems))
         if records and not problems:
             if most is None or len(raw) <= most:
                 return Original(name, raw, layout, records)
@@ -223,7 +223,7 @@ def _shortened(name: str, raw: bytes, layout: Mapping, most: int) -> bytes:
         parts = document.items() if isinstance(document, dict) else [("", document)]
         short = {key: part[: int(len(part) * share) + 1] if isinstance(part, list) else part for key, part in parts}
         return json.dumps(short.get("", short), ensure_ascii=False, indent=1).encode()
-    starts = [row.line for row in read(name, raw, layout=layout, problems=Problems())]
+    starts = [row.line for row in read_rows(name, raw, layout=layout, problems=Problems())]
     count = max(TOGETHER, int(len(starts) * share) // TOGETHER * TOGETHER)
     if count >= len(starts):
         return raw
@@ -238,7 +238,7 @@ def _lines(raw: bytes, keep: int) -> bytes:
 def forms(plain: Original) -> list[Original]:
     """The same rows in every kind of file: as they are, compressed, as a workbook and as Parquet."""
     name, stem = plain.name, plain.name.rpartition(".")[0]
-    rows = [row.fields for row in read(name, plain.raw, layout=plain.layout, problems=Problems())]
+    rows = [row.fields for row in read_rows(name, plain.raw, layout=plain.layout, problems=Problems())]
     lines = b"".join(json.dumps(fields, ensure_ascii=False).encode() + b"\n" for fields in rows)
     files = {
         name: plain.raw,

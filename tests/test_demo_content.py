@@ -17,7 +17,7 @@ import yaml
 
 import panelbench
 from annotation.rationales import count_words, words_needed
-from annotation.readers.guessing import guess
+from annotation.readers.guessing import guess_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.ratings import parse_ratings
 from annotation.readers.reading import peek
@@ -198,11 +198,11 @@ def test_both_judges_say_that_they_are_simulated() -> None:
 
 def test_our_own_readers_take_every_file_as_it_is() -> None:
     dialogues = [(path.name, path.read_bytes()) for path in sorted(CONTENT.glob("dialogues.*.jsonl"))]
-    items = parse_items(dialogues, guess("dataset", peek(*dialogues[0]).columns))
+    items = parse_items(dialogues, guess_mapping("dataset", peek(*dialogues[0]).columns))
     assert (items.report.taken, list(items.problems)) == (len(DIALOGUES), [])
 
     answers = ("ratings.csv", (CONTENT / "ratings.csv").read_bytes())
-    ratings = parse_ratings([answers], guess("ratings", peek(*answers).columns))
+    ratings = parse_ratings([answers], guess_mapping("ratings", peek(*answers).columns))
     assert (len(ratings.rows), ratings.missing, list(ratings.problems)) == (len(RATINGS), 0, [])
 
     rubric = parse_rubric("rubric.yaml", (CONTENT / "rubric.yaml").read_bytes())

@@ -14,7 +14,7 @@ from analytics import ratings
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.tables import ratings_table
 from annotation.models import Campaign, Dataset, Rating
-from tests.annotation.formats.shared import SHARED
+from tests.annotation.readers.shared import SHARED
 from tests.cast import Cast
 
 STUDY = SHARED / "data" / "xls-estonian"

@@ -17,15 +17,15 @@ from annotation.imports import lifecycle, removal, targets, uploads
 from annotation.imports.lifecycle import Kept
 from annotation.models import Dataset, Import, RubricVersion, Upload
 from annotation.readers import (
-    MOST_NAMED,
+    MOST_LISTED,
     File,
     Mapping,
     guess_kind,
-    is_no_data,
-    is_packed,
-    kinds_within,
+    is_compressed,
+    is_not_data,
+    kinds_of_files,
     recognise,
-    still_there,
+    without_absent_columns,
 )
 
 Kind = Import.Kind
@@ -63,7 +63,7 @@ def receive(
         if not files and not kept:
             raise lifecycle.no_file()
         said = mapping or Mapping()
-        if any(is_packed(name) for name, _raw in (*files, *(each.file for each in kept))):
+        if any(is_compressed(name) for name, _raw in (*files, *(each.file for each in kept))):
             unread = lifecycle.unread(kind, said, target)
             with transaction.atomic():
                 _take_over(arrived)
@@ -109,7 +109,7 @@ def open_packed(*, file_import: Import) -> list[Import]:
     )
     said = Mapping.from_dict(unread["mapping"])
     with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
-        said = still_there([each.file for each in kept], said) if unread.get("narrow") else said
+        said = without_absent_columns([each.file for each in kept], said) if unread.get("narrow") else said
         _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
         first, *others = parts
         brings_items = any(part.kind == Kind.DATASET for part in parts)
@@ -173,9 +173,9 @@ def _parts(project: Project, files: Sequence[File], kept: Sequence[Kept], kind: 
 
 def _kind_of(file: File, said: Mapping) -> str:
     """What a file holds; one that holds several kinds of files would be read as one of them."""
-    found = kinds_within([file], said)
+    found = kinds_of_files([file], said)
     if len(set(found.values())) > 1:
-        held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_NAMED])
+        held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_LISTED])
         told = _("%(file)s contains several kinds of files: %(held)s.") % {"file": file[0], "held": held}
         sentence = f"{told} {_('Unpack it and choose them together, or say what it holds.')}"
         raise Refused(sentence, code="several_kinds", fields={"files": sentence})
@@ -263,7 +263,7 @@ def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
     if file_import.kind != Kind.STUDY:
         raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
     with lifecycle.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
-        own = [each for each in kept if not is_no_data(each.file[0])] or kept
+        own = [each for each in kept if not is_not_data(each.file[0])] or kept
         if lifecycle.is_packed(file_import):
             # A target keeps the study from being recognised once more.
             entered = [_entered_unread(file_import.project, lifecycle.unread("", Mapping(), {}), kept=own, actor=actor)]

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from accounts.models import Project
 from annotation.models import Criterion, RubricVersion
-from annotation.readers import File, Mapping, folded
+from annotation.readers import File, Mapping, case_folded
 
 
 class Named(Protocol):
@@ -55,7 +55,7 @@ def match(names: Iterable[str], criteria: Sequence[Criterion]) -> dict[str, str]
     for criterion in criteria:
         for spelling in _spellings(criterion):
             called.setdefault(spelling, set()).add(criterion.key)
-    found = {name: called.get(folded(name), set()) for name in sorted(names) if name not in keys}
+    found = {name: called.get(case_folded(name), set()) for name in sorted(names) if name not in keys}
     return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
 
 
@@ -85,4 +85,7 @@ def _field(field: str, matches: dict[str, str]) -> str:
 
 def _spellings(criterion: Criterion) -> set[str]:
     texts = [criterion.text.get(part, {}) for part in ("name", "question")]
-    return {folded(criterion.key), *(folded(words) for by_language in texts for words in by_language.values())}
+    return {
+        case_folded(criterion.key),
+        *(case_folded(words) for by_language in texts for words in by_language.values()),
+    }

@@ -32,9 +32,9 @@ from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.jobs import ImportLease
 from annotation.models import Import, ImportFile, RubricVersion, Upload
-from annotation.readers import File, Report, propose, still_there
+from annotation.readers import File, Report, propose_mapping, without_absent_columns
 from annotation.readers import Mapping as ColumnMapping
-from annotation.readers import is_packed as is_packed_name
+from annotation.readers import is_compressed as is_packed_name
 
 State = Import.State
 UNSTORED = (State.UPLOADED, State.FAILED)
@@ -80,7 +80,7 @@ def proposal(project: Project, kind: str, files: Sequence[File], said: ColumnMap
     """
     if kind in UNMAPPED:
         return said
-    return propose(kind, files, said, criteria.names_known(project))  # type: ignore[arg-type]
+    return propose_mapping(kind, files, said, criteria.names_known(project))  # type: ignore[arg-type]
 
 
 def enter(
@@ -264,7 +264,7 @@ def _laid(
         later = {**unread(kind, said, about), **({"narrow": True} if narrow else {})}
         return {"mapping": kept_mapping(said), "unread": later}
     with opened(file_import) as files:
-        said = still_there(files, said) if narrow else said
+        said = without_absent_columns(files, said) if narrow else said
         return {"mapping": kept_mapping(proposal(file_import.project, kind, files, said))}
 
 

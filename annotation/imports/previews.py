@@ -26,9 +26,8 @@ from annotation.imports.targets import Target
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
 from annotation.readers import (
     ColumnFacts,
-    Facts,
     File,
-    Halves,
+    InvalidValue,
     ItemRow,
     Mapping,
     ParsedItems,
@@ -38,21 +37,22 @@ from annotation.readers import (
     Progress,
     Report,
     RubricDocument,
-    Unfit,
-    about_raters,
+    TableFacts,
+    TwoStepProgress,
     as_answer,
     as_language,
+    as_written,
+    case_folded,
     excerpt,
     first_lines,
-    folded,
-    found,
-    members,
-    named,
+    most_frequent,
+    note_on_rater_addresses,
     parse_items,
     parse_ratings,
     parse_rubric,
     sheet_names,
-    written,
+    shortened_list,
+    unpacked_files,
 )
 
 FIRST_ROWS = 50
@@ -81,7 +81,7 @@ class Preview:
 
     def look_at_layout(self, files: Sequence[File]) -> None:
         """Add what a person needs to say which sheet of the first file holds the rows, and which row is the header."""
-        for name, raw in members(files, Problems()):
+        for name, raw in unpacked_files(files, Problems()):
             layout = self.mapping.of(name)
             if self.sheets or self.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
                 return
@@ -101,7 +101,7 @@ def preview(
     """Read everything, store nothing. ``said`` is the import's target. Verdicts are the business of judging."""
     if kind == Import.Kind.RUBRIC:
         return _rubrics(files)
-    facts = Facts()
+    facts = TableFacts()
     if kind == Import.Kind.DATASET:
         extends = targets.extended(project=project, said=said)
         choice = said.get("generator_names", "")
@@ -130,7 +130,7 @@ def _rubrics(files: Sequence[File]) -> Preview:
 def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]:
     """The documents of all files that have one, and what is wrong with the others."""
     documents, problems = [], Problems()
-    for name, raw in members(files, problems):
+    for name, raw in unpacked_files(files, problems):
         parsed = parse_rubric(name, raw)
         for problem in parsed.problems:
             problems.add(problem)
@@ -145,7 +145,7 @@ def read_dataset(
     mapping: Mapping,
     extends: Dataset | None = None,
     progress: Progress | None = None,
-    facts: Facts | None = None,
+    facts: TableFacts | None = None,
     *,
     names: str = "",
 ) -> tuple[ParsedItems, Report, list[Finding]]:
@@ -171,7 +171,7 @@ def read_dataset(
         embedded_ratings=read.embedded_ratings,
         left_out=parsed.problems.left_out,
         notes=[*_item_notes(parsed), *_name_notes(shown_names, names)],
-        found={"languages": found(read.languages), "generators": found(read.generators)},
+        found={"languages": most_frequent(read.languages), "generators": most_frequent(read.generators)},
     )
     if extends:
         append(parsed.problems, hold(extends, parsed.items, report))
@@ -200,7 +200,7 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
     if not shown or names not in generator_names.CHOICES:
         return []
     done = "masked" if names == generator_names.MASK else "kept, and seen by annotators and judges"
-    return [f"Generators' names {done}: {named([each.words for each in shown], len(shown))}."]
+    return [f"Generators' names {done}: {shortened_list([each.words for each in shown], len(shown))}."]
 
 
 def _item_notes(parsed: ParsedItems) -> list[str]:
@@ -209,19 +209,21 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
     if read.derived_ids:
         notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
     if read.empty:
-        notes.append(f"Without any content, kept because the mapping allows it: {named(read.empty_at, read.empty)}.")
+        notes.append(
+            f"Without any content, kept because the mapping allows it: {shortened_list(read.empty_at, read.empty)}."
+        )
     if read.embedded_ratings:
         notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
     if read.dropped:
-        notes.append(f"Keys of turns that are not kept: {named(read.dropped)}.")
+        notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
     return notes
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
 def _ratings(
-    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None, facts: Facts
+    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None, facts: TableFacts
 ) -> Preview:
-    way = Halves(progress)
+    way = TwoStepProgress(progress)
     parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress, facts)
     problems = parsed.problems
     if target is not None:
@@ -250,7 +252,7 @@ def read_ratings(
     mapping: Mapping,
     target: Target | None,
     progress: Progress | None = None,
-    facts: Facts | None = None,
+    facts: TableFacts | None = None,
 ) -> tuple[ParsedRatings, Mapping, Report]:
     """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
     version = target.rubric_version if target else None
@@ -268,7 +270,7 @@ def read_ratings(
         refused=parsed.refused,
         left_out=parsed.problems.left_out,
         notes=[*notes, *parsed.problems.notes, *([] if mapping.positional else _rater_notes(counts.whose, target))],
-        found={"raters": found(counts.whose), "criteria": found(counts.criteria)},
+        found={"raters": most_frequent(counts.whose), "criteria": most_frequent(counts.criteria)},
     )
     return parsed, mapping, report
 
@@ -288,18 +290,18 @@ def _explain_words(problems: Problems, scored: int) -> None:
 
 def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
     """Who is called by name, who is new, and who is somebody here already."""
-    notes = about_raters(raters)
+    notes = note_on_rater_addresses(raters)
     if target is None or not raters:
         return notes
     annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
     seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
     if new := [rater for rater in raters if rater not in seats]:
         made = "an annotator of each name is made, who is on no panel and can't sign in"
-        notes.append(f"Raters who are not known in this project: {named(new)}; {made}.")
+        notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {made}.")
     if known := [rater for rater in raters if rater in seats]:
-        notes.append(f"Raters taken for the annotators of that name in this project: {named(known)}.")
+        notes.append(f"Raters taken for the annotators of that name in this project: {shortened_list(known)}.")
     if unseated := [rater for rater in known if not seats[rater]]:
-        notes.append(f"Of these, on no panel: {named(unseated)}.")
+        notes.append(f"Of these, on no panel: {shortened_list(unseated)}.")
     return notes
 
 
@@ -426,8 +428,10 @@ def _unread(
     for value, count in facts.counts.most_common():
         try:
             (as_language if field == "language" else as_answer)(value)
-        except Unfit:
-            likely = labels.get(folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else "")
+        except InvalidValue:
+            likely = labels.get(
+                case_folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else ""
+            )
             found.append({"value": value, "count": count, "means": said.get(value, ""), "likely": likely})
     return found[:MOST_UNREAD]
 
@@ -438,7 +442,7 @@ def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:
     for criterion in criteria:
         for point in criterion.points:
             for label in (point.get("label") or {}).values():
-                called.setdefault(folded(label), set()).add(written(point["value"]))
+                called.setdefault(case_folded(label), set()).add(as_written(point["value"]))
     return {label: next(iter(meant)) for label, meant in called.items() if len(meant) == 1}
 
 
@@ -457,7 +461,7 @@ def _off_scale(
 
 def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
     def misses(text: str) -> bool:
-        with suppress(Unfit):
+        with suppress(InvalidValue):
             score = as_answer(text).score
             return score is not None and not any(each.is_on_scale(score) for each in scales)
         return True

@@ -15,18 +15,18 @@ from django.utils import timezone
 from annotation import bulk
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers import (
-    Plain,
+    PartitionedRows,
+    PlainRow,
     Problem,
     Problems,
     RatingRow,
-    Shelves,
+    ShareProgress,
     Spool,
-    Told,
-    between,
+    did_you_mean,
     excerpt,
-    hint,
-    loosely,
-    nearest,
+    loose_key,
+    nearest_name,
+    progress_between,
 )
 
 LONGEST_RATER = 80
@@ -61,7 +61,7 @@ class Fit:
     """What becomes of each row. Those to be stored are on shelves by item and rater: ``(item, rater, criterion, status,
     score, rationale, seconds)``, item and criterion by primary key."""
 
-    rows: Shelves
+    rows: PartitionedRows
     report: RatingsReport
     problems: Problems = field(default_factory=Problems)
 
@@ -72,7 +72,7 @@ def fit_ratings(
     rubric_version: RubricVersion,
     campaign: Campaign | None,
     rows: Collection[RatingRow],
-    told: Told | None = None,
+    told: ShareProgress | None = None,
 ) -> Fit:
     """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
     fit = Fit(shelves(rows), RatingsReport(given=len(rows)))
@@ -93,14 +93,16 @@ def fit_ratings(
     return fit
 
 
-def shelves(rows: Collection[Any]) -> Shelves:
+def shelves(rows: Collection[Any]) -> PartitionedRows:
     """Shelves for what becomes of these rows, put together by their first two columns."""
-    return Shelves(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
+    return PartitionedRows(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
 
 
-def chunks(rows: Collection[T], size: int, told: Told | None = None, *, plain: bool = False) -> Iterator[list[T]]:
+def chunks(
+    rows: Collection[T], size: int, told: ShareProgress | None = None, *, plain: bool = False
+) -> Iterator[list[T]]:
     """The rows, or the plain tuples they are, so many at a time; ``told`` hears which share of them was seen to."""
-    tell, done = between(told, 0, 1), 0
+    tell, done = progress_between(told, 0, 1), 0
     source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
     while chunk := list(islice(source, size)):
         yield chunk
@@ -135,13 +137,13 @@ class Items:
 
     def expected(self, name: str) -> str:
         """What is expected where a file names an item that the dataset has not got."""
-        return f"{hint(self._alike.get(loosely(name), ''))}the id of an item in the dataset"
+        return f"{did_you_mean(self._alike.get(loose_key(name), ''))}the id of an item in the dataset"
 
     @cached_property
     def _alike(self) -> dict[str, str]:
         """The ids of the first many items by what ids that mean the same have in common."""
         ids = self._items.order_by("pk").values_list("external_id", flat=True)[:MOST_REMEMBERED]
-        return {loosely(each): each for each in ids.iterator(TOGETHER)}
+        return {loose_key(each): each for each in ids.iterator(TOGETHER)}
 
 
 class _Stored:
@@ -213,7 +215,7 @@ class Scales:
 def one_of(name: str, criteria: Iterable[str]) -> str:
     """What is expected where a file names a criterion that the rubric has not got."""
     keys = list(criteria)
-    return f"{hint(nearest(name, keys))}one of the rubric's criteria: {', '.join(keys)}"
+    return f"{did_you_mean(nearest_name(name, keys))}one of the rubric's criteria: {', '.join(keys)}"
 
 
 def scale_words(criterion: Criterion) -> str:
@@ -223,7 +225,7 @@ def scale_words(criterion: Criterion) -> str:
     return f"{criterion.minimum:g} to {criterion.maximum:g}"
 
 
-def _fitting(some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before) -> list[Plain]:
+def _fitting(some: Sequence[PlainRow], fit: Fit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
     """Those of some rows that are to be stored: found together where none needs a look of its own, else one by one."""
     together = _fitted_together(some, fit, items, scales, before)
     if together is not None:
@@ -233,8 +235,8 @@ def _fitting(some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, befo
 
 
 def _fitted_together(
-    some: Sequence[Plain], fit: Fit, items: Items, scales: Scales, before: Before
-) -> list[Plain] | None:
+    some: Sequence[PlainRow], fit: Fit, items: Items, scales: Scales, before: Before
+) -> list[PlainRow] | None:
     """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
     there already. What rows say over and over is looked at once."""
     names, raters, criteria, scores, applicable, missing, rationales, seconds, _, scale_max, *_, columns = zip(
@@ -264,7 +266,7 @@ def _fitted(
     items: Items,
     scales: Scales,
     before: Before,
-) -> Plain | None:
+) -> PlainRow | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     if (fault := _fault(row, items, scales)) is not None:
         column, found, expected, code = fault
@@ -315,19 +317,21 @@ def write(
     *,
     campaign: Campaign,
     file_import: Import,
-    rows: Shelves,
+    rows: PartitionedRows,
     raters: Collection[str],
     identified: bool,
-    told: Told | None = None,
+    told: ShareProgress | None = None,
 ) -> None:
     """Insert fitted ratings in the caller's transaction, shelf by shelf."""
     people = _annotators(campaign, raters, identified)
     with bulk.Load() as load:
-        for shelf in rows.told(told):
+        for shelf in rows.with_progress(told):
             _write_shelf(load, campaign.pk, file_import.pk, shelf, people)
 
 
-def _write_shelf(load: bulk.Load, campaign: int, file_import: int, shelf: list[Plain], people: dict[str, int]) -> None:
+def _write_shelf(
+    load: bulk.Load, campaign: int, file_import: int, shelf: list[PlainRow], people: dict[str, int]
+) -> None:
     items, raters, *answers, seconds = zip(*shelf, strict=True)
     pairs = list(zip(items, raters, strict=True))
     taken = dict(zip(pairs, seconds, strict=True))

@@ -19,7 +19,16 @@ from annotation import bulk, jobs
 from annotation.imports import rating_rows
 from annotation.imports.rating_rows import RatingsReport, fit_ratings
 from annotation.models import Campaign, Dataset, Import, Item
-from annotation.readers import ItemRow, Problem, Problems, RatingRow, Told, between, content_digest, seldom_collected
+from annotation.readers import (
+    ItemRow,
+    Problem,
+    Problems,
+    RatingRow,
+    ShareProgress,
+    content_digest,
+    progress_between,
+    rare_garbage_collection,
+)
 
 STAGE = 20_000  # rows of one transaction at most,
 STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields
@@ -230,7 +239,7 @@ def fit_items(items: Iterable[ItemRow]) -> Problems:
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
-@seldom_collected()
+@rare_garbage_collection()
 def store_ratings(
     *,
     campaign: Campaign,
@@ -238,7 +247,7 @@ def store_ratings(
     file_import: Import,
     identified: bool = True,
     actor: User | None = None,
-    told: Told | None = None,
+    told: ShareProgress | None = None,
 ) -> RatingsReport:
     """Store other people's ratings in a campaign, all or none; raises `FileRefused` naming every bad row.
 
@@ -254,7 +263,7 @@ def store_ratings(
             rubric_version=campaign.rubric_version,
             campaign=campaign,
             rows=rows,
-            told=between(told, 0, HELD),
+            told=progress_between(told, 0, HELD),
         )
         if fit.problems:
             raise FileRefused(fit.problems)
@@ -264,7 +273,7 @@ def store_ratings(
             rows=fit.rows,
             raters=fit.report.raters,
             identified=identified,
-            told=between(told, HELD, 1),
+            told=progress_between(told, HELD, 1),
         )
         settle(file_import)
         audit.record(actor=actor, project=campaign.project, verb="import ratings", subject=file_import)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Project, Role, User
-from annotation.readers import is_on_scale, plain
+from annotation.readers import is_on_scale, plain_number
 
 
 class Rubric(models.Model):
@@ -141,9 +141,9 @@ class Criterion(models.Model):
     def scale(self) -> list[float] | dict[str, float]:
         """As exports write it: the points in order, or the ends and the step where there is one."""
         if self.points:
-            return [plain(value) for value in self.values]
-        step = {} if self.step is None else {"step": plain(self.step)}
-        return {"min": plain(self.minimum), "max": plain(self.maximum), **step}
+            return [plain_number(value) for value in self.values]
+        step = {} if self.step is None else {"step": plain_number(self.step)}
+        return {"min": plain_number(self.minimum), "max": plain_number(self.maximum), **step}
 
     @property
     def labels(self) -> dict[float | None, str]:

@@ -1,29 +1,216 @@
-"""What ratings and verdicts share: a score, N/A or nothing, and one answer per key however often it is said."""
+"""What ratings and verdicts share: a score, N/A or nothing, and one answer per key however often a file repeats it.
+
+Rows are read in batches, and most of what is done to a batch is done to one column at a time: a loop in C.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from annotation.readers.aligning import aligned
-from annotation.readers.cells import Columns, Places
-from annotation.readers.fields import Plan, Planner, as_number, is_blank, lacking
-from annotation.readers.garbage import seldom_collected
-from annotation.readers.headings import Headings
-from annotation.readers.ledger import DROPPED, KEPT, Ledger
+from annotation.readers.columns import ColumnPlan, ColumnPlanner, ColumnUsage, missing_field_problem
+from annotation.readers.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.readers.mapping import Mapping
-from annotation.readers.problems import Problem, Problems, Unfit, excerpt
-from annotation.readers.progress import Meter
-from annotation.readers.reading import is_tabular, read_blocks
-from annotation.readers.report import add
-from annotation.readers.rows import Block
-from annotation.readers.spool import Plain, Spool
+from annotation.readers.problems import InvalidValue, Problem, Problems, add_counts, excerpt
+from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_blocks
+from annotation.readers.rows import RowBlock
+from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool, rare_garbage_collection
+from annotation.readers.values import as_number, as_text, as_written, first_of, is_blank
+
+T = TypeVar("T")
+MOST_CACHED = 50_000
 
 
-class Answer(NamedTuple):
+class _Known(dict[str, T]):
+    """What texts are converted to; made when it is first asked for."""
+
+    def __init__(self, convert: Callable[[str], T], most: int) -> None:
+        super().__init__()
+        self._convert, self._most = convert, most
+
+    def __missing__(self, text: str) -> T:
+        made = self._convert(text)
+        if len(self) >= self._most:
+            self.clear()
+        self[text] = made
+        return made
+
+
+class CachedConversion(Generic[T]):
+    """A conversion that keeps what it made of the last texts. What is no text (1, 1.0 and true are one key) or cannot
+    be converted goes through it each time."""
+
+    def __init__(self, convert: Callable[[Any], T], most: int) -> None:
+        self._convert, self._known = convert, _Known(convert, most)
+
+    def __call__(self, value: Any) -> T:
+        return self._known[value] if type(value) is str else self._convert(value)
+
+    def each(self, column: Sequence[Any]) -> Iterable[T]:
+        """What the values of a column become, one by one; in a loop in C where all of them are texts."""
+        return map(self._known.__getitem__ if set(map(type, column)) == {str} else self, column)
+
+
+def cached_conversion(convert: Callable[[Any], T], *, most: int = MOST_CACHED) -> CachedConversion[T]:
+    """``convert``, which remembers."""
+    return CachedConversion(convert, most)
+
+
+def convert_column(convert: CachedConversion[T], column: Sequence[Any] | None) -> Iterable[T | None]:
+    """A column that may be absent, and then gives nothing as often as it is asked."""
+    return repeat(None) if column is None else convert.each(column)
+
+
+ValuesByField = dict[str, Sequence[Any]]
+"""Values by field, one for each row or for each answer."""
+
+
+class WideColumn(NamedTuple):
+    """A column that holds the answers on one criterion, the field it gives, and the field of its rationale."""
+
+    criterion: str
+    field: str
+    rationale: str
+    column: str
+
+
+class ListColumn(NamedTuple):
+    """A column that holds lists of {rater, score} on one criterion, and the field it gives."""
+
+    criterion: str
+    field: str
+    column: str
+
+
+class AnswerColumns(NamedTuple):
+    """Where the answers of rows with the same columns stand: in one ``long`` column whose criterion is said beside it,
+    in a column per criterion (``wide``), and in ``lists``.
+
+    With ``may_be_none`` a record without any is no fault: an item that nobody has rated yet.
+    """
+
+    plan: ColumnPlan
+    long: str | None
+    wide: tuple[WideColumn, ...]
+    lists: tuple[ListColumn, ...]
+    may_be_none: bool
+
+    @classmethod
+    def of(cls, plan: ColumnPlan, mapping: Mapping) -> AnswerColumns:
+        given = tuple(dict.fromkeys((*plan.constants, *(source.field for source in plan.sources))))
+        mapped = (*given, *mapping.columns.values())
+        # A JSON record may leave out the key of its score, which is then missing; one without ratings holds no rating.
+        is_long = "score" in given or not any(field.startswith(("score.", "ratings.")) for field in mapped)
+        return cls(
+            plan=plan,
+            long=plan.column("score") if is_long else None,
+            wide=tuple(
+                WideColumn(criterion, field, f"rationale.{criterion}", plan.column(field))
+                for field, criterion in _named(given, "score")
+            ),
+            lists=tuple(
+                ListColumn(criterion, field, plan.column(field)) for field, criterion in _named(given, "ratings")
+            ),
+            may_be_none=any(field.startswith("ratings.") for field in mapping.columns.values()),
+        )
+
+    def answers(self, rows: RowBlock, who: str, mapping: Mapping) -> ValuesByField:
+        """The answers in some rows, or of one row where there are lists. Raises ``Unfit`` when a row is no good."""
+        values = _values(self.plan, rows)
+        values["line"] = rows.lines
+        answers = self._beside(values, rows.size)
+        for place in self.lists:
+            (entries,) = values[place.field]
+            if entries:
+                answers = _joined(answers, _listed(entries, place, values, who, mapping))
+        if not answers["line"] and not self.may_be_none:
+            raise InvalidValue("a record without a score", "a score on at least one criterion", "no_score")
+        return answers
+
+    def _beside(self, values: ValuesByField, count: int) -> ValuesByField:
+        """The answers that stand in columns, those of a row one after the other."""
+        shared = _texts(values.get("rationale"), count)
+        parts: list[ValuesByField] = []
+        if self.long is not None:
+            said = {name: values.get(name, [None] * count) for name in ("criterion", "score")}
+            parts.append({**said, "rationale": shared, "column": [self.long] * count})
+        for place in self.wide:
+            own = _texts(values.get(place.rationale), count)
+            parts.append(
+                {
+                    "criterion": [place.criterion] * count,
+                    "score": values[place.field],
+                    "rationale": [mine or ours for mine, ours in zip(own, shared, strict=True)],
+                    "column": [place.column] * count,
+                }
+            )
+        if len(parts) == 1:
+            return {**values, **parts[0]}
+        whole: list[ValuesByField] = [{**values, **part} for part in parts]
+        return {name: _in_turn([part[name] for part in whole]) for name in {**values, **_PARTS}}
+
+
+_PARTS = dict.fromkeys(("criterion", "score", "rationale", "column"))
+
+
+def _named(fields: tuple[str, ...], kind: str) -> list[tuple[str, str]]:
+    """The fields of a kind that name a criterion, with that criterion."""
+    parted = [(field, *field.partition(".")) for field in fields]
+    return [(field, criterion) for field, before, _dot, criterion in parted if before == kind and criterion]
+
+
+def _values(plan: ColumnPlan, rows: RowBlock) -> ValuesByField:
+    """The values of some rows by field, as ``plan.take`` gives them for each."""
+    fields = [source.field for source in plan.sources]
+    if len(set(fields)) == len(fields) and all(source.inner is None for source in plan.sources):
+        values: ValuesByField = {field: [value] * rows.size for field, value in plan.constants.items()}
+        for source in plan.sources:
+            column = rows.column(source.outer)
+            meant = source.meant
+            values[source.field] = [meant.get(as_written(value), value) for value in column] if meant else column
+        return values
+    taken = [plan.take(row.fields) for row in rows.rows()]
+    return {field: [row[field] for row in taken] for field in taken[0]}
+
+
+def _texts(column: Sequence[Any] | None, count: int) -> Sequence[str]:
+    if column is None:
+        return [""] * count
+    return [value if type(value) is str else as_text(value, "rationale") for value in column]
+
+
+def _in_turn(columns: list[Sequence[Any]]) -> Sequence[Any]:
+    return list(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def _joined(one: ValuesByField, other: ValuesByField) -> ValuesByField:
+    return {name: [*one.get(name, ()), *other[name]] for name in other}
+
+
+def _listed(entries: Any, place: ListColumn, values: ValuesByField, who: str, mapping: Mapping) -> ValuesByField:
+    """The answers in a list of {rater, score, rationale}, with what their row says beside."""
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InvalidValue(excerpt(entries), "a list of ratings, each with its rater and score", "shape", place.column)
+    raters = [_meant(first_of(entry, RATER_KEYS), "rater", mapping) for entry in entries]
+    of_row = values.get(who, [None])[0]
+    return {
+        **{field: [*column] * len(entries) for field, column in values.items()},
+        who: [of_row if rater is None else rater for rater in raters],
+        "criterion": [place.criterion] * len(entries),
+        "score": [_meant(first_of(entry, SCORE_KEYS), "score", mapping) for entry in entries],
+        "rationale": [as_text(first_of(entry, RATIONALE_KEYS), "rationale") for entry in entries],
+        "column": [f"{place.column}[{number}]" for number in range(1, len(entries) + 1)],
+    }
+
+
+def _meant(value: Any, field: str, mapping: Mapping) -> Any:
+    return mapping.values.get(field, {}).get(as_written(value), value)
+
+
+class AnswerValue(NamedTuple):
     """A score, or not applicable, or missing."""
 
     score: float | None
@@ -31,17 +218,17 @@ class Answer(NamedTuple):
     missing: bool = False
 
 
-MISSING = Answer(None, missing=True)
-NOT_APPLICABLE = Answer(None, applicable=False)
+MISSING = AnswerValue(None, missing=True)
+NOT_APPLICABLE = AnswerValue(None, applicable=False)
 
 
-def as_answer(value: Any) -> Answer:
+def as_answer(value: Any) -> AnswerValue:
     """Blank and null are missing; the literal N/A is not applicable; everything else must be a number."""
     if is_blank(value):
         return MISSING
     if isinstance(value, str) and value.strip().upper() == "N/A":
         return NOT_APPLICABLE
-    return Answer(as_number(value, "score"))
+    return AnswerValue(as_number(value, "score"))
 
 
 def optional_number(value: Any, field: str) -> float | None:
@@ -78,13 +265,13 @@ class Repetitions(Generic[Kept]):
     export without the column); then the one with the rationale is kept.
     """
 
-    def __init__(self, problems: Problems, restore: Callable[[Plain], Kept]) -> None:
+    def __init__(self, problems: Problems, restore: Callable[[PlainRow], Kept]) -> None:
         self._problems, self._restore = problems, restore
         self.collapsed = 0
         self.collapsed_blank = 0
         self.refused = 0
 
-    def decide(self, alike: list[Plain]) -> list[int]:
+    def decide(self, alike: list[PlainRow]) -> list[int]:
         """What becomes of each of the rows with one key, in the order of the files."""
         rows = [self._restore(row) for row in alike]
         fates, kept = [DROPPED] * len(rows), 0
@@ -120,7 +307,7 @@ def _said(row: AnswerRow) -> str:
 
 
 @dataclass(slots=True)
-class Counts:
+class AnswerCounts:
     """What answers say, counted in one pass: how many of each kind, by whom, and on which criteria."""
 
     scored: int = 0
@@ -130,7 +317,7 @@ class Counts:
     criteria: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, rows: Spool[Any]) -> Counts:
+    def of(cls, rows: Spool[Any]) -> AnswerCounts:
         """Of ratings or verdicts, whose rows begin alike."""
         counts = cls()
         for batch in rows.batches():
@@ -138,18 +325,18 @@ class Counts:
             counts.missing += sum(missing)
             counts.not_applicable += len(batch) - sum(applicable)
             counts.scored += len(batch) - scores.count(None)
-            add(counts.whose, Counter(whose))
-            add(counts.criteria, Counter(criteria))
+            add_counts(counts.whose, Counter(whose))
+            add_counts(counts.criteria, Counter(criteria))
         return counts
 
 
-class Builder(Protocol):
+class AnswerBuilder(Protocol):
     """Makes the rows of some answers, as the plain values of what is kept. Raises ``Unfit`` at the first bad one."""
 
     who: str
     """The field that names the rater or judge."""
 
-    def rows(self, answers: Columns, file: str) -> list[Plain]: ...
+    def rows(self, answers: ValuesByField, file: str) -> list[PlainRow]: ...
 
 
 class AnswerReader(Generic[Kept]):
@@ -158,27 +345,27 @@ class AnswerReader(Generic[Kept]):
     def __init__(
         self,
         mapping: Mapping,
-        builder: Builder,
-        restore: Callable[[Plain], Kept],
-        key: Callable[[Plain], Hashable],
+        builder: AnswerBuilder,
+        restore: Callable[[PlainRow], Kept],
+        key: Callable[[PlainRow], Hashable],
     ) -> None:
         self.mapping, self._builder = mapping, builder
         self.problems = Problems()
-        self._headings = Headings()
+        self._headings = ColumnUsage()
         self.repetitions = Repetitions(self.problems, restore)
-        self._ledger = Ledger(restore, key)
+        self._ledger = KeyedRows(restore, key)
 
     @property
     def read(self) -> int:
         """The answers that the files hold, as far as they could be read."""
         return self._ledger.entered + self.problems.refused - self.repetitions.refused
 
-    @seldom_collected()
-    def read_files(self, meter: Meter) -> Spool[Kept]:
+    @rare_garbage_collection()
+    def read_files(self, meter: FileProgress) -> Spool[Kept]:
         """Read all files, each to its end or to what makes its rest unreliable; the answers, one per key."""
-        for name, raw in aligned(meter.members(self.problems), self.mapping, self.problems):
+        for name, raw in join_aligned_files(meter.members(self.problems), self.mapping, self.problems):
             blocks = meter.watched(read_blocks(name, raw, layout=self.mapping, problems=self.problems))
-            planner = Planner(self.mapping.of(name), self._headings)
+            planner = ColumnPlanner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
         self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
         self.problems.left_out = self._headings.left_out(keeps=False)
@@ -188,11 +375,13 @@ class AnswerReader(Generic[Kept]):
 class _FileReader(Generic[Kept]):
     """Reads the rows of one file, batch by batch; a batch in which anything is wrong is read again row by row."""
 
-    def __init__(self, name: str, planner: Planner, builder: Builder, ledger: Ledger[Kept], problems: Problems) -> None:
+    def __init__(
+        self, name: str, planner: ColumnPlanner, builder: AnswerBuilder, ledger: KeyedRows[Kept], problems: Problems
+    ) -> None:
         self._name, self._mapping, self._planner = name, planner.mapping, planner
         self._builder, self._ledger, self._problems = builder, ledger, problems
 
-    def read(self, blocks: Iterator[Block]) -> None:
+    def read(self, blocks: Iterator[RowBlock]) -> None:
         """Read to the end of the rows, or to the first when its file lacks what is needed."""
         first = next(blocks, None)
         if first is None:
@@ -200,13 +389,13 @@ class _FileReader(Generic[Kept]):
         if problem := self._lacking(self._planner.plan(first.first()), first.columns):
             self._problems.add(problem)
             return
-        places: dict[tuple[str, ...], Places] = {}
+        places: dict[tuple[str, ...], AnswerColumns] = {}
         for block in chain([first], blocks):
             if block.columns not in places:
-                places[block.columns] = Places.of(self._planner.plan(block.first()), self._mapping)
+                places[block.columns] = AnswerColumns.of(self._planner.plan(block.first()), self._mapping)
             self._enter(block, places[block.columns])
 
-    def _lacking(self, plan: Plan, columns: tuple[str, ...]) -> Problem | None:
+    def _lacking(self, plan: ColumnPlan, columns: tuple[str, ...]) -> Problem | None:
         # Records of a JSON file may leave keys out; there, what the mapping names counts as given.
         mapped = [source.field for source in plan.sources] if is_tabular(self._name, self._mapping) else []
         given = {*(mapped or self._mapping.columns.values()), *self._mapping.constants}
@@ -217,40 +406,40 @@ class _FileReader(Generic[Kept]):
         elif "ratings" in kinds and "score" not in given:
             needed = ["item"]
         missing = [field for field in needed if field not in given]
-        return lacking(self._name, missing, self._mapping, columns)
+        return missing_field_problem(self._name, missing, self._mapping, columns)
 
-    def _enter(self, batch: Block, places: Places) -> None:
+    def _enter(self, batch: RowBlock, places: AnswerColumns) -> None:
         if batch.size > 1 and places.lists:
             self._enter_one_by_one(batch, places)
             return
         try:
             answers = places.answers(batch, self._builder.who, self._mapping)
             rows = self._builder.rows(answers, self._name) if answers["line"] else []
-        except Unfit:
+        except InvalidValue:
             self._enter_one_by_one(batch, places)
             return
         self._ledger.extend(rows, _weight(answers))
 
-    def _enter_one_by_one(self, batch: Block, places: Places) -> None:
+    def _enter_one_by_one(self, batch: RowBlock, places: AnswerColumns) -> None:
         for row in batch.rows():
             try:
-                answers = places.answers(Block.of([row]), self._builder.who, self._mapping)
-            except Unfit as fault:
+                answers = places.answers(RowBlock.of([row]), self._builder.who, self._mapping)
+            except InvalidValue as fault:
                 self._problems.refuse(fault.at(self._name, row.line))
                 continue
             for number in range(len(answers["line"])):
                 self._enter_answer({name: column[number : number + 1] for name, column in answers.items()}, places)
 
-    def _enter_answer(self, answer: Columns, places: Places) -> None:
+    def _enter_answer(self, answer: ValuesByField, places: AnswerColumns) -> None:
         (line,), (column,) = answer["line"], answer["column"]
         try:
             self._ledger.extend(self._builder.rows(answer, self._name), _weight(answer))
-        except Unfit as fault:
+        except InvalidValue as fault:
             place = column if fault.field in {"", "score"} else places.plan.column(fault.field)
             self._problems.refuse(fault.at(self._name, line, place))
 
 
-def _weight(answers: Columns) -> int:
+def _weight(answers: ValuesByField) -> int:
     """About the bytes of the texts that may be of any length."""
     replies = (reply for reply in answers.get("reply", ()) if isinstance(reply, str))
     return sum(map(len, answers["rationale"])) + sum(map(len, replies))

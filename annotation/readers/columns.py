@@ -1,19 +1,353 @@
-"""What stands in the columns of some files: how much is filled, how many values there are, and a few of them."""
+"""The columns of files: which field each gives, which have no name, what their cells hold, and what became of them."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from annotation.readers.fields import SPREAD, is_blank, written
 from annotation.readers.mapping import Mapping
-from annotation.readers.patterns import fits
-from annotation.readers.rows import Block, Row, blocks_of
+from annotation.readers.problems import (
+    FormatError,
+    InvalidValue,
+    Problem,
+    Problems,
+    did_you_mean,
+    excerpt,
+    nearest_name,
+    shortened_list,
+)
+from annotation.readers.rows import FileRow, RowBlock, blocks_of
+from annotation.readers.values import as_written, is_blank, key_path, matches_any, value_at, without_value_at
 
-TOGETHER = 250  # rows
+SPREAD = "attributes"
+MOST_BESIDE = 200  # names
+
+
+class MappedColumn(NamedTuple):
+    """One mapped column that a file has: its name, where it is, the field it gives and that field's value map.
+
+    ``inner`` is the path inside the object ``outer``, such as ``safety.scores``.
+    """
+
+    column: str
+    outer: str
+    inner: str | None
+    field: str
+    meant: dict[str, str]
+
+
+class ColumnPlan(NamedTuple):
+    """What a mapping means for rows with the same columns: ``kept`` are those that nothing is said about, ``opened``
+    the inner keys taken out of an object, ``spread`` the objects whose keys become columns of their own. ``met`` are
+    the columns inside objects that some row has had, ``beside`` some of what those objects have instead."""
+
+    sources: tuple[MappedColumn, ...]
+    constants: dict[str, str]
+    kept: tuple[str, ...]
+    opened: dict[str, frozenset[str]]
+    spread: tuple[str, ...]
+    met: set[str]
+    beside: set[str]
+
+    def take(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The values by field, value maps and constants applied. Raises ``Unfit`` when two columns disagree."""
+        values: dict[str, Any] = {}
+        for source in self.sources:
+            value = fields[source.outer]
+            if source.inner is not None:
+                value = self._inside(source, value)
+            if source.meant:
+                value = source.meant.get(as_written(value), value)
+            if is_blank(values.get(source.field)):
+                values[source.field] = value
+            elif not is_blank(value) and value != values[source.field]:
+                raise self._disagreement(source, values[source.field], value)
+        for name, constant in self.constants.items():
+            if is_blank(values.get(name)):
+                values[name] = constant
+        return values
+
+    def _inside(self, source: MappedColumn, outer: Any) -> Any:
+        inner = source.inner or ""
+        if not isinstance(outer, dict):
+            return None
+        if key_path(outer, inner):
+            self.met.add(source.column)
+        elif len(self.beside) < MOST_BESIDE:
+            self.beside.update(f"{source.outer}.{key}" for key in outer)
+        return value_at(outer, inner)
+
+    def rest(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """The columns that no field takes, as they are."""
+        rest: dict[str, Any] = {}
+        for name in self.kept:
+            value, taken = fields[name], self.opened.get(name)
+            if taken is not None and isinstance(value, dict):
+                for path in taken:
+                    value = without_value_at(value, path)
+            if name in self.spread and isinstance(value, dict):
+                rest |= {key if key not in fields else f"{name}.{key}": part for key, part in value.items()}
+            elif value != {} or fields[name] == {}:
+                rest[name] = value
+        return rest
+
+    def column(self, field: str) -> str:
+        """What the owner of the file calls a field."""
+        return next((source.column for source in self.sources if source.field == field), field)
+
+    def _disagreement(self, source: MappedColumn, earlier: Any, value: Any) -> InvalidValue:
+        found = f"{excerpt(earlier)} in {self.column(source.field)} and {excerpt(value)} in {source.column}"
+        expected = f"one {source.field}, or one of the two columns under ignore in the mapping"
+        return InvalidValue(found, expected, "ambiguous", source.column)
+
+
+class ColumnPlanner:
+    """Makes the plan for each set of columns that a file's rows have, once, and tells ``headings`` of it."""
+
+    def __init__(self, mapping: Mapping, headings: ColumnUsage | None = None) -> None:
+        self.mapping, self._headings = mapping, headings
+        self._plans: dict[tuple[str, ...], ColumnPlan] = {}
+
+    def plan(self, fields: dict[str, Any]) -> ColumnPlan:
+        """The plan for rows with the columns of this one; objects are looked into, so they count by being objects."""
+        names = tuple(fields)
+        if names not in self._plans:
+            plan = self._plans[names] = self._made(names)
+            if self._headings is not None:
+                self._headings.see(self.mapping, fields, plan)
+        return self._plans[names]
+
+    def _made(self, names: tuple[str, ...]) -> ColumnPlan:
+        mapping, there = self.mapping, frozenset(names)
+        ignored = {*mapping.ignore, *(name for name in names if matches_any(name, mapping.ignore))}
+        located = {column: _located(column, there) for column in (*mapping.columns, *ignored)}
+        sources = tuple(
+            MappedColumn(column, *located[column], field, _meant(mapping, field))
+            for column, field in mapping.columns.items()
+            if located[column][0] in there and field != SPREAD
+        )
+        opened: dict[str, set[str]] = {}
+        for outer, inner in located.values():
+            if inner is not None:
+                opened.setdefault(outer, set()).add(inner)
+        whole = {source.outer for source in sources if source.inner is None} | ignored
+        return ColumnPlan(
+            sources=sources,
+            constants=mapping.constants,
+            kept=tuple(name for name in names if name not in whole),
+            opened={outer: frozenset(inner) for outer, inner in opened.items()},
+            met=set(),
+            beside=set(),
+            spread=tuple(column for column, field in mapping.columns.items() if field == SPREAD),
+        )
+
+
+def _meant(mapping: Mapping, field: str) -> dict[str, str]:
+    """The value map of a field; that of ``score`` also holds for ``score.CRITERION``."""
+    return mapping.values.get(field) or mapping.values.get(field.partition(".")[0], {})
+
+
+def _located(column: str, names: frozenset[str]) -> tuple[str, str | None]:
+    """The column itself, also when its name holds a dot, or else the object it is in and its path there."""
+    if column in names or "." not in column:
+        return column, None
+    dots = (place for place, character in enumerate(column) if character == ".")
+    place = next((place for place in dots if column[:place] in names), column.index("."))
+    return column[:place], column[place + 1 :]
+
+
+def missing_field_problem(file: str, missing: list[str], mapping: Mapping, columns: Iterable[str]) -> Problem | None:
+    """The problem of a file that gives a field neither by a column nor by a constant."""
+    if not missing:
+        return None
+    field = missing[0]
+    expected = "a column for it, or a constant for all rows"
+    named = next((column for column, target in mapping.columns.items() if target == field), "")
+    if not named:
+        return Problem(file, None, None, f"no {field}", expected, "no_column")
+    expected = f"{did_you_mean(nearest_name(named, columns))}{expected}"
+    return Problem(file, None, None, f"no column {excerpt(named)}, which is to give the {field}", expected, "no_column")
+
+
+ROWS_BELOW_HEADER = 200  # rows
+_NAME = re.compile(r"\(column ([0-9]+)\)")
+
+
+def unnamed_column(number: int) -> str:
+    """What the column at a place, from 1, is called where the header gives it no name."""
+    return f"(column {number})"
+
+
+def is_unnamed(column: str) -> bool:
+    return _NAME.fullmatch(column) is not None
+
+
+def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
+    """The columns without a name that a mapping says something about."""
+    said = (*mapping.columns, *mapping.ignore, *mapping.unmapped)
+    return frozenset(column for column in said if is_unnamed(column))
+
+
+def unnamed_columns_read(
+    name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], said: Iterable[str]
+) -> list[int]:
+    """The places, from 1, of the columns without a name that are read: those that the mapping speaks of.
+
+    ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
+    fill another column: its name, or the row that is the header, has to be said.
+    """
+    wanted = {int(found[1]) for column in said if (found := _NAME.fullmatch(column))}.difference(named)
+    counts = Counter(place for row in rows for place in row)
+    filled = [place for place, count in sorted(counts.items()) if 2 * count > len(rows)]
+    if new := [place for place in filled if place not in wanted and place not in named]:
+        column = unnamed_column(new[0])
+        expected = f"a name for each column; or what {column} gives, or header_row: NUMBER, in the mapping"
+        raise FormatError(Problem(name, line, column, f"no name for column {new[0]}", expected, "header"))
+    return sorted(wanted)
+
+
+ROWS_LOOKED_AT = 50
+MOST_NOTED = 2_000
+_EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
+
+
+def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
+    """The rows as they are; once they are under way, a note on the columns called by an e-mail address."""
+    columns: dict[str, None] = {}
+    for row in islice(rows, ROWS_LOOKED_AT):
+        if len(columns) < MOST_NOTED:
+            columns.update(dict.fromkeys(columns_of([row.fields])))
+        yield row
+    note_addresses(name, columns, layout, problems)
+    yield from rows
+
+
+def note_addresses(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
+    """Note the columns that are called by somebody's e-mail address."""
+    if called := [column for column in _with_addresses(columns) if not _is_settled(column, layout)]:
+        problems.note(name, _about_columns(called))
+
+
+def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    """The columns of some rows in the order in which they appear, objects opened one level deep."""
+    columns: dict[str, None] = {}
+    for fields in rows:
+        for name, value in fields.items():
+            inner = [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
+            columns.update(dict.fromkeys(inner))
+    return tuple(columns)
+
+
+def _address(text: str) -> str:
+    """The e-mail address in a text, or ""."""
+    match = _EMAIL.search(text)
+    return match[0] if match else ""
+
+
+def _with_addresses(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(filter(_address, texts)))
+
+
+def _is_settled(column: str, layout: Mapping) -> bool:
+    """Whether the mapping leaves the column out, maps it to a field, or gives the person a code."""
+    mapped = layout.columns.get(column)
+    coded = any(person and person in column for person in layout.values.get("rater", {}))
+    return coded or matches_any(column, layout.ignore) or (mapped is not None and not _address(mapped))
+
+
+def _about_columns(columns: list[str]) -> str:
+    first = json.dumps(columns[0], ensure_ascii=False)
+    sentence = f"the names of these columns are e-mail addresses: {shortened_list(map(excerpt, columns))}."
+    codes = f"Before you store them, give each person a code in the mapping, as in {_code(_address(columns[0]))}"
+    return f"{sentence} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
+
+
+def _code(person: str) -> str:
+    return f"values: {{rater: {{{json.dumps(person, ensure_ascii=False)}: rater-1}}}}"
+
+
+def note_on_rater_addresses(raters: Iterable[str]) -> list[str]:
+    """A note on raters who are called by their e-mail addresses, if there are any."""
+    called = _with_addresses(raters)
+    sentence = f"These raters are called by e-mail addresses: {shortened_list(map(excerpt, called))}."
+    why = "What raters are called is shown here and stands in exports: give each a code in the mapping, as in"
+    return [f"{sentence} {why} {_code(called[0])}."] if called else []
+
+
+def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:
+    """A column, or those inside it where it holds objects."""
+    if not isinstance(value, dict) or not value or not depth:
+        yield name
+        return
+    for key, part in value.items():
+        yield from _leaves(f"{name}.{key}", part, depth - 1)
+
+
+@dataclass(slots=True)
+class ColumnUsage:
+    """What became of the columns of all files of an import."""
+
+    taken: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    wanted: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, None] = field(default_factory=dict)
+    unused: dict[str, None] = field(default_factory=dict)
+    kept: dict[str, None] = field(default_factory=dict)
+    inside: list[ColumnPlan] = field(default_factory=list)
+
+    def see(self, mapping: Mapping, fields: dict[str, Any], plan: ColumnPlan) -> None:
+        """Look at the first of the rows that have the same columns, and at what the mapping makes of them."""
+        if len(self.kept) + len(self.ignored) > MOST_NOTED:
+            return
+        self.wanted |= mapping.columns
+        plain = [source for source in plan.sources if source.inner is None]
+        self.given.update(mapping.constants, (source.field for source in plain))
+        self.taken.update(source.column for source in plain)
+        if len(plain) < len(plan.sources):
+            self.inside.append(plan)  # what stands inside objects is known once their rows are read
+        self.taken.update(name for name in plan.spread if name in plan.kept)
+        used = {*plan.opened, *plan.spread, *(source.outer for source in plan.sources)}
+        self.kept |= dict.fromkeys(name for name in plan.kept if name not in used)
+        self.ignored |= dict.fromkeys(name for name in fields if name not in used and name not in plan.kept)
+        inside = [f"{outer}.{path}" for outer, paths in plan.opened.items() for path in sorted(paths)]
+        ignored = [path for path in inside if path not in mapping.columns and value_at(fields, path) is not None]
+        self.ignored |= dict.fromkeys(ignored)
+        unused = [*(name for name in fields if name not in used), *ignored]
+        self.unused |= dict.fromkeys(leaf for name in unused for leaf in _leaves(name, value_at(fields, name)))
+
+    def left_out(self, *, keeps: bool) -> list[str]:
+        """The columns that nothing is made of; ``keeps`` says that those the mapping doesn't name are kept."""
+        return [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
+
+    def notes(self, kept: str) -> list[str]:
+        """Sentences on columns that give no field; ``kept`` says what becomes of those the mapping doesn't name."""
+        for plan in self.inside:
+            self.taken |= plan.met
+            self.given.update(source.field for source in plan.sources if source.column in plan.met)
+        missing = [column for column, target in self.wanted.items() if self._is_missed(column, target)]
+        parts = (
+            ("Columns left out, as the mapping says", list(self.ignored)),
+            (kept, list(self.kept)),
+            ("Columns that the mapping names and no file has", [self._wanted(column) for column in missing]),
+        )
+        return [f"{words}: {', '.join(columns)}." for words, columns in parts if columns]
+
+    def _is_missed(self, column: str, target: str) -> bool:
+        # The columns of turns have gone into their dialogue; of several that may give a field, none need be there.
+        is_there = column in self.taken or column in self.ignored or column in self.kept or target.startswith("turn.")
+        return not is_there and target not in self.given and list(self.wanted.values()).count(target) == 1
+
+    def _wanted(self, column: str) -> str:
+        near = nearest_name(column, [*self.kept, *(each for plan in self.inside for each in sorted(plan.beside))])
+        return f"{column} (did you mean {near}?)" if near else column
+
+
+FACT_BATCH = 250  # rows
 MOST_COLUMNS = 2_000
 MOST_DISTINCT = 1_000
 LONGEST = 1_000  # characters by which texts are told apart
@@ -67,7 +401,7 @@ class ColumnFacts:
             self.counts[shown] += times
 
 
-class Facts:
+class TableFacts:
     """Counts what stands in the columns of rows on their way to whoever reads them; bounded, however many there are."""
 
     def __init__(self) -> None:
@@ -77,14 +411,14 @@ class Facts:
         """Forget what was seen: the files are read anew."""
         self._columns.clear()
 
-    def following(self, rows: Iterator[Row]) -> Iterator[Row]:
+    def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
         """The rows, as they are."""
-        while some := list(islice(rows, TOGETHER)):
-            for block in blocks_of(some, TOGETHER):
+        while some := list(islice(rows, FACT_BATCH)):
+            for block in blocks_of(some, FACT_BATCH):
                 self.see(block)
             yield from some
 
-    def see(self, block: Block) -> None:
+    def see(self, block: RowBlock) -> None:
         """Count what stands in some rows."""
         for name, values in zip(block.columns, block.values, strict=True):
             self._see(name, values)
@@ -118,7 +452,7 @@ class Facts:
 def _target(column: str, mapping: Mapping) -> str:
     """The field that a column gives; inside an object that is spread, each gives an attribute as if by itself."""
     outer = column.partition(".")[0]
-    if column not in mapping.columns and (fits(column, mapping.ignore) or outer in mapping.ignore):
+    if column not in mapping.columns and (matches_any(column, mapping.ignore) or outer in mapping.ignore):
         return "ignore"
     by_outer = mapping.columns.get(outer, "")
     return mapping.columns.get(column) or ("" if by_outer == SPREAD and outer != column else by_outer)
@@ -127,4 +461,4 @@ def _target(column: str, mapping: Mapping) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return f"[{len(value)} entries]"
-    return "{…}" if isinstance(value, dict) else written(value)
+    return "{…}" if isinstance(value, dict) else as_written(value)

@@ -1,24 +1,221 @@
-"""Bytes -> text, strictly: as UTF-8 or in the encoding that the mapping names; another one is named and refused."""
+"""Bytes -> text, strictly: as UTF-8 or in the encoding that the mapping names; another one is named and refused.
+
+Which encoding a file is likely to be in is only proposed or named in a refusal, never acted upon.
+"""
 
 from __future__ import annotations
 
 import codecs
+import re
+import unicodedata
 from collections.abc import Iterator
 from io import BytesIO, StringIO
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from accounts.storable import NUL
-from annotation.readers.bounds import BOUNDS, too_long
-from annotation.readers.codepages import codec_of, suspected
 from annotation.readers.problems import FormatError, Problem, excerpt
-from annotation.readers.signatures import require_text
+from annotation.readers.rows import BOUNDS, too_long_error
+
+OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # also what a workbook with a password is wrapped in
+_KINDS = {
+    b"PK\x03\x04": ("a zip archive or an Excel workbook", "the ending .zip or .xlsx, or text saved as UTF-8"),
+    b"\x1f\x8b": ("a gzip file", "the ending .gz, or the file unpacked"),
+    b"PAR1": ("a Parquet file", "the ending .parquet, or text saved as UTF-8"),
+    OLD_EXCEL: ("an old Excel file (.xls)", "it saved as .xlsx, or as text in UTF-8"),
+    b"BZh": ("a bzip2 file", "the file unpacked, or compressed with gzip"),
+    b"\xfd7zXZ\x00": ("an xz file", "the file unpacked, or compressed with gzip"),
+    b"\x28\xb5\x2f\xfd": ("a zstd file", "the file unpacked, or compressed with gzip"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "the files unpacked, or in one .zip"),
+    b"%PDF-": ("a PDF document", "a file of data"),
+    b"SQLite format 3\x00": ("an SQLite database", "its table exported as CSV"),
+}
+
+
+def require_text(name: str, head: bytes) -> None:
+    """Raises ``FormatError`` where the first bytes of a file say that it is no text."""
+    for signature, (found, expected) in _KINDS.items():
+        if head.startswith(signature):
+            raise FormatError(Problem(name, None, None, found, expected, "format"))
+
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf_32_le",
+    codecs.BOM_UTF32_BE: "utf_32_be",
+    codecs.BOM_UTF16_LE: "utf_16_le",
+    codecs.BOM_UTF16_BE: "utf_16_be",
+    codecs.BOM_UTF8: "utf_8",
+}
+_WIDE = ("utf_32_le", "utf_32_be", "utf_16_le", "utf_16_be")
+_SAMPLE = 65_536
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
+_ACCENTED = re.compile(r"[^\x00-\x7f]{3,}")
+_PLAIN = 0.5  # the least sense that an encoding makes by which a text is read without asking
+_PROVES_UTF8 = 3  # so many characters beyond ASCII do not make valid UTF-8 by chance
+
+
+class Codepage(NamedTuple):
+    """An encoding: Python's name for it, what people call it, the foreign letters its texts are mostly made of, and
+    how much their share counts: where letters are thousands, the usual ones make up less of a text."""
+
+    codec: str
+    name: str
+    usual: str = ""
+    weight: float = 1
+
+
+# Ties go to the first.
+_LEGACY = (
+    Codepage("cp1252", "Windows-1252 or Latin-1 (Western European)", "éèêëàáâãäåæçíìîïñóòôõöøúùûüß’‘“”–¿¡«»"),
+    Codepage("cp1251", "Windows-1251 (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
+    Codepage("koi8_r", "KOI8-R (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
+    Codepage("cp866", "DOS 866 (Cyrillic)", "оеаинтсрвлкмдпуяыь"),
+    Codepage("cp1250", "Windows-1250 (Central European)", "ěščřžýáíéůúťďňőűöüółąęćńśźż"),
+    Codepage("cp1257", "Windows-1257 (Baltic)", "āčēģīķļņšūžąęėįųõäöü"),
+    Codepage("cp1254", "Windows-1254 (Turkish)", "ışğçöüi"),
+    Codepage("cp1253", "Windows-1253 (Greek)", "αοιετσνηυρπκμλςάέήίόύώ"),
+    Codepage("cp1255", "Windows-1255 (Hebrew)", "יוהלארתבמשןםנעדחקפגכטצ"),
+    Codepage("cp1256", "Windows-1256 (Arabic)", "اليمونترةبعسدفهك"),
+    Codepage("cp874", "Windows-874 (Thai)", "านรอกเงมยลวดทสตะีั่้ิ"),
+    Codepage("cp932", "Shift JIS (Japanese)", "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ", 2),
+    Codepage("euc_jp", "EUC-JP (Japanese)", "のにはをたがでてとしれさあいうるなかっすこもんく。、ーンスっまよ", 2),
+    Codepage("cp949", "EUC-KR (Korean)", "이다는의가에을를고하한지사기로서은도세안요아나시어자", 2),
+    Codepage("gb18030", "GB 18030 (Chinese)", "的一是不了在人有我他这中大来上国个到说们为子和你，。", 3),
+    Codepage("big5", "Big5 (Chinese)", "的一是不了在人有我他這中大來上國個到說們為子和你，。", 3),
+)
+ENCODINGS = (*((page.codec, page.name) for page in _LEGACY), ("utf_16", "UTF-16"), ("mac_roman", "Mac Roman"))
+"""The encodings to choose from where a file is not in UTF-8, each with what people call it."""
+_OTHERS = (
+    *("utf_8", "utf_16", "utf_32", *_WIDE, "cp437", "cp850", "cp852", "cp775", "cp1258", "koi8_u", "mac_roman"),
+    *("shift_jis", "euc_kr", "gbk", "gb2312", "cp950", "big5hkscs", "tis_620"),
+    *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
+)
+_KNOWN = frozenset({*_OTHERS, *(page.codec for page in _LEGACY)})
+
+
+def codec_called(name: str) -> str | None:
+    """Python's codec for an encoding of text as people name it (``windows-1252``, ``Latin1``), if there is one."""
+    try:
+        codec = codecs.lookup(name.strip()).name.replace("-", "_")
+    except (LookupError, ValueError):
+        return None
+    return codec if codec in _KNOWN else None
+
+
+def codec_of(name: str, head: bytes, said: str | None) -> str:
+    """The codec in which a file that begins with ``head`` is to be read, where its mapping says ``said``.
+
+    Raises ``FormatError`` where the file plainly is in another one.
+    """
+    marked = next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
+    codec = codec_called(said) if said else "utf_8"
+    if codec in {"utf_16", "utf_32"} and marked and marked.startswith(codec):
+        return marked
+    if codec is None or codec in {"utf_16", "utf_32"}:
+        raise FormatError(_no_such(name, said or ""))
+    seen = marked or _wide(head) or ("utf_8" if _is_utf8(head) else None)
+    if seen is None or seen == codec:
+        return codec
+    raise FormatError(_another(name, head, seen))
+
+
+def likely_codepage(content: bytes) -> Codepage | None:
+    """The encoding in which the lines that are no UTF-8 make most sense."""
+    sample = b"\n".join(line for line in content[:_SAMPLE].split(b"\n") if not _decodes(line, "utf_8"))
+    sense = {page: _sense(sample, page) for page in _LEGACY}
+    best = max(sense, key=lambda page: sense[page])
+    return best if sense[best] > 0 else None
+
+
+def legacy_codec(head: bytes) -> str | None:
+    """The encoding of a text that begins so, where it plainly is not UTF-8: no line that is not ASCII is valid UTF-8,
+    and most foreign letters are usual ones of that encoding."""
+    if any(head.startswith(mark) for mark in _MARKS) or _wide(head):
+        return None
+    lines = [line for line in head[: head.rfind(b"\n") + 1 or len(head)].split(b"\n") if not line.isascii()]
+    if not lines or any(_decodes(line, "utf_8") for line in lines):
+        return None
+    page = likely_codepage(b"\n".join(lines))
+    return page.codec if page and _sense(b"\n".join(lines)[:_SAMPLE], page) >= _PLAIN else None
+
+
+def _sense(sample: bytes, page: Codepage) -> float:
+    """The share of usual letters among those beyond ASCII, less what cannot be: two scripts within a word, or Latin
+    words of accented letters only. The sample may end within a character."""
+    decoder = codecs.getincrementaldecoder(page.codec)("strict")
+    try:
+        text = decoder.decode(sample)
+    except UnicodeDecodeError:
+        return 0
+    foreign = [char for char in text if not char.isascii()]
+    is_latin = unicodedata.name(page.usual[0]).startswith("LATIN")
+    usual = sum((char.lower() if is_latin else char) in page.usual for char in foreign)
+    odd = sum(map(len, (_ACCENTED if is_latin else _MIXED).findall(text)))
+    return min(1, page.weight * (usual - odd) / len(foreign)) if foreign else 0
+
+
+def _wide(head: bytes) -> str | None:
+    """UTF-16 or UTF-32 without a mark: full of NUL bytes, and text without NUL once it is decoded so."""
+    sample = head[:_SAMPLE]
+    if sample.count(0) < max(4, len(sample) // 32):
+        return None  # a stray NUL, if any
+    return next((codec for codec in _WIDE if _is_text(sample[: len(sample) // 4 * 4], codec)), None)
+
+
+def _is_text(sample: bytes, codec: str) -> bool:
+    try:
+        text = codecs.getincrementaldecoder(codec)("strict").decode(sample)
+    except UnicodeDecodeError:
+        return False
+    plain = sum(char.isprintable() or char in "\r\n\t" for char in text)
+    return NUL not in text and plain > 0.95 * len(text) > 0
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Whether the head is UTF-8 and not just ASCII."""
+    try:
+        text = codecs.getincrementaldecoder("utf_8")("strict").decode(head)
+    except UnicodeDecodeError:
+        return False
+    return not text.isascii() and len(_FOREIGN.findall(text, 0, _SAMPLE)) >= _PROVES_UTF8
+
+
+def _decodes(line: bytes, codec: str) -> bool:
+    try:
+        line.decode(codec)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _no_such(name: str, said: str) -> Problem:
+    if codec_called(said) is None:
+        found, expected = f"the encoding {excerpt(said)}", "one such as utf-8, windows-1252 or utf-16-le"
+    else:
+        found = f"no byte order mark, without which {said} leaves the order of its bytes open"
+        expected = f"encoding: {said}-le or {said}-be in the mapping"
+    return Problem(name, None, None, found, expected, "encoding")
+
+
+def _another(name: str, head: bytes, seen: str) -> Problem:
+    """The file is not in the encoding it is to be read in: ``seen`` is what it is in."""
+    called = seen.upper().replace("_", "-", 1).replace("_", "")
+    lines = codecs.getincrementaldecoder(seen)("replace").decode(head[:4096]).removeprefix("\ufeff").split("\n")
+    number = next((number for number, line in enumerate(lines) if not line.isascii()), 0)
+    found = f"the encoding {called}, in which line {number + 1} reads {excerpt(lines[number].strip())}"
+    if seen == "utf_8":
+        return Problem(name, 1, None, found, "no other encoding named in the mapping", "encoding")
+    expected = f"a file saved as UTF-8, or encoding: {seen.replace('_', '-')} in the mapping"
+    return Problem(name, 1, None, found, expected, "encoding")
+
 
 PIECE = 2**20
 SHOWN_AROUND = 20
 _LONGEST_MARK = 4  # bytes of a byte order mark
 
 
-def opened(raw: bytes | BinaryIO) -> BinaryIO:
+def open_stream(raw: bytes | BinaryIO) -> BinaryIO:
     """A stream over the content, from its start."""
     stream: BinaryIO = BytesIO(raw) if isinstance(raw, bytes) else raw
     if stream.seekable():
@@ -28,7 +225,7 @@ def opened(raw: bytes | BinaryIO) -> BinaryIO:
 
 def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:
     """The text from its start, a piece at a time, cut anywhere, line ends as they are. Raises ``FormatError``."""
-    stream = opened(raw)
+    stream = open_stream(raw)
     head = stream.read(PIECE)
     while len(head) < _LONGEST_MARK and (more := stream.read(PIECE)):
         head += more
@@ -49,7 +246,7 @@ def line_blocks(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -
             rest.append(piece)
             length += len(piece)
             if length > BOUNDS.cell:
-                raise too_long(name, number, "a line", "long_line")
+                raise too_long_error(name, number, "a line", "long_line")
             continue
         block = list(StringIO("".join((*rest, piece[:end])), newline="\n"))
         yield block
@@ -125,7 +322,7 @@ class _Decoder:
         named = "UTF-8" if self._codec == "utf_8" else self._codec
         found, expected = f"the byte 0x{content[start]:02X}, which is not {named}", "a file saved as UTF-8"
         begin = content.rfind(b"\n", 0, start) + 1
-        if self._codec == "utf_8" and (likely := suspected(content[begin:])):
+        if self._codec == "utf_8" and (likely := likely_codepage(content[begin:])):
             near = content[max(begin, start - SHOWN_AROUND) : start + SHOWN_AROUND].split(b"\n")[0]
             shown = near.decode(likely.codec, errors="replace").strip()
             found += f" (it may be {likely.name}: {excerpt(shown)})"

@@ -1,4 +1,7 @@
-"""A first mapping from the names of columns and a sample of their values, to be shown and corrected, then saved."""
+"""What files seem to be: their kind, and a first mapping from the names of columns and a sample of their values.
+
+It is shown and corrected, then saved.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
-from annotation.readers.fields import folded, written
-from annotation.readers.gathering import PREFIX
+from annotation.readers.archives import File, unpacked_files
+from annotation.readers.encoding import open_stream
+from annotation.readers.items import SPEAKER_KEYS, TEXT_KEYS, TURN_PREFIX, speakers_of
 from annotation.readers.mapping import Mapping
+from annotation.readers.problems import FormatError, Problems
+from annotation.readers.reading import guess_layout, join_aligned_files, peek
 from annotation.readers.rows import KEY_COLUMN
-from annotation.readers.turns import SPEAKER_KEYS, TEXT_KEYS, speakers_of
+from annotation.readers.values import as_written, case_folded, matches_any
 
 Kind = Literal["dataset", "ratings", "verdicts"]
-
 RATER_KEYS = (
     *("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "reviewer", "reviewer_name"),
     *("calibration_reviewer_name", "worker_id", "worker", "coder", "participant_id", "prolific_pid"),
@@ -29,7 +34,6 @@ _GENERATOR_KEYS = ("generator", "generator_model", "model", "model_name", "model
 _LANGUAGE_KEYS = ("language", "lang", "language_code", "locale")
 RATIONALE_KEYS = ("rationale", "explanation", "justification", "reason", "comment")
 _CRITERION_KEYS = ("criterion", "rating_category_name", "metric", "dimension", "aspect", "category")
-
 # Field -> the names it goes by, best first.
 _NAMES: dict[Kind, dict[str, tuple[str, ...]]] = {
     "dataset": {
@@ -96,18 +100,18 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
 
-def guess(
+def guess_mapping(
     kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = (), criteria: Collection[str] = ()
 ) -> Mapping:
     """The mapping that the names of the columns and a sample of their values suggest.
 
-    ``columns`` and ``sample`` are those of ``reading.peek``: objects opened one level deep as ``outer.inner``.
+    ``columns`` and ``sample`` are those of `reading.peek`: objects opened one level deep as ``outer.inner``.
     ``criteria`` are the names, case folded, by which the rubrics that there are know their criteria.
     """
     sample = list(sample)
     if sample and (own := _own(kind, sample[0])):
         return Mapping(columns=own)
-    rows = [opened(fields) for fields in sample]
+    rows = [flatten_one_level(fields) for fields in sample]
     known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
     found = _by_name(kind, known, rows)
     if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
@@ -126,7 +130,7 @@ def guess(
 def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
     """A first column that counts the rows from 0: the index of pandas, once it was written and read again."""
     first = next(iter(columns), "")
-    numbers = [written(row.get(first)) for row in rows] if first == "Unnamed: 0" else []
+    numbers = [as_written(row.get(first)) for row in rows] if first == "Unnamed: 0" else []
     return (first,) if numbers and numbers == [str(number) for number in range(len(rows))] else ()
 
 
@@ -158,7 +162,7 @@ def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) 
 def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where no column is called as ids are, the one that ends in it, if it tells all rows apart."""
     called = [column for column in columns if _leaf(column).endswith("_id") and column not in found]
-    if "id" in found.values() or len(called) != 1 or len({written(row.get(called[0])) for row in rows}) < len(rows):
+    if "id" in found.values() or len(called) != 1 or len({as_written(row.get(called[0])) for row in rows}) < len(rows):
         return found
     return {called[0]: "id", **found}
 
@@ -181,7 +185,7 @@ def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Colle
     if {"criterion", "score"} & set(found.values()):
         return {}
     names = {column: column.rpartition(".")[2] for column in columns if column not in found}
-    return {column: f"score.{name}" for column, name in names.items() if folded(name) in criteria}
+    return {column: f"score.{name}" for column, name in names.items() if case_folded(name) in criteria}
 
 
 def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -190,7 +194,7 @@ def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[s
     if "turns" in found.values() or not (parts["speaker"] and parts["text"]):
         return found
     differing = [column for column in _varying(found, columns, rows) if found.get(column) != "language"]
-    return {**found, **{column: f"{PREFIX}{_part(column, parts)}" for column in differing}}
+    return {**found, **{column: f"{TURN_PREFIX}{_part(column, parts)}" for column in differing}}
 
 
 def _of_raters(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
@@ -206,7 +210,7 @@ def _varying(found: dict[str, str], columns: Sequence[str], rows: list[dict[str,
     """The columns that differ between rows of one id."""
     key = next((column for column, field in found.items() if field == "id"), None)
     first: dict[str, dict[str, Any]] = {}
-    pairs = [(row, first.setdefault(written(row.get(key)), row)) for row in rows if key is not None]
+    pairs = [(row, first.setdefault(as_written(row.get(key)), row)) for row in rows if key is not None]
     return [column for column in columns if any(row.get(column) != other.get(column) for row, other in pairs)]
 
 
@@ -222,8 +226,8 @@ def _own(kind: Kind, fields: dict[str, Any]) -> dict[str, str]:
     return given if _WRITTEN[kind] <= fields.keys() else {}
 
 
-def opened(fields: dict[str, Any]) -> dict[str, Any]:
-    """A row with its objects opened one level deep, as ``reading.peek`` names them."""
+def flatten_one_level(fields: dict[str, Any]) -> dict[str, Any]:
+    """A row with its objects opened one level deep, as `reading.peek` names them."""
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
@@ -293,3 +297,118 @@ def _has_ratings(value: Any) -> bool:
 
 def _criterion(column: str) -> str:
     return _LIST_SUFFIX.sub("", _leaf(column))
+
+
+FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
+HEAD = 65_536
+
+
+def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
+    """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
+    kinds = list(kinds_of_files(files, said).values())
+    if "rubric" in kinds:
+        return "rubric"
+    return next((kind for kind in kinds if kind != "dataset"), "dataset")
+
+
+def kinds_of_files(files: Sequence[File], said: Mapping | None = None) -> dict[str, FileKind]:
+    """What each file seems to hold, those inside of a zip by themselves, by their names."""
+    return {name: _kind_of(name, raw, said) for name, raw in unpacked_files(files, Problems())}
+
+
+def _kind_of(name: str, raw: Any, said: Mapping | None) -> FileKind:
+    if _is_rubric(name, raw):
+        return "rubric"
+    said = said or Mapping()
+    sample = peek(name, raw, layout=_laid(name, guess_layout(name, raw, said), said))
+    rows = [row.fields for row in sample.rows]
+    if "judge" in guess_mapping("verdicts", sample.columns, rows).columns.values():
+        return "verdicts"
+    given = set(guess_mapping("ratings", sample.columns, rows).columns.values())
+    is_rating = {"rater", "item"} <= given and not _are_turns(guess_mapping("dataset", sample.columns, rows))
+    return "ratings" if is_rating else "dataset"
+
+
+def _are_turns(guessed: Mapping) -> bool:
+    return any(field.startswith(TURN_PREFIX) for field in guessed.columns.values())
+
+
+def _is_rubric(name: str, raw: Any) -> bool:
+    if name.lower().endswith((".yaml", ".yml")):
+        return True
+    try:
+        head = open_stream(raw).read(HEAD)
+    except FormatError:
+        return False  # whoever reads it says what is wrong
+    return name.lower().endswith(".json") and b'"criteria"' in head and b'"source_language"' in head
+
+
+def propose_mapping(
+    kind: Literal["dataset", "ratings", "verdicts"],
+    files: Iterable[File],
+    said: Mapping,
+    criteria: Collection[str] = (),
+) -> Mapping:
+    """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess`.
+
+    This is the one rule of every way to import. What is said about a field replaces every guess about that field; what
+    is said to be ignored or unmapped is not guessed at. Proposing what was proposed changes nothing.
+    """
+    guessed, unread = Mapping(), Problems()
+    layouts: dict[str, Mapping] = {}
+    for name, raw in join_aligned_files(unpacked_files(files, unread), said, unread):
+        layouts[name] = guess_layout(name, raw, said)
+        sample = peek(name, raw, layout=_laid(name, layouts[name], said))
+        rows = [row.fields for row in sample.rows]
+        found = guess_mapping(kind, sample.columns, rows, criteria)
+        spoken = speakers_in({*found.columns.items(), *said.of(name).columns.items()}, rows)
+        guessed = guessed.updated(replace(found, speakers=found.speakers or spoken))
+    everywhere = [said, *said.files.values()]
+    settled = {field for each in everywhere for field in (*each.columns.values(), *each.constants)}
+    named = {column for each in everywhere for column in (*each.columns, *each.unmapped)}
+    ignored = [pattern for each in everywhere for pattern in each.ignore]
+    kept = {
+        column: field
+        for column, field in guessed.columns.items()
+        if field not in settled and column not in named and not matches_any(column, ignored)
+    }
+    left_out = [column for each in (guessed, *layouts.values()) for column in each.ignore if column not in named]
+    ignore = dict.fromkeys([*said.ignore, *left_out])
+    speakers = {} if said.speakers else guessed.speakers
+    laid = _together(layouts).updated(replace(guessed, columns=kept, speakers=speakers)).updated(said)
+    return replace(laid, ignore=tuple(ignore))
+
+
+def _laid(name: str, guessed: Mapping, said: Mapping) -> Mapping:
+    """What is said and guessed of the layout of one file."""
+    here = said.of(name)
+    return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=said.files)
+
+
+def _together(layouts: dict[str, Mapping]) -> Mapping:
+    """The layouts guessed for several files: what all have, or else what each has by its name."""
+    if len({str(layout.as_dict()) for layout in layouts.values()}) <= 1:
+        return next(iter(layouts.values()), Mapping())
+    plain = {name.rpartition("/")[2]: layout for name, layout in layouts.items()}
+    return Mapping(files={name: layout for name, layout in plain.items() if layout != Mapping() and "{" not in name})
+
+
+def without_absent_columns(files: Iterable[File], said: Mapping) -> Mapping:
+    """The mapping without the columns that the files, read as it says now, no longer have; whole where they can't be
+    read so."""
+    columns: set[str] = set()
+    for name, raw in unpacked_files(files, Problems()):
+        columns.update(peek(name, raw, layout=said).columns)
+    there = columns | {column.partition(".")[0] for column in columns}
+    if not there:
+        return said
+    return replace(
+        said,
+        columns={column: field for column, field in said.columns.items() if _is_in(column, there)},
+        ignore=tuple(column for column in said.ignore if "*" in column or _is_in(column, there)),
+        unmapped=tuple(column for column in said.unmapped if _is_in(column, there)),
+    )
+
+
+def _is_in(column: str, there: Collection[str]) -> bool:
+    return column in there or column.partition(".")[0] in there

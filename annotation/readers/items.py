@@ -1,30 +1,262 @@
-"""Rows of a dataset file -> items."""
+"""Rows of a dataset file -> items, with their turns however a file writes them.
+
+Rows that are single turns, as spreadsheets and chat logs keep transcripts, become one record per dialogue. A mapping
+asks for it by fields that begin with ``turn.``: ``turn.speaker``, ``turn.text``, ``turn.name``, ``turn.number`` (the
+order), and any other name for a column that differs from turn to turn and is not kept.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from itertools import groupby, islice
+from typing import Any, NamedTuple
 
 import orjson
 
-from annotation.readers.aligning import aligned
-from annotation.readers.columns import Facts
-from annotation.readers.fields import Plan, Planner, as_key, as_language, as_text, is_blank, lacking
-from annotation.readers.gathering import gathered
-from annotation.readers.headings import Headings
-from annotation.readers.ledger import DROPPED, KEPT, Ledger
+from annotation.readers.archives import File
+from annotation.readers.columns import ColumnPlan, ColumnPlanner, ColumnUsage, TableFacts, missing_field_problem
+from annotation.readers.json import parse_document
 from annotation.readers.mapping import Mapping
-from annotation.readers.problems import Problem, Problems, Unfit, excerpt
-from annotation.readers.progress import Meter, Progress
-from annotation.readers.reading import File, is_tabular, read
-from annotation.readers.report import MOST_NAMED, add
-from annotation.readers.rows import Row
-from annotation.readers.spool import Plain, Spool
-from annotation.readers.turns import as_turns
+from annotation.readers.problems import (
+    MOST_LISTED,
+    FormatError,
+    InvalidValue,
+    Problem,
+    Problems,
+    Progress,
+    add_counts,
+    excerpt,
+)
+from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_rows
+from annotation.readers.rows import FileRow
+from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
+from annotation.readers.values import (
+    as_key,
+    as_language,
+    as_number,
+    as_text,
+    as_written,
+    is_blank,
+    matches_any,
+    value_at,
+    without_value_at,
+)
+
+Turn = dict[str, str]
+SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
+_PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
+TEXT_KEYS = ("text", "content", "message", "utterance", "value")
+NAME_KEYS = ("name", "from_name", "speaker_name")
+
+
+def as_turns(value: Any, speakers: dict[str, str], dropped: Counter[str]) -> list[Turn]:
+    """A list of objects, such a list as JSON in a cell, or, where ``speakers`` gives the prefixes, one text.
+
+    Speakers keep the word of the source, in lower case. Keys that are not kept are counted into ``dropped``.
+    """
+    if is_blank(value):
+        return []
+    if isinstance(value, str):
+        value = _split_turns(value, speakers) if speakers else _turns_from_json(value)
+    if not isinstance(value, list):
+        raise InvalidValue(excerpt(value), "a list of turns", "turns", field="turns")
+    return [_turn(number, turn, dropped) for number, turn in enumerate(value, start=1)]
+
+
+class _Keys(NamedTuple):
+    """Under which of its keys a turn says what."""
+
+    speaker: str | None
+    text: str | None
+    name: str | None
+    dropped: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def _keys(keys: tuple[str, ...]) -> _Keys:
+    """Turns of one file have the same few sets of keys; each is looked at once."""
+    speaker, text, name = (
+        next((key for key in names if key in keys), None) for names in (SPEAKER_KEYS, TEXT_KEYS, NAME_KEYS)
+    )
+    return _Keys(speaker, text, name, tuple(key for key in keys if key not in {speaker, text, name}))
+
+
+def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
+    if not isinstance(turn, dict):
+        raise InvalidValue(excerpt(turn), "an object with speaker and text", "turns", f"turn {number}")
+    keys = _keys(tuple(turn))
+    speaker = _turn_text(turn, keys.speaker, SPEAKER_KEYS, number).strip().lower()
+    text = _turn_text(turn, keys.text, TEXT_KEYS, number)
+    if not speaker:
+        raise InvalidValue("nothing", f"who speaks, under {keys.speaker}", "turns", f"turn {number}")
+    if keys.dropped:
+        dropped.update(keys.dropped)
+    if keys.name is None or is_blank(turn[keys.name]):
+        return {"speaker": speaker, "text": text}
+    return {"speaker": speaker, "name": _turn_text(turn, keys.name, NAME_KEYS, number), "text": text}
+
+
+def _turn_text(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
+    said = turn.get(key) if key else None
+    if not isinstance(said, str):
+        found = excerpt(said) if said is not None else "nothing"
+        raise InvalidValue(found, f"text under {key or ' or '.join(names)}", "turns", f"turn {number}")
+    return said
+
+
+def _turns_from_json(text: str) -> Any:
+    try:
+        return parse_document("turns", text)
+    except FormatError as error:
+        expected = f"turns as a JSON list, or speakers: in the mapping to split the text ({error.problem.expected})"
+        raise InvalidValue(excerpt(text), expected, "turns", field="turns") from None
+
+
+def speakers_of(texts: Sequence[str]) -> dict[str, str]:
+    """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
+    inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
+    speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
+    begin = all((found := _PREFIX.match(text)) and found[1] in speakers for text in texts)
+    return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}
+
+
+def _split_turns(text: str, speakers: dict[str, str]) -> list[Turn]:
+    """``USER: hello\\nBOT: hi`` -> two turns. A prefix counts at the start of a line only."""
+    first, *pieces = _prefixes(tuple(speakers)).split(text)
+    if first.strip() or not pieces:
+        raise InvalidValue(excerpt(first), f"one of {', '.join(speakers)} at the start", "turns", field="turns")
+    said = zip(pieces[::2], pieces[1::2], strict=True)
+    turns = [{"speaker": speakers[prefix], "text": words.removeprefix(" ")} for prefix, words in said]
+    for turn in turns[:-1]:
+        # The line end before the next prefix separates turns; it belongs to neither.
+        turn["text"] = turn["text"].removesuffix("\n").removesuffix("\r")
+    return turns
+
+
+@lru_cache(maxsize=64)
+def _prefixes(speakers: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(speakers, key=len, reverse=True)
+    return re.compile(rf"^({'|'.join(re.escape(speaker) for speaker in longest_first)}):", re.MULTILINE)
+
+
+TURN_PREFIX = "turn."
+TURN_NUMBER = "number"
+TURNS_COLUMN = "(turns)"
+"""The column that the gathered turns stand in."""
+MOST_TURNS = 10_000
+
+
+class _TurnLayout(NamedTuple):
+    """The column of the id, what each column of a turn is, the value maps of those, and the columns that may differ."""
+
+    key: str
+    parts: dict[str, str]
+    values: dict[str, dict[str, str]]
+    ignored: tuple[str, ...]
+
+
+def gather_turns(
+    name: str, rows: Iterator[FileRow], mapping: Mapping, problems: Problems
+) -> tuple[Iterator[FileRow], Mapping]:
+    """The rows of one file with the turns of a dialogue put together, and the mapping that reads those.
+
+    What a mapping without fields of turns is about stays as it is. All rows of a dialogue follow each other and agree
+    in everything that is not of the turn; a dialogue whose rows do not is refused as a whole.
+    """
+    parts = {column: field.removeprefix(TURN_PREFIX) for column, field in mapping.columns.items() if _is_part(field)}
+    if not parts:
+        return rows, mapping
+    values = {field.removeprefix(TURN_PREFIX): meant for field, meant in mapping.values.items() if _is_part(field)}
+    key = next((column for column, field in mapping.columns.items() if field == "id"), None)
+    if key is None:
+        expected = "a column for the id, which the rows of one dialogue have in common"
+        problems.add(Problem(name, None, None, "turns without an id of their dialogue", expected, "no_column"))
+        next(rows, None)  # so that whoever counts the columns has seen them
+        return iter(()), mapping
+    layout = _TurnLayout(key, parts, values, mapping.ignore)
+    columns = {column: field for column, field in mapping.columns.items() if column not in parts}
+    return _dialogues(name, rows, layout, problems), replace(mapping, columns={**columns, TURNS_COLUMN: "turns"})
+
+
+def _is_part(field: str) -> bool:
+    return field.startswith(TURN_PREFIX)
+
+
+def _dialogues(name: str, rows: Iterator[FileRow], layout: _TurnLayout, problems: Problems) -> Iterator[FileRow]:
+    seen: set[int] = set()
+    columns = {f"{TURN_PREFIX}{part}": column for column, part in layout.parts.items()}
+    turns = dialogues = 0
+    for said, group in groupby(rows, key=lambda row: as_written(value_at(row.fields, layout.key))):
+        first, *others = islice(group, MOST_TURNS + 1)
+        try:
+            _require_new(said, seen, layout.key)
+            yield _dialogue([first, *others], layout)
+        except InvalidValue as fault:
+            problems.refuse(fault.at(name, first.line, columns.get(fault.field)))
+        turns, dialogues = turns + 1 + len(others), dialogues + 1
+    problems.note(name, f"{turns:,} rows are the turns of {dialogues:,} dialogues.")
+
+
+def _require_new(said: str, seen: set[int], key: str) -> None:
+    """Ids are remembered as their hashes, which takes a bounded few bytes each."""
+    if not said:
+        raise InvalidValue("nothing", "the id of the dialogue in each of its rows", "no_id", key)
+    if hash(said) in seen:
+        expected = f"all rows of a dialogue below each other: sort the file by {key}"
+        raise InvalidValue(f"rows of {excerpt(said)} once more, after those of others", expected, "scattered", key)
+    seen.add(hash(said))
+
+
+def _dialogue(rows: list[FileRow], layout: _TurnLayout) -> FileRow:
+    if len(rows) > MOST_TURNS:
+        raise InvalidValue(f"more than {MOST_TURNS:,} rows", "the turns of one dialogue", "too_many_turns", layout.key)
+    shared = rows[0].fields
+    for column in layout.parts:
+        shared = without_value_at(shared, column)
+    for row in rows[1:]:
+        _require_same(rows[0], row, shared, layout)
+    turns = [{part: said for part, said in turn.items() if part != TURN_NUMBER} for turn in _in_order(rows, layout)]
+    return FileRow(rows[0].line, {**shared, TURNS_COLUMN: turns})
+
+
+def _require_same(first: FileRow, other: FileRow, shared: dict[str, Any], layout: _TurnLayout) -> None:
+    for column, value in shared.items():
+        differs = other.fields.get(column) != value
+        if differs and not matches_any(column, layout.ignored):
+            there = f"{excerpt(other.fields.get(column))} on line {other.line}"
+            expected = (
+                f"one {column} in all rows of a dialogue; one that differs is ignored, or given {TURN_PREFIX}{column}"
+            )
+            raise InvalidValue(f"{excerpt(value)}, but {there}", expected, "mixed_dialogue", column)
+
+
+def _in_order(rows: list[FileRow], layout: _TurnLayout) -> list[dict[str, Any]]:
+    turns = [_turn_of_row(row, layout) for row in rows]
+    column = next((column for column, part in layout.parts.items() if part == TURN_NUMBER), None)
+    if column is None:
+        return turns
+    places = [as_number(turn[TURN_NUMBER], f"{TURN_PREFIX}{TURN_NUMBER}") for turn in turns]
+    if twice := [place for place, count in Counter(places).items() if count > 1]:
+        raise InvalidValue(
+            f"turn {as_written(twice[0])} more than once", "a number of its own for each turn", "turn_twice", column
+        )
+    return [turn for _, turn in sorted(zip(places, turns, strict=True), key=lambda each: each[0])]
+
+
+def _turn_of_row(row: FileRow, layout: _TurnLayout) -> dict[str, Any]:
+    """A turn by its parts; what a spreadsheet took for a number is the text it shows."""
+    turn: dict[str, Any] = {}
+    for column, part in layout.parts.items():
+        value = value_at(row.fields, column)
+        value = layout.values.get(part, {}).get(as_written(value), value)
+        turn[part] = value if part == TURN_NUMBER else as_text(value, f"{TURN_PREFIX}{part}")
+    return turn
+
 
 NAMED_FIELDS = (
     *("context", "question", "source", "document", "passages", "passage_a", "passage_b", "answer", "reference"),
@@ -85,15 +317,15 @@ class ParsedItems:
 
 
 def parse_items(
-    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: Facts | None = None
+    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: TableFacts | None = None
 ) -> ParsedItems:
     """Read items from ``(name, content)`` files that share one mapping. Never raises on bad input.
 
     ``facts`` counts what stands in the columns.
     """
-    reader, meter = _ItemReader(mapping), Meter(files, progress, facts)
-    for name, raw in aligned(meter.members(reader.problems), mapping, reader.problems):
-        rows = read(name, raw, layout=mapping, problems=reader.problems)
+    reader, meter = _ItemReader(mapping), FileProgress(files, progress, facts)
+    for name, raw in join_aligned_files(meter.members(reader.problems), mapping, reader.problems):
+        rows = read_rows(name, raw, layout=mapping, problems=reader.problems)
         reader.read_file(name, meter.following(rows))
     return reader.result()
 
@@ -117,14 +349,14 @@ class _ItemReader:
         self.mapping = mapping
         self.problems = Problems()
         self.report = ItemReport()
-        self._headings = Headings()
-        self._ledger: Ledger[ItemRow] = Ledger(_restored, _family)
+        self._headings = ColumnUsage()
+        self._ledger: KeyedRows[ItemRow] = KeyedRows(_restored, _family)
         self._duplicates = 0
 
-    def read_file(self, name: str, rows: Iterator[Row]) -> None:
+    def read_file(self, name: str, rows: Iterator[FileRow]) -> None:
         """Read the rows of one file to their end, or to the first when its file lacks what is needed."""
-        rows, mapping = gathered(name, rows, self.mapping.of(name), self.problems)
-        planner = Planner(mapping, self._headings)
+        rows, mapping = gather_turns(name, rows, self.mapping.of(name), self.problems)
+        planner = ColumnPlanner(mapping, self._headings)
         for number, row in enumerate(rows):
             plan = planner.plan(row.fields)
             if number == 0 and (problem := _lacking(name, plan, mapping, row)):
@@ -132,7 +364,7 @@ class _ItemReader:
                 return
             try:
                 self._enter(self._item(plan, row, name, mapping), plan.column("id"))
-            except Unfit as fault:
+            except InvalidValue as fault:
                 column = plan.column(fault.field) if fault.field else None
                 self.problems.refuse(fault.at(name, row.line, column))
 
@@ -146,7 +378,7 @@ class _ItemReader:
         report.read = entered + report.refused - self._duplicates
         return ParsedItems(items, self.problems, report)
 
-    def _item(self, plan: Plan, row: Row, name: str, mapping: Mapping) -> ItemRow:
+    def _item(self, plan: ColumnPlan, row: FileRow, name: str, mapping: Mapping) -> ItemRow:
         values = plan.take(row.fields)
         item = ItemRow(
             external_id=_optional_key(values.get("id"), "id", mapping) or "",
@@ -172,9 +404,9 @@ class _ItemReader:
             return
         if not mapping.allow_empty:
             expected = f"turns, or one of {', '.join(NAMED_FIELDS)} (allow_empty: on in the mapping keeps such items)"
-            raise Unfit("an item without content", expected, "empty_item")
+            raise InvalidValue("an item without content", expected, "empty_item")
         self.report.empty += 1
-        if len(self.report.empty_at) < MOST_NAMED:
+        if len(self.report.empty_at) < MOST_LISTED:
             self.report.empty_at.append(_place(item))
 
     def _enter(self, item: ItemRow, column: str) -> None:
@@ -185,14 +417,14 @@ class _ItemReader:
         rest = [getattr(item, part) for part in ItemRow.__slots__[1:]]
         self._ledger.extend([(name, *rest, column, digest, derived)], len(said))
         self.report.derived_ids += derived
-        add(self.report.languages, {item.language: 1})
-        add(self.report.generators, {item.generator or "": 1})
+        add_counts(self.report.languages, {item.language: 1})
+        add_counts(self.report.generators, {item.generator or "": 1})
 
-    def _decide(self, rows: list[Plain]) -> list[int]:
+    def _decide(self, rows: list[PlainRow]) -> list[int]:
         """What becomes of items whose ids are one, or would be: copies without an id, which nothing tells apart, are
         numbered; the same id is the same item, or a problem."""
         copies: Counter[str] = Counter()
-        taken: dict[str, Plain] = {}
+        taken: dict[str, PlainRow] = {}
         fates = []
         for row in rows:
             digest, derived = row[-2:]
@@ -205,10 +437,10 @@ class _ItemReader:
             fates.append(fate)
         return fates
 
-    def _leave_out(self, row: Plain, earlier: Plain) -> None:
+    def _leave_out(self, row: PlainRow, earlier: PlainRow) -> None:
         item, first = _restored(row), _restored(earlier)
-        add(self.report.languages, {item.language: -1})
-        add(self.report.generators, {item.generator or "": -1})
+        add_counts(self.report.languages, {item.language: -1})
+        add_counts(self.report.generators, {item.generator or "": -1})
         if row[-2] == earlier[-2]:
             self.report.collapsed += 1
             return
@@ -227,10 +459,10 @@ def _differing(item: ItemRow, other: ItemRow) -> list[str]:
     parts = [name for name in named if getattr(item, name) != getattr(other, name)]
     for ours, theirs in ((item.fields, other.fields), (item.attributes, other.attributes)):
         parts += [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    return [*parts[:MOST_NAMED], *(["…"] if len(parts) > MOST_NAMED else [])]
+    return [*parts[:MOST_LISTED], *(["…"] if len(parts) > MOST_LISTED else [])]
 
 
-def _restored(row: Plain) -> ItemRow:
+def _restored(row: PlainRow) -> ItemRow:
     return ItemRow(*row[:-3])
 
 
@@ -238,23 +470,23 @@ def _restored(row: Plain) -> ItemRow:
 _COPY = re.compile(r"(item-[0-9a-f]{16})-[0-9]+")
 
 
-def _family(row: Plain) -> str:
+def _family(row: PlainRow) -> str:
     name: str = row[0]
     if name.startswith("item-") and (copy := _COPY.fullmatch(name)):
         return copy[1]
     return name
 
 
-def _numbered(row: Plain, copy: int) -> Plain:
+def _numbered(row: PlainRow, copy: int) -> PlainRow:
     return (f"{row[0]}-{copy}", *row[1:]) if copy else row
 
 
-def _lacking(name: str, plan: Plan, mapping: Mapping, first: Row) -> Problem | None:
+def _lacking(name: str, plan: ColumnPlan, mapping: Mapping, first: FileRow) -> Problem | None:
     given = {source.field for source in plan.sources} | {*mapping.constants}
     if not is_tabular(name, mapping):
         given |= {*mapping.columns.values()}
     missing = [field for field in ("language",) if field not in given]
-    return lacking(name, missing, mapping, first.fields)
+    return missing_field_problem(name, missing, mapping, first.fields)
 
 
 def _place(item: ItemRow) -> str:

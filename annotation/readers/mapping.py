@@ -9,12 +9,11 @@ from typing import Any
 
 import yaml
 
-from annotation.readers.codepages import codec_called
-from annotation.readers.documents import Node, as_document, load_document, words_of
-from annotation.readers.nodes import names_of, switch_of, word_of
-from annotation.readers.patterns import file_fits
+from annotation.readers.documents import Node, as_document, load_document, names_of, switch_of, word_of, words_of
+from annotation.readers.encoding import codec_called
 from annotation.readers.problems import FormatError, Problem, excerpt
-from annotation.readers.steps import Step, steps_of
+from annotation.readers.steps import ShapeStep, steps_of
+from annotation.readers.values import match_file_name
 
 MOST_ROWS = 10_000  # above which no header is looked for
 FORMAT_NAMES = ("json", "jsonl", "csv", "tsv", "xlsx", "parquet")
@@ -49,7 +48,7 @@ class Mapping:
     ignore: tuple[str, ...] = ()
     unmapped: tuple[str, ...] = ()
     speakers: dict[str, str] = field(default_factory=dict)
-    shape: tuple[Step, ...] = ()
+    shape: tuple[ShapeStep, ...] = ()
     files: dict[str, Mapping] = field(default_factory=dict)
     aligned: dict[str, str] = field(default_factory=dict)
     positional: bool = False
@@ -115,7 +114,7 @@ class Mapping:
         """What the mapping says of the file of that name. Safe to repeat."""
         said = self
         for pattern, section in self.files.items():
-            if file_fits(pattern, name) is not None:
+            if match_file_name(pattern, name) is not None:
                 said = said.updated(section)
         return said
 
@@ -123,7 +122,7 @@ class Mapping:
         """The columns that every row of a file has from the file's name."""
         said: dict[str, str] = {}
         for pattern in self.files:
-            said |= file_fits(pattern, name) or {}
+            said |= match_file_name(pattern, name) or {}
         return said
 
 
@@ -140,7 +139,7 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
-    return value.as_dict() if isinstance(value, Mapping | Step) else value
+    return value.as_dict() if isinstance(value, Mapping | ShapeStep) else value
 
 
 _DEFAULTS = {each.name: getattr(Mapping(), each.name) for each in fields(Mapping)}

@@ -1,10 +1,15 @@
-"""What is wrong with a file, said so that its owner can put it right: file, line, column, found, expected."""
+"""What is wrong with the files of an import, and what became of their rows: problems, the report, and progress.
+
+A problem names file, line, column, what was found and what was expected, so that the owner of the file can mend it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any
 
 SHOWN_AT_MOST = 200
@@ -52,7 +57,7 @@ class FormatError(ValueError):
         self.problem = problem
 
 
-class Unfit(ValueError):
+class InvalidValue(ValueError):
     """A value that cannot be taken, raised where the value is read and placed in its file by whoever knows the row.
 
     It may know the ``column`` it stands in, or only the ``field`` that it was to give.
@@ -144,3 +149,133 @@ def excerpt(value: object) -> str:
 def visible(text: str) -> str:
     """Text with its invisible characters spelled out."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+_NEAR = 0.7
+_APART = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like this one, capitals and small letters alike; "" where none is."""
+    by_folded = {each.casefold(): each for each in known}
+    return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1, _NEAR)), "")
+
+
+def did_you_mean(near: str) -> str:
+    """`did you mean “Fluency”? `, to go before what was expected; "" where nothing is near."""
+    return f"did you mean {excerpt(near)}? " if near else ""
+
+
+def loose_key(identifier: str) -> str:
+    """What identifiers have in common that mean the same but for capitals, what stands between their parts, zeros in
+    front of a number, and the ``.0`` of a number that was read as a fraction."""
+    return _APART.sub("", identifier.strip().casefold().removesuffix(".0"))
+
+
+MOST_LISTED = 5
+MOST_FOUND = 1_000
+MOST_COUNTED = 20_000
+_COUNTS = ("read", "stored", "not_applicable", "collapsed", "missing", "refused", "flagged")
+
+
+@dataclass(slots=True)
+class Report:
+    """``read = stored + collapsed + missing + refused``.
+
+    ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
+    stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
+    ``left_out`` are the columns that nothing is made of. ``embedded_ratings`` stand inside the items of a dataset's
+    files, and can be imported from them.
+    """
+
+    read: int = 0
+    stored: int = 0
+    not_applicable: int = 0
+    collapsed: int = 0
+    collapsed_blank: int = 0
+    missing: int = 0
+    refused: int = 0
+    flagged: int = 0
+    embedded_ratings: int = 0
+    left_out: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    found: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, said: dict[str, Any]) -> Report:
+        """The report that ``as_dict`` gave, whatever else has been put beside it."""
+        names = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in said.items() if name in names})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """The report as people read it, a line each."""
+        said = {name: str(getattr(self, name)) for name in _COUNTS}
+        said["collapsed"] += f" (of which blank: {self.collapsed_blank})"
+        said["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
+        counts = [f"{name}: {said[name]}" for name in _COUNTS if name != "not_applicable"]
+        found = [f"{kind}: {_shares(values)}" for kind, values in self.found.items() if values]
+        return [*counts, *found, *self.notes]
+
+
+def add_counts(counts: Counter[str], more: Mapping[str, int]) -> None:
+    """Add up values, as long as there are not so many that they can't be names of kinds, raters or criteria."""
+    for value, times in more.items():
+        if value in counts or len(counts) < MOST_COUNTED:
+            counts[value] += times
+
+
+def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
+    """How often each value occurs, the most frequent first; nothing said is left out, and so is what is rare among very
+    many."""
+    often = Counter({value: times for value, times in counts.items() if value and times > 0})
+    return dict(often.most_common(MOST_FOUND))
+
+
+def shortened_list(names: Iterable[str], count: int | None = None) -> str:
+    """The first few of some names, and how many more there are; ``count`` when the names are only some of all."""
+    every = list(names)
+    more = (len(every) if count is None else count) - MOST_LISTED
+    return ", ".join(every[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _shares(values: dict[str, int]) -> str:
+    return shortened_list(f"{value} {count}" for value, count in values.items())
+
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and those there are."""
+ShareProgress = Callable[[float], None]
+"""Called with the share that is done, from 0 to 1."""
+
+
+class TwoStepProgress:
+    """Progress of what is read, and then held against the database: a half each."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._total = 0
+
+    def reading(self, done: int, total: int) -> None:
+        """So many bytes are read."""
+        self._total = total
+        if self._progress is not None:
+            self._progress(done, 2 * total)
+
+    def holding(self, share: float) -> None:
+        """This share of what was read is looked up."""
+        if self._progress is not None:
+            self._progress(int(self._total * (1 + share)), 2 * self._total)
+
+
+def progress_between(told: ShareProgress | None, start: float, end: float) -> ShareProgress:
+    """For a step on somebody's way: its own share is told as the part of the whole from ``start`` to ``end``."""
+
+    def tell(share: float) -> None:
+        if told is not None:
+            told(start + share * (end - start))
+
+    return tell

@@ -1,30 +1,188 @@
-"""A file -> its rows, strictly: what cannot be read exactly is refused with its line, and nothing is replaced."""
+"""A file of any kind -> its rows, strictly: what cannot be read exactly is refused with its line, nothing is replaced.
+
+Files that Panelbench wrote come in again as they went out. Text that begins as a formula does gets an apostrophe in
+front (DESIGN 8.11; OWASP, CSV injection). The last column of a CSV, `MARKS_COLUMN`, names the columns of the row where
+that was done: ``'rationale`` says that the rationale has one apostrophe more than its text, ``-context`` that there is
+no context, which an empty cell can't say. In any file, a score that is blank beside a true `NOT_APPLICABLE` is N/A, and
+attributes and passages may be JSON in a cell.
+"""
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice
-from typing import BinaryIO, NamedTuple
+from itertools import chain, islice, zip_longest
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from annotation.readers import containers
-from annotation.readers.bounds import CellCount
-from annotation.readers.codepages import CHOICES, codec_called, legacy
-from annotation.readers.columnar import read_parquet
-from annotation.readers.delimited import DELIMITERS, Dialect, likely_delimiter, read_delimited, read_delimited_blocks
-from annotation.readers.encoding import PIECE, line_blocks, opened, text_lines, text_pieces
-from annotation.readers.headings import columns_of, headed, note_addresses
-from annotation.readers.jsontext import read_json, read_json_lines
+import orjson
+
+from annotation.readers.archives import File, unpacked_files
+from annotation.readers.columns import (
+    TableFacts,
+    columns_of,
+    note_addresses,
+    unnamed_column,
+    unnamed_in_mapping,
+    watch_headings,
+)
+from annotation.readers.csv import DELIMITERS, CsvDialect, likely_delimiter, read_csv, read_csv_blocks
+from annotation.readers.encoding import (
+    ENCODINGS,
+    PIECE,
+    codec_called,
+    legacy_codec,
+    line_blocks,
+    open_stream,
+    text_lines,
+    text_pieces,
+)
+from annotation.readers.json import parse_document, read_json, read_json_lines
 from annotation.readers.mapping import Mapping
-from annotation.readers.marks import MARKS, meant, speaks
-from annotation.readers.problems import FormatError, Problem, Problems
-from annotation.readers.rows import KEY_COLUMN, Block, Row, blocks_of
-from annotation.readers.shaping import shaped
-from annotation.readers.sheets import first_rows, read_workbook, sheets_of
-from annotation.readers.unnamed import called, mentioned
+from annotation.readers.parquet import read_parquet
+from annotation.readers.problems import FormatError, Problem, Problems, Progress, excerpt
+from annotation.readers.rows import KEY_COLUMN, CellCount, FileRow, RowBlock, blocks_of
+from annotation.readers.values import match_file_name
+from annotation.readers.xlsx import first_sheet_rows, read_workbook, workbook_sheet_names
+
+EVERY = 2_000  # rows
+
+
+class FileProgress:
+    """Opens files one after the other and tells ``progress`` where it is in them, and ``facts`` what it sees."""
+
+    def __init__(self, files: Iterable[File], progress: Progress | None, facts: TableFacts | None = None) -> None:
+        self._files = [(name, open_stream(raw)) for name, raw in files]
+        self._sizes = [stream.seek(0, 2) for _name, stream in self._files]
+        self._progress, self._facts = progress, facts
+        if facts is not None:
+            facts.clear()
+        self._before = 0
+        self._stream: BinaryIO | None = None
+
+    def members(self, problems: Problems) -> Iterator[File]:
+        """The files, those inside gzip and zip in the place of these."""
+        for (name, stream), size in zip(self._files, self._sizes, strict=True):
+            stream.seek(0)
+            self._stream = stream
+            yield from unpacked_files([(name, stream)], problems)
+            self._stream = None
+            self._before += size
+            self.tell()
+
+    def watched(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
+        """The rows of a member, as they are, once facts has seen them; progress is told as they come."""
+        for block in blocks:
+            if self._facts is not None:
+                self._facts.see(block)
+            yield block
+            self.tell()
+
+    def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
+        """The same, one by one; progress is told every now and then."""
+        rows = rows if self._facts is None else self._facts.following(rows)
+        return rows if self._progress is None else self._followed(rows)
+
+    def tell(self) -> None:
+        """Tell progress now."""
+        if self._progress is not None:
+            here = self._stream.tell() if self._stream is not None else 0
+            self._progress(self._before + here, sum(self._sizes))
+
+    def _followed(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
+        for number, row in enumerate(rows):
+            if not number % EVERY:
+                self.tell()
+            yield row
+
+
+MARKS_COLUMN = "panelbench_marks"
+NOT_APPLICABLE = "not_applicable"
+FORMULA_STARTS = frozenset("=+-@\t\r\n＝＋－＠")
+ADDED, ABSENT = "'", "-"
+_JSON = {"attributes": ("{", dict), "passages": ("[", list)}
+_SPEAKING = {MARKS_COLUMN, NOT_APPLICABLE, *_JSON}
+
+
+def restored_rows(rows: Iterator[FileRow]) -> Iterator[FileRow]:
+    """The rows as they are meant. Only files whose first row has one of our columns are looked at any further."""
+    first = next(rows, None)
+    if first is None:
+        return
+    everything = chain([first], rows)
+    if not has_marks(first.fields):
+        yield from everything
+        return
+    for row in everything:
+        yield FileRow(row.line, restored_fields(row.fields))
+
+
+def has_marks(columns: Iterable[str]) -> bool:
+    """Whether one of the columns says something about others."""
+    return not _SPEAKING.isdisjoint(columns)
+
+
+def restored_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """One row as it was before it was written."""
+    if MARKS_COLUMN in fields:
+        fields = _unmarked(fields)
+    if NOT_APPLICABLE in fields and "score" in fields and _is_not_applicable(fields):
+        fields = {**fields, "score": "N/A"}
+    for name, (start, kind) in _JSON.items():
+        text = fields.get(name)
+        if isinstance(text, str) and text.startswith(start):
+            fields = {**fields, name: _parsed_json(text, kind)}
+    return fields
+
+
+def _unmarked(fields: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in fields.items() if name != MARKS_COLUMN}
+    for mark in str(fields[MARKS_COLUMN] or "").split():
+        kind, name = mark[:1], mark[1:]
+        if kind == ABSENT and kept.get(name) == "":
+            kept[name] = None
+        elif kind == ADDED and str(kept.get(name, "")).startswith("'"):
+            kept[name] = kept[name][1:]
+    return kept
+
+
+def _is_not_applicable(fields: dict[str, Any]) -> bool:
+    return fields["score"] in (None, "") and str(fields[NOT_APPLICABLE]).lower() in {"true", "1"}
+
+
+def _parsed_json(text: str, kind: type) -> Any:
+    """JSON in a cell; what is none stays text."""
+    try:
+        value = parse_document("cell", text)
+    except FormatError:
+        return text
+    return value if isinstance(value, kind) else text
+
+
+def apply_shape(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
+    """The rows that the records of a file stand for, in their order; a record that cannot be shaped is refused.
+
+    Rows made from one record share its line. What the file's name says is in each of them.
+    """
+    if said := layout.said_by_name(name):
+        rows = _with_name(name, rows, said)
+    for step in layout.of(name).shape:
+        rows = step.rows(name, rows, problems)
+    return rows
+
+
+def _with_name(name: str, rows: Iterator[FileRow], said: dict[str, str]) -> Iterator[FileRow]:
+    for row in rows:
+        for column in said:
+            if column in row.fields:
+                found = f"the column {excerpt(column)}, which the file's name gives too"
+                expected = "another name in the holes of the pattern under files in the mapping"
+                raise FormatError(Problem(name, row.line, column, found, expected, "ambiguous"))
+        yield FileRow(row.line, {**row.fields, **said})
+
 
 FORMATS = {
     ".json": "json",
@@ -36,22 +194,22 @@ FORMATS = {
     ".xlsx": "xlsx",
     ".parquet": "parquet",
 }
-TOGETHER = 250  # rows
+ROWS_AT_ONCE = 250  # rows
 FIRST_ROWS = 12  # that are shown as they stand,
 FIRST_LINES = 48  # and the lines that they may take
-
-File = containers.File
 
 
 class Sample(NamedTuple):
     """The head of a file: what ``mapping.guess`` needs and a preview shows."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[FileRow, ...]
     problems: Problems
 
 
-def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, problems: Problems) -> Iterator[Row]:
+def read_rows(
+    name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, problems: Problems
+) -> Iterator[FileRow]:
     """Yield the rows of a file of any kind (told by its name, or by ``layout.format``), in bounded memory; of a gzip or
     zip those of all its members, one after the other.
 
@@ -59,79 +217,79 @@ def read(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, pro
     rest unreliable (wrong encoding, broken quoting, truncated JSON) the rows end.
     """
     layout = layout or Mapping()
-    for inner, content in containers.members([(name, raw)], problems):
+    for inner, content in unpacked_files([(name, raw)], problems):
         yield from _read_member(inner, content, layout.of(inner), problems)
 
 
-def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: Problems) -> Iterator[Block]:
+def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: Problems) -> Iterator[RowBlock]:
     """The rows of ``read``, those with the same columns together. Delimited files are read so from the start, unless
     the mapping makes other rows of theirs."""
-    for inner, content in containers.members([(name, raw)], problems):
+    for inner, content in unpacked_files([(name, raw)], problems):
         said = layout.of(inner)
         if _is_delimited(inner, said) and not said.shape and not said.said_by_name(inner):
             yield from _read_delimited_member(inner, content, said, problems)
         else:
-            yield from blocks_of(_read_member(inner, content, said, problems), TOGETHER)
+            yield from blocks_of(_read_member(inner, content, said, problems), ROWS_AT_ONCE)
 
 
 def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
     """Note what is read in another way than the usual one."""
     codec = codec_called(layout.encoding) if layout.encoding else None
     if codec not in (None, "utf_8") and (layout.format or _kind(name)) not in {"xlsx", "parquet"}:
-        problems.note(name, f"its text is read as {dict(CHOICES).get(codec or '', codec)}, not as UTF-8.")
+        problems.note(name, f"its text is read as {dict(ENCODINGS).get(codec or '', codec)}, not as UTF-8.")
     if (layout.header_row or 1) > 1 and is_tabular(name, layout):
         problems.note(name, f"the header is row {layout.header_row}; what stands above it is skipped.")
 
 
-def _read_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
+def _read_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     try:
         _note_layout(name, layout, problems)
-        rows = headed(name, meant(_counted(name, _rows(name, raw, layout, problems))), layout, problems)
-        yield from shaped(name, rows, layout, problems)
+        rows = watch_headings(name, restored_rows(_counted(name, _rows(name, raw, layout, problems))), layout, problems)
+        yield from apply_shape(name, rows, layout, problems)
     except FormatError as error:
         problems.add(error.problem)
 
 
-def _counted(name: str, rows: Iterator[Row]) -> Iterator[Row]:
+def _counted(name: str, rows: Iterator[FileRow]) -> Iterator[FileRow]:
     cells = CellCount(name)
     for row in rows:
         cells.count(row.line, len(row.fields))
         yield row
 
 
-def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Block]:
+def _read_delimited_member(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[RowBlock]:
     heading: tuple[str, ...] = ()
     cells = CellCount(name)
     try:
         _note_layout(name, layout, problems)
         lines, dialect = _delimited(name, raw, layout, problems)
-        for block in read_delimited_blocks(name, lines, dialect, layout.header, problems):
+        for block in read_csv_blocks(name, lines, dialect, layout.header, problems):
             cells.count(block.lines[0] if block.lines else 0, len(block.columns), block.size)
             if not heading:
                 note_addresses(name, heading := block.columns, layout, problems)
-            yield Block.of(list(meant(block.rows()))) if speaks(heading) else block
+            yield RowBlock.of(list(restored_rows(block.rows()))) if has_marks(heading) else block
     except FormatError as error:
         problems.add(error.problem)
 
 
-def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[Row]:
+def _rows(name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     kind = layout.format or _format(name)
     if kind == "xlsx":
-        return read_workbook(name, opened(raw), layout, problems)
+        return read_workbook(name, open_stream(raw), layout, problems)
     if kind == "parquet":
-        return read_parquet(name, opened(raw), layout.ignore, problems)
+        return read_parquet(name, open_stream(raw), layout.ignore, problems)
     if kind == "json":
         return _json_rows(name, text_pieces(name, raw, layout.encoding), layout, problems)
     if kind == "jsonl":
         return read_json_lines(name, text_lines(name, raw, layout.encoding), problems)
     lines, dialect = _delimited(name, raw, layout, problems)
-    return read_delimited(name, lines, dialect, layout.header, problems)
+    return read_csv(name, lines, dialect, layout.header, problems)
 
 
 def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, rows: int = 50) -> Sample:
     """The columns and first rows of a file; nested JSON columns appear as ``outer.inner``."""
     problems = Problems()
-    head = tuple(islice(read(name, raw, layout=layout, problems=problems), rows))
+    head = tuple(islice(read_rows(name, raw, layout=layout, problems=problems), rows))
     return Sample(columns_of(row.fields for row in head), head, problems)
 
 
@@ -145,7 +303,7 @@ def first_lines(
     kind = layout.format or _kind(name)
     try:
         if kind == "xlsx":
-            return first_rows(name, opened(raw), layout.sheet, FIRST_ROWS)
+            return first_sheet_rows(name, open_stream(raw), layout.sheet, FIRST_ROWS)
         if kind not in {"csv", "tsv"}:
             return []
         is_kept = top is not None and top[0] == name and bool(top[1])
@@ -181,7 +339,7 @@ def _common_delimiter(lines: list[str]) -> str:
 def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
     """What the sheets of a workbook are called; none of another file, nor of one that can't be opened."""
     try:
-        return sheets_of(name, opened(raw)) if (layout.format or _kind(name)) == "xlsx" else []
+        return workbook_sheet_names(name, open_stream(raw)) if (layout.format or _kind(name)) == "xlsx" else []
     except FormatError:
         return []
 
@@ -195,7 +353,7 @@ def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:
         return Mapping()
     if layout.encoding is None and kind in {"csv", "tsv", "jsonl", "json"}:
         try:
-            layout = replace(layout, encoding=legacy(opened(raw).read(PIECE)))
+            layout = replace(layout, encoding=legacy_codec(open_stream(raw).read(PIECE)))
         except FormatError:
             return Mapping()  # whoever reads it says what is wrong
     guessed = Mapping(encoding=layout.encoding if said.of(name).encoding is None else None)
@@ -228,7 +386,7 @@ def _index(rows: list[tuple[int, list[str]]], header_row: int) -> tuple[str, ...
     heading, *below = [cells for number, cells in rows if number >= header_row and any(cells)] or [[]]
     numbers = [cells[0] if cells else "" for cells in below]
     is_index = bool(numbers) and numbers == [str(number) for number in range(len(numbers))]
-    return (called(1),) if heading[:1] == [""] and is_index else ()
+    return (unnamed_column(1),) if heading[:1] == [""] and is_index else ()
 
 
 def is_tabular(name: str, layout: Mapping) -> bool:
@@ -259,14 +417,14 @@ def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
         yield block
 
 
-def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[Row]:
+def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     for line, key, fields in read_json(name, pieces, layout.records, problems):
-        yield Row(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
+        yield FileRow(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
 
 
 def _delimited(
     name: str, raw: bytes | BinaryIO, layout: Mapping, problems: Problems
-) -> tuple[Iterator[list[str]], Dialect]:
+) -> tuple[Iterator[list[str]], CsvDialect]:
     """The lines of a delimited file, and how its cells are written."""
     blocks = line_blocks(name, raw, layout.encoding)
     if problems.top is None:
@@ -276,13 +434,81 @@ def _delimited(
     heading = next(islice(first[0], (layout.header_row or 1) - 1, None), "") if first else ""
     usual = "\t" if (layout.format or _kind(name)) == "tsv" else likely_delimiter(heading)
     # Who wrote the marks has quoted every line break.
-    vouched = layout.line_breaks or heading.rstrip().endswith(f",{MARKS}")
-    dialect = Dialect(
+    vouched = layout.line_breaks or heading.rstrip().endswith(f",{MARKS_COLUMN}")
+    dialect = CsvDialect(
         delimiter=layout.delimiter or usual,
         quoting=layout.quoting,
         line_breaks=vouched,
         header_row=layout.header_row,
         short_rows=layout.short_rows,
-        unnamed=mentioned(layout),
+        unnamed=unnamed_in_mapping(layout),
     )
     return chain(first, blocks), dialect
+
+
+_IN_MEMORY = 4 * 2**20
+Group = dict[str, File]
+
+
+def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problems) -> Iterator[File]:
+    """The files, or where the mapping says ``aligned`` those that belong together as one: JSON Lines whose line n holds
+    line n of each, by column, and what stands in the holes of their names. Never raises on bad input."""
+    if not layout.aligned:
+        yield from files
+        return
+    for said, group in _grouped(files, layout, problems):
+        with SpooledTemporaryFile(_IN_MEMORY) as joined:
+            try:
+                _require_all(group, layout)
+                _join(cast(BinaryIO, joined), dict(said), group, layout)
+            except FormatError as error:
+                problems.add(error.problem)
+                continue
+            yield "+".join(name for name, _raw in group.values()) + ".jsonl", cast(BinaryIO, joined)
+
+
+def _grouped(
+    files: Iterable[File], layout: Mapping, problems: Problems
+) -> Iterator[tuple[tuple[tuple[str, str], ...], Group]]:
+    """The files by what the holes of their patterns say, each under its column."""
+    groups: dict[tuple[tuple[str, str], ...], Group] = {}
+    for name, raw in unpacked_files(files, problems):
+        for pattern, column in layout.aligned.items():
+            if (said := match_file_name(pattern, name)) is not None:
+                groups.setdefault(tuple(said.items()), {})[column] = (name, _rereadable(raw))
+                break
+        else:
+            expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
+            problems.add(Problem(name, None, None, "a file of another name", expected, "not_aligned"))
+    yield from groups.items()
+
+
+def _rereadable(raw: bytes | BinaryIO) -> bytes | BinaryIO:
+    """Content that can still be read when the next file of its container is open."""
+    if isinstance(raw, bytes) or raw.seekable():
+        return raw
+    return raw.read()
+
+
+def _require_all(group: Group, layout: Mapping) -> None:
+    for pattern, column in layout.aligned.items():
+        if column not in group:
+            first = next(name for name, _raw in group.values())
+            raise FormatError(Problem(first, None, None, "no file beside it for " + column, pattern, "no_file"))
+
+
+def _join(joined: BinaryIO, said: dict[str, str], group: Group, layout: Mapping) -> None:
+    lines = [text_lines(name, raw, layout.of(name).encoding) for name, raw in group.values()]
+    for number, texts in enumerate(zip_longest(*lines), start=1):
+        if None in texts:
+            raise FormatError(_shorter(group, texts, number))
+        record = {column: text.removesuffix("\n").removesuffix("\r") for column, text in zip(group, texts, strict=True)}
+        joined.write(orjson.dumps({**said, **record}) + b"\n")
+    joined.seek(0)
+
+
+def _shorter(group: Group, texts: tuple[str | None, ...], number: int) -> Problem:
+    names = [name for name, _raw in group.values()]
+    short, long = names[texts.index(None)], next(name for name, text in zip(names, texts, strict=True) if text)
+    found = f"the end of the file, where {long} has another line"
+    return Problem(short, number, None, found, "files with equally many lines", "line_counts")

@@ -1,19 +1,55 @@
-"""Rows of a large file, kept so that memory holds only a few of them: the rest lie in a temporary file of our own."""
+"""Rows of a large file, kept so that memory holds only a few of them: the rest lie in temporary files.
+
+`Spool` is a list, `KeyedRows` finds the rows that have one key, `PartitionedRows` brings rows that belong together
+into parts that fit into memory.
+"""
 
 from __future__ import annotations
 
+import gc
 import marshal
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from array import array
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, compress, islice, pairwise
+from threading import Lock
 from typing import Any, BinaryIO, Generic, TypeVar, overload
 
-T = TypeVar("T")
-Plain = tuple[Any, ...]
+from annotation.readers.problems import ShareProgress, progress_between
 
+RARE_THRESHOLD = (
+    500_000  # objects made, net of those gone, between two looks at the youngest; Python's own number is 700
+)
+_lock = Lock()
+_thresholds: list[tuple[int, int, int]] = []
+
+
+@contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Within, cycles are looked for seldom: rows hold none, and go by themselves as soon as they are stored.
+
+    The setting is the process's, so the last of several threads to leave puts it back.
+    """
+    with _lock:
+        _thresholds.append(gc.get_threshold())
+        gc.set_threshold(RARE_THRESHOLD, *_thresholds[0][1:])
+    try:
+        yield
+    finally:
+        with _lock:
+            first = _thresholds[0]
+            _thresholds.pop()
+            if not _thresholds:
+                gc.set_threshold(*first)
+
+
+T = TypeVar("T")
+PlainRow = tuple[Any, ...]
 BATCH = 1_000  # rows
-WEIGHT = 2**20  # of a batch, in the bytes that its caller counts
+BATCH_WEIGHT = 2**20  # of a batch, in the bytes that its caller counts
 IN_MEMORY = 16  # batches
 
 
@@ -24,23 +60,23 @@ class Spool(Sequence[T], Generic[T]):
     ``IN_MEMORY`` batches stay as they are; then all go to a temporary file without a name, which ends with this object.
     """
 
-    def __init__(self, restore: Callable[[Plain], T], *, in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, restore: Callable[[PlainRow], T], *, in_memory: int = IN_MEMORY) -> None:
         self._restore = restore
         self._in_memory = in_memory
-        self._open: list[Plain] = []
+        self._open: list[PlainRow] = []
         self._open_weight = 0
         self.weight = 0
-        self._kept: list[list[Plain]] = []
+        self._kept: list[list[PlainRow]] = []
         self._file: BinaryIO | None = None
         self._places: list[tuple[int, int]] = []  # offset and size of each batch in the file
         self._length = 0
 
-    def extend(self, rows: list[Plain], weight: int = 0) -> None:
+    def extend(self, rows: list[PlainRow], weight: int = 0) -> None:
         """Add a few rows; ``weight`` is about the bytes of their long texts, so that batches of documents are short."""
         self._open += rows
         self._open_weight += weight
         self.weight += weight
-        if len(self._open) >= BATCH or self._open_weight >= WEIGHT:
+        if len(self._open) >= BATCH or self._open_weight >= BATCH_WEIGHT:
             self._shelve()
 
     def change(self, change: Callable[[T], T]) -> None:
@@ -69,11 +105,11 @@ class Spool(Sequence[T], Generic[T]):
             raise IndexError(place)
         return found[0]
 
-    def plain(self) -> Iterator[Plain]:
+    def plain(self) -> Iterator[PlainRow]:
         """The rows as they were appended."""
         return chain.from_iterable(self.batches())
 
-    def batches(self) -> Iterator[list[Plain]]:
+    def batches(self) -> Iterator[list[PlainRow]]:
         """The rows in the pieces in which they are kept."""
         yield from self._kept
         if self._file is not None:
@@ -103,17 +139,227 @@ class Spool(Sequence[T], Generic[T]):
             self._write(each)
         self._kept = []
 
-    def _write(self, batch: list[Plain]) -> None:
+    def _write(self, batch: list[PlainRow]) -> None:
         if self._file is None:
-            self._file = temporary(self)
+            self._file = temporary_file(self)
         packed = marshal.dumps(batch)
         offset = self._file.seek(0, 2)
         self._file.write(packed)
         self._places.append((offset, len(packed)))
 
 
-def temporary(owner: object) -> BinaryIO:
+def temporary_file(owner: object) -> BinaryIO:
     """A file without a name that is gone with its owner, or with the process."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as its owner lives)
     weakref.finalize(owner, file.close)
     return file
+
+
+KEPT, DROPPED = 0, -1
+_BLOCK = 200_000  # hashes in memory; those of more rows go to disk
+_PARTS = 256  # of the hashes on disk, each small enough to be looked at as a whole
+_TOGETHER = 50_000  # rows with doubtful keys in memory
+
+
+class KeyedRows(Generic[T]):
+    """Rows in the order in which they come, and in the end one row for each key.
+
+    Memory holds a block of hashes, and of rows no more than a `Spool` does, however many there are.
+    """
+
+    def __init__(
+        self,
+        restore: Callable[[PlainRow], T],
+        key: Callable[[PlainRow], Hashable],
+        *,
+        block: int = _BLOCK,
+        together: int = _TOGETHER,
+    ) -> None:
+        self.rows: Spool[T] = Spool(restore)
+        self._restore, self._key, self._together = restore, key, together
+        self._hashes = _Hashes(block)
+
+    @property
+    def entered(self) -> int:
+        """How many rows there were."""
+        return self._hashes.count
+
+    def extend(self, rows: list[PlainRow], weight: int = 0) -> None:
+        """Add rows; ``weight`` is about the bytes of their long texts."""
+        self._hashes.extend(map(hash, map(self._key, rows)))
+        self.rows.extend(rows, weight)
+
+    def settle(
+        self,
+        decide: Callable[[list[PlainRow]], list[int]],
+        amended: Callable[[PlainRow, int], PlainRow] = lambda row, _fate: row,
+    ) -> Spool[T]:
+        """The rows that stay. ``decide`` is given the rows that have one key, in order, and says for each `KEPT`,
+        `DROPPED`, or a number with which ``amended`` changes the row."""
+        doubtful = self._hashes.repeated()
+        if doubtful is None:
+            return self.rows
+        fates = array("i", bytes(4 * len(self.rows)))
+        for places, rows in self._groups(doubtful):
+            for place, fate in zip(places, decide(rows), strict=True):
+                fates[place] = fate
+        return self._rewritten(fates, amended) if any(fates) else self.rows
+
+    def _groups(self, doubtful: bytearray) -> Iterator[tuple[list[int], list[PlainRow]]]:
+        """The places and the rows of each key that occurs more than once."""
+        marked = compress(enumerate(self.rows.plain()), doubtful)
+        parts = -(-sum(doubtful) // self._together)
+        if parts == 1:
+            yield from self._grouped(marked)
+            return
+        shelves: list[Spool[Any]] = [Spool(_as_it_is, in_memory=0) for _ in range(parts)]
+        for place, row in marked:
+            shelves[hash(self._key(row)) % parts].extend([(place, row)], _text_weight(row))
+        for shelf in shelves:
+            yield from self._grouped(iter(shelf))
+            shelf.close()
+
+    def _grouped(self, marked: Iterator[tuple[int, PlainRow]]) -> Iterator[tuple[list[int], list[PlainRow]]]:
+        groups: dict[Hashable, tuple[list[int], list[PlainRow]]] = {}
+        for place, row in marked:
+            places, rows = groups.setdefault(self._key(row), ([], []))
+            places.append(place)
+            rows.append(row)
+        # Different keys may have one hash.
+        return (group for group in groups.values() if len(group[0]) > 1)
+
+    def _rewritten(self, fates: array[int], amended: Callable[[PlainRow, int], PlainRow]) -> Spool[T]:
+        rows: Spool[T] = Spool(self._restore)
+        for row, fate in zip(self.rows.plain(), fates, strict=True):
+            if fate != DROPPED:
+                rows.extend([amended(row, fate) if fate else row], _text_weight(row))
+        self.rows.close()
+        return rows
+
+
+class _Hashes:
+    """A block of hashes in memory; full blocks go to disk with their places, cut into parts by value."""
+
+    def __init__(self, block: int) -> None:
+        self._block = block
+        self._open = array("q")
+        self._written = 0
+        self._file: BinaryIO | None = None  # from the first full block on
+        self._parts: list[list[tuple[int, int]]] = [[] for _ in range(_PARTS)]
+
+    @property
+    def count(self) -> int:
+        return self._written + len(self._open)
+
+    def extend(self, values: Iterable[int]) -> None:
+        self._open.extend(values)
+        if len(self._open) >= self._block:
+            self._write()
+
+    def repeated(self) -> bytearray | None:
+        """A mark for each place whose hash occurs at another place too; None when all are different."""
+        if self._file is None:
+            found = list(_repeated(self._open, range(len(self._open))))
+            return _marks(len(self._open), found) if found else None
+        self._write()
+        marks = bytearray(self._written)
+        for part in self._parts:
+            pairs = self._read(self._file, part)
+            for place in _repeated(pairs[::2], pairs[1::2]):
+                marks[place] = 1
+        self._file.close()
+        return marks if any(marks) else None
+
+    def _write(self) -> None:
+        import numpy as np  # only for large files, for which loops in Python take too long
+
+        if self._file is None:
+            self._file = temporary_file(self)
+        hashes = np.frombuffer(self._open, dtype=np.int64)
+        order = np.argsort(hashes % _PARTS, kind="stable")
+        pairs = np.column_stack((hashes[order], order + self._written))
+        ends = np.cumsum(np.bincount(hashes % _PARTS, minlength=_PARTS))
+        offset = self._file.tell()
+        for part, (start, end) in enumerate(pairwise([0, *ends.tolist()])):
+            self._parts[part].append((offset + 16 * start, 16 * (end - start)))
+        self._file.write(pairs.tobytes())
+        self._written += len(self._open)
+        self._open = array("q")
+
+    @staticmethod
+    def _read(file: BinaryIO, part: list[tuple[int, int]]) -> array[int]:
+        pairs = array("q")
+        for offset, size in part:
+            file.seek(offset)
+            pairs.frombytes(file.read(size))
+        return pairs
+
+
+def _repeated(hashes: array[int], places: range | array[int]) -> Iterator[int]:
+    if len(set(hashes)) == len(hashes):
+        return
+    often = Counter(hashes)
+    yield from (place for value, place in zip(hashes, places, strict=True) if often[value] > 1)
+
+
+def _marks(length: int, places: list[int]) -> bytearray:
+    marks = bytearray(length)
+    for place in places:
+        marks[place] = 1
+    return marks
+
+
+def _text_weight(row: PlainRow) -> int:
+    return sum(len(part) for part in row if isinstance(part, str))
+
+
+def _as_it_is(row: PlainRow) -> PlainRow:
+    return row
+
+
+PARTITION_ROWS = 100_000  # of one shelf
+PARTITION_WEIGHT = 8 * 2**20  # of one shelf, in bytes of long texts
+MOST_PARTITIONS = 256  # shelves, each of which is a file when it is large
+
+
+class PartitionedRows:
+    """Rows on as few shelves as hold them; those of one ``key`` are on the same one, in the order in which they came.
+
+    ``rows`` and ``weight`` are about what there will be; rows without any weight hold no long texts.
+    """
+
+    def __init__(self, key: Callable[[PlainRow], Hashable], rows: int, weight: int = 0) -> None:
+        count = min(MOST_PARTITIONS, max(1, -(-rows // PARTITION_ROWS), -(-weight // PARTITION_WEIGHT)))
+        self._key, self._is_weighed = key, weight > 0
+        # Together they keep no more in memory than one spool does.
+        self._shelves: list[Spool[PlainRow]] = [Spool(tuple, in_memory=IN_MEMORY // count) for _ in range(count)]
+
+    def extend(self, rows: list[PlainRow]) -> None:
+        """Put some rows where they belong."""
+        if len(self._shelves) == 1:
+            self._shelves[0].extend(rows, self._weight(rows))
+            return
+        piles: list[list[PlainRow]] = [[] for _ in self._shelves]
+        count = len(piles)
+        for row, place in zip(rows, map(hash, map(self._key, rows)), strict=True):
+            piles[place % count].append(row)
+        for shelf, pile in zip(self._shelves, piles, strict=True):
+            shelf.extend(pile, self._weight(pile))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shelves))
+
+    def __iter__(self) -> Iterator[list[PlainRow]]:
+        """The rows, shelf by shelf."""
+        return (list(shelf.plain()) for shelf in self._shelves if shelf)
+
+    def with_progress(self, told: ShareProgress | None) -> Iterator[list[PlainRow]]:
+        """The rows, shelf by shelf; ``told`` hears which share of them has been seen to."""
+        tell, done = progress_between(told, 0, 1), 0
+        for shelf in self:
+            yield shelf
+            done += len(shelf)
+            tell(done / len(self))
+
+    def _weight(self, rows: list[PlainRow]) -> int:
+        return sum(len(part) for row in rows for part in row if type(part) is str) if self._is_weighed else 0

@@ -1,4 +1,4 @@
-"""The steps by which records are made long, in the order in which a mapping's ``shape`` says them.
+"""The steps by which records are made long, in the order in which a mapping's ``shape`` names them.
 
 A step takes rows and gives rows. What it cannot take is refused as a whole record, with its line and column; what it
 leaves out on purpose is noted with a count.
@@ -6,20 +6,81 @@ leaves out on purpose is noted with a count.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
-from annotation.readers.documents import Node, words_of
-from annotation.readers.fields import written
-from annotation.readers.nodes import count_of, names_of, word_of
-from annotation.readers.paths import found, with_value, without
-from annotation.readers.patterns import fits, put_together, taken_apart
-from annotation.readers.problems import FormatError, Problems, Unfit, excerpt
-from annotation.readers.rows import KEY_COLUMN, Row
-from annotation.readers.values import as_list, as_object, as_parsed
+from annotation.readers.documents import Node, count_of, names_of, word_of, words_of
+from annotation.readers.json import parse_document, require_storable
+from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
+from annotation.readers.rows import KEY_COLUMN, FileRow
+from annotation.readers.values import (
+    as_written,
+    fill_template,
+    is_blank,
+    match_pattern,
+    matches_any,
+    value_at,
+    with_value_at,
+    without_value_at,
+)
+
+
+def as_parsed(text: str, column: str) -> Any:
+    """The value that a text spells as JSON, or as Python writes lists and objects. Raises ``Unfit``."""
+    try:
+        return parse_document(column, text)
+    except FormatError as error:
+        expected = f"JSON, or a list as Python writes it ({error.problem.expected})"
+    try:
+        value = _listed(ast.literal_eval(text.strip()))
+        require_storable(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        raise InvalidValue(excerpt(text), expected, "not_a_list", column) from None
+    return value
+
+
+def _listed(value: Any) -> Any:
+    """What JSON could have said: tuples are lists; bytes, sets and complex numbers are nothing."""
+    if isinstance(value, list | tuple):
+        return [_listed(each) for each in value]
+    if isinstance(value, dict):
+        return {_literal_key(key): _listed(each) for key, each in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise ValueError(value)
+
+
+def _literal_key(key: Any) -> str:
+    if isinstance(key, str | int):
+        return str(key)
+    raise ValueError(key)
+
+
+def as_list(value: Any, column: str) -> list[Any]:
+    """A list, or text that spells one; a blank is an empty one. Raises ``Unfit``."""
+    if isinstance(value, str) and value.strip():
+        value = as_parsed(value, column)
+    if is_blank(value):
+        return []
+    if not isinstance(value, list):
+        raise InvalidValue(excerpt(value), f"a list in {column}", "not_a_list", column)
+    return value
+
+
+def as_object(value: Any, column: str) -> dict[str, Any]:
+    """An object, or text that spells one; a blank is an empty one. Raises ``Unfit``."""
+    if isinstance(value, str) and value.strip():
+        value = as_parsed(value, column)
+    if is_blank(value):
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidValue(excerpt(value), f"an object in {column}", "not_an_object", column)
+    return value
+
 
 Fields = dict[str, Any]
 # How the fields of steps are read from a mapping.
@@ -27,21 +88,21 @@ WORD, WORDS, NAMES, COUNT = ({"reader": reader} for reader in (word_of, words_of
 
 
 @dataclass(frozen=True)
-class Step:
+class ShapeStep:
     """One step; its class's first field is what it is called in a mapping, the others are its options."""
 
-    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
         """The rows that the rows of one file become."""
         left_out = 0
         for row in rows:
             try:
                 made = list(self.made(row.fields))
-            except Unfit as fault:
+            except InvalidValue as fault:
                 problems.refuse(fault.at(name, row.line))
                 continue
             left_out += not made
             for each in made:
-                yield Row(row.line, each)
+                yield FileRow(row.line, each)
         if left_out:
             problems.note(name, f"{left_out:,} records {self.reason}.")
 
@@ -67,29 +128,29 @@ class Step:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
 
-def _default(kind: type[Step], name: str) -> Any:
+def _default(kind: type[ShapeStep], name: str) -> Any:
     each: Field[Any] = kind.__dataclass_fields__[name]
     return each.default_factory() if each.default_factory is not MISSING else each.default
 
 
 @dataclass(frozen=True)
-class Keep(Step):
+class Keep(ShapeStep):
     """``keep: [columns]``: the columns that what follows is about, `*` standing for anything; the others are noted.
     ``without`` names the key of objects that are not wanted, nor lists of them, whatever their column is called."""
 
     keep: tuple[str, ...] = field(metadata=NAMES)
     without: str = field(default="", metadata=WORD)
 
-    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
         kept: dict[tuple[str, ...], list[str]] = {}
         for row in rows:
             names = tuple(row.fields)
             if names not in kept:
-                kept[names] = [each for each in names if fits(each, self.keep)]
+                kept[names] = [each for each in names if matches_any(each, self.keep)]
                 if left := [each for each in names if each not in kept[names]]:
                     problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
             wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
-            yield Row(row.line, {each: row.fields[each] for each in wanted})
+            yield FileRow(row.line, {each: row.fields[each] for each in wanted})
 
 
 def _holds(value: Any, key: str) -> bool:
@@ -99,34 +160,34 @@ def _holds(value: Any, key: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Parse(Step):
+class Parse(ShapeStep):
     """``parse: [column]``: text that holds JSON, or a list or object as Python writes it, becomes what it holds."""
 
     parse: tuple[str, ...] = field(metadata=NAMES)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column in self.parse:
-            if isinstance(text := found(record, column), str) and text.strip():
-                record = with_value(record, column, as_parsed(text, column))
+            if isinstance(text := value_at(record, column), str) and text.strip():
+                record = with_value_at(record, column, as_parsed(text, column))
         yield record
 
 
 @dataclass(frozen=True)
-class Split(Step):
+class Split(ShapeStep):
     """``split: {column: ","}``: text that joins several values becomes a list of them."""
 
     split: dict[str, str] = field(metadata=WORDS)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column, separator in self.split.items():
-            if isinstance(text := found(record, column), str):
+            if isinstance(text := value_at(record, column), str):
                 parts = [part.strip() for part in text.split(separator)] if text.strip() else []
-                record = with_value(record, column, parts)
+                record = with_value_at(record, column, parts)
         yield record
 
 
 @dataclass(frozen=True)
-class Single(Step):
+class Single(ShapeStep):
     """``single: [column]``: a list of one value becomes that value, an empty one a blank. More than one is refused, or,
     where they are texts and ``join`` says what stands between them, becomes one text, in the order of the alphabet."""
 
@@ -135,8 +196,8 @@ class Single(Step):
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column in self.single:
-            if isinstance(values := found(record, column), list):
-                record = with_value(record, column, self._one(values, column))
+            if isinstance(values := value_at(record, column), list):
+                record = with_value_at(record, column, self._one(values, column))
         yield record
 
     def _one(self, values: list[Any], column: str) -> Any:
@@ -144,27 +205,27 @@ class Single(Step):
             return values[0] if values else None
         if self.join and all(isinstance(value, str) for value in values):
             return f" {self.join} ".join(sorted(values))
-        raise Unfit(excerpt(values), f"one value in {column}", "several_values", column)
+        raise InvalidValue(excerpt(values), f"one value in {column}", "several_values", column)
 
 
 @dataclass(frozen=True)
-class Transpose(Step):
+class Transpose(ShapeStep):
     """``transpose: [column]``: an object of lists, equally long, becomes a list of objects; anything else stays."""
 
     transpose: tuple[str, ...] = field(metadata=NAMES)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column in self.transpose:
-            if isinstance(value := found(record, column), dict):
+            if isinstance(value := value_at(record, column), dict):
                 lists = {key: as_list(part, f"{column}.{key}") for key, part in value.items()}
                 _require_equal(lists)
                 entries = zip(*lists.values(), strict=True)
-                record = with_value(record, column, [dict(zip(lists, entry, strict=True)) for entry in entries])
+                record = with_value_at(record, column, [dict(zip(lists, entry, strict=True)) for entry in entries])
         yield record
 
 
 @dataclass(frozen=True)
-class Explode(Step):
+class Explode(ShapeStep):
     """``explode: [columns]``: a list becomes one row per entry; lists side by side are taken apart together, so they
     must be equally long. ``position`` names a column for the place in the list, from 1."""
 
@@ -172,20 +233,20 @@ class Explode(Step):
     position: str = field(default="", metadata=WORD)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        lists = {column: as_list(found(record, column), column) for column in self._columns(tuple(record))}
+        lists = {column: as_list(value_at(record, column), column) for column in self._columns(tuple(record))}
         if not lists:
-            raise Unfit("no such column", f"a list in {self.subject}", "not_a_list")
+            raise InvalidValue("no such column", f"a list in {self.subject}", "not_a_list")
         _require_equal(lists)
         for place, values in enumerate(zip(*lists.values(), strict=True), start=1):
             made = record
             for column, value in zip(lists, values, strict=True):
-                made = with_value(made, column, value)
+                made = with_value_at(made, column, value)
             yield {**made, self.position: place} if self.position else made
 
     def _columns(self, names: tuple[str, ...]) -> list[str]:
         """The columns meant: `*` stands for any name."""
         said = [column for column in self.explode if "*" not in column]
-        return [*said, *(name for name in names if name not in said and fits(name, self.explode))]
+        return [*said, *(name for name in names if name not in said and matches_any(name, self.explode))]
 
 
 def _require_equal(lists: dict[str, list[Any]]) -> None:
@@ -193,11 +254,11 @@ def _require_equal(lists: dict[str, list[Any]]) -> None:
         first, values = next(iter(lists.items()))
         if len(other) != len(values):
             counts = f"{len(values)} values in {first} and {len(other)} in {column}"
-            raise Unfit(counts, "lists of one length, taken apart side by side", "lengths", column)
+            raise InvalidValue(counts, "lists of one length, taken apart side by side", "lengths", column)
 
 
 @dataclass(frozen=True)
-class Entries(Step):
+class Entries(ShapeStep):
     """``entries: column``: an object whose keys are values, such as {rater: score}, becomes one row per key, in the
     columns ``key`` and ``value``."""
 
@@ -206,13 +267,13 @@ class Entries(Step):
     value: str = field(default="value", metadata=WORD)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        inside = as_object(found(record, self.entries), self.entries)
-        rest = without(record, self.entries)
+        inside = as_object(value_at(record, self.entries), self.entries)
+        rest = without_value_at(record, self.entries)
         return ({**rest, self.key: key, self.value: value} for key, value in inside.items())
 
 
 @dataclass(frozen=True)
-class Pair(Step):
+class Pair(ShapeStep):
     """``pair: column``: two lists side by side, in the columns ``keys`` and ``values``, become one object in a new
     column, such as {rater: explanation}; texts that have one key are put together, each on a line of its own."""
 
@@ -221,29 +282,29 @@ class Pair(Step):
     values: str = field(default="value", metadata=WORD)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        values = as_list(found(record, self.values), self.values)
-        keys = as_list(found(record, self.keys), self.keys) if values else []
+        values = as_list(value_at(record, self.values), self.values)
+        keys = as_list(value_at(record, self.keys), self.keys) if values else []
         _require_equal({self.keys: keys, self.values: values})
         made: dict[str, Any] = {}
-        for key, value in zip(map(written, keys), values, strict=True):
+        for key, value in zip(map(as_written, keys), values, strict=True):
             made[key] = f"{made[key]}\n{value}" if key in made else value
-        yield {**without(record, self.values), self.pair: made}
+        yield {**without_value_at(record, self.values), self.pair: made}
 
 
 @dataclass(frozen=True)
-class LookUp(Step):
+class LookUp(ShapeStep):
     """``look_up: {column: "object.{key}"}``: what an object holds under the key that another column says."""
 
     look_up: dict[str, str] = field(metadata=WORDS)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column, path in self.look_up.items():
-            record = {**record, column: found(record, put_together(path, record))}
+            record = {**record, column: value_at(record, fill_template(path, record))}
         yield record
 
 
 @dataclass(frozen=True)
-class Flatten(Step):
+class Flatten(ShapeStep):
     """``flatten: [column]``: what an object holds becomes columns of their own, called ``column.key``; anything else
     becomes the column ``column``. So a place that holds now an object, now a plain value can be mapped both ways."""
 
@@ -251,14 +312,14 @@ class Flatten(Step):
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column in self.flatten:
-            value = found(record, column)
+            value = value_at(record, column)
             opened = {f"{column}.{key}": part for key, part in value.items()} if isinstance(value, dict) else None
-            record = {**without(record, column), **(opened if opened is not None else {column: value})}
+            record = {**without_value_at(record, column), **(opened if opened is not None else {column: value})}
         yield record
 
 
 @dataclass(frozen=True)
-class Melt(Step):
+class Melt(ShapeStep):
     """``melt: {"Human {rater} {criterion}": score}``: columns of such a name become rows, with what stands in the holes
     in columns of those names and the cell in the column ``score``. Columns whose holes say the same, by several
     patterns, give one row. The other columns stand in each of the rows. ``having``: only columns that hold an object
@@ -271,7 +332,9 @@ class Melt(Step):
         others = {each: value for each, value in record.items() if self.having and not _holds(value, self.having)}
         molten, kept = _molten(tuple(self.melt.items()), tuple(each for each in record if each not in others))
         if not molten and not self.having:
-            raise Unfit(f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column")
+            raise InvalidValue(
+                f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column"
+            )
         rest = others | {name: record[name] for name in kept}
         for said, cells in molten:
             yield {**rest, **dict(said), **{value: record[name] for name, value in cells}}
@@ -286,7 +349,7 @@ def _molten(patterns: Said, names: tuple[str, ...]) -> tuple[tuple[tuple[Said, S
     rows: dict[Said, dict[str, str]] = {}
     kept = []
     for name in names:
-        fitting = ((taken_apart(pattern, name), value) for pattern, value in patterns if name != KEY_COLUMN)
+        fitting = ((match_pattern(pattern, name), value) for pattern, value in patterns if name != KEY_COLUMN)
         said, value = next(((said, value) for said, value in fitting if said is not None), (None, ""))
         if said is None:
             kept.append(name)
@@ -296,7 +359,7 @@ def _molten(patterns: Said, names: tuple[str, ...]) -> tuple[tuple[tuple[Said, S
 
 
 @dataclass(frozen=True)
-class Extract(Step):
+class Extract(ShapeStep):
     """``extract: {column: "{language}-{number}"}``: what stands in a cell's holes becomes columns."""
 
     extract: dict[str, str] = field(metadata=WORDS)
@@ -304,28 +367,28 @@ class Extract(Step):
     def made(self, record: Fields) -> Iterable[Fields]:
         said: dict[str, str] = {}
         for column, pattern in self.extract.items():
-            text = written(found(record, column))
-            taken = taken_apart(pattern, text)
+            text = as_written(value_at(record, column))
+            taken = match_pattern(pattern, text)
             if taken is None:
-                raise Unfit(excerpt(text), f"text like {pattern}", "pattern", column)
+                raise InvalidValue(excerpt(text), f"text like {pattern}", "pattern", column)
             said |= taken
         yield {**record, **said}
 
 
 @dataclass(frozen=True)
-class Compose(Step):
+class Compose(ShapeStep):
     """``compose: {id: "{Model}-{position}"}``: a column put together from others."""
 
     compose: dict[str, str] = field(metadata=WORDS)
 
     def made(self, record: Fields) -> Iterable[Fields]:
         for column, template in self.compose.items():
-            record = {**record, column: put_together(template, record)}
+            record = {**record, column: fill_template(template, record)}
         yield record
 
 
 @dataclass(frozen=True)
-class Number(Step):
+class Number(ShapeStep):
     """``number: column``: the records numbered as they come, from ``start``; with ``within`` each value of that column
     is numbered by itself."""
 
@@ -333,16 +396,16 @@ class Number(Step):
     within: str = field(default="", metadata=WORD)
     start: int = field(default=1, metadata=COUNT)
 
-    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
         next_ones: dict[str, int] = {}
         for row in rows:
-            group = written(found(row.fields, self.within)) if self.within else ""
+            group = as_written(value_at(row.fields, self.within)) if self.within else ""
             next_ones[group] = next_ones.get(group, self.start - 1) + 1
-            yield Row(row.line, {**row.fields, self.number: next_ones[group]})
+            yield FileRow(row.line, {**row.fields, self.number: next_ones[group]})
 
 
 @dataclass(frozen=True)
-class Every(Step):
+class Every(ShapeStep):
     """``every: 3``: so many rows in a row are about one thing. They must agree in the columns ``same``; ``position``
     and ``group`` name columns for the place in the run and the number of the run, from 1."""
 
@@ -351,8 +414,8 @@ class Every(Step):
     position: str = field(default="position", metadata=WORD)
     group: str = field(default="group", metadata=WORD)
 
-    def rows(self, name: str, rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
-        run: list[Row] = []
+    def rows(self, name: str, rows: Iterator[FileRow], problems: Problems) -> Iterator[FileRow]:
+        run: list[FileRow] = []
         number = 0
         for row in rows:
             run.append(row)
@@ -361,37 +424,37 @@ class Every(Step):
             number += 1
             yield from self._run(name, run, number, problems)
             run = []
-        short = Unfit(f"{len(run)} rows at the end", f"{self.every} rows for each of them", "short_run")
+        short = InvalidValue(f"{len(run)} rows at the end", f"{self.every} rows for each of them", "short_run")
         for row in run:
             problems.refuse(short.at(name, row.line))
 
-    def _run(self, name: str, run: list[Row], number: int, problems: Problems) -> Iterator[Row]:
+    def _run(self, name: str, run: list[FileRow], number: int, problems: Problems) -> Iterator[FileRow]:
         if fault := self._fault(run):
             for row in run:
                 problems.refuse(fault.at(name, row.line))
             return
         for place, row in enumerate(run, start=1):
-            yield Row(row.line, {**row.fields, self.position: place, self.group: number})
+            yield FileRow(row.line, {**row.fields, self.position: place, self.group: number})
 
-    def _fault(self, run: list[Row]) -> Unfit | None:
+    def _fault(self, run: list[FileRow]) -> InvalidValue | None:
         first = run[0]
         for row in run[1:]:
             for column in self.same:
-                value, other = found(first.fields, column), found(row.fields, column)
+                value, other = value_at(first.fields, column), value_at(row.fields, column)
                 if value != other:
                     said = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
-                    return Unfit(said, f"one {column} in {self.every} rows in a row", "mixed_run", column)
+                    return InvalidValue(said, f"one {column} in {self.every} rows in a row", "mixed_run", column)
         return None
 
 
 @dataclass(frozen=True)
-class Where(Step):
+class Where(ShapeStep):
     """``where: {column: value}``, or several values joined by `|`: the other records are left out, and counted."""
 
     where: dict[str, str] = field(metadata=WORDS)
 
     def made(self, record: Fields) -> Iterable[Fields]:
-        wanted = (written(found(record, column)) in words.split("|") for column, words in self.where.items())
+        wanted = (as_written(value_at(record, column)) in words.split("|") for column, words in self.where.items())
         return [record] if all(wanted) else []
 
     @property
@@ -399,21 +462,21 @@ class Where(Step):
         return "are left out: " + ", ".join(f"{column} is not {words}" for column, words in self.where.items())
 
 
-KINDS: tuple[type[Step], ...] = (
+KINDS: tuple[type[ShapeStep], ...] = (
     *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Melt),
     *(Extract, Compose, Number, Every, Where),
 )
-BY_NAME: dict[str, type[Step]] = {fields(kind)[0].name: kind for kind in KINDS}
+BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KINDS}
 
 
-def steps_of(node: Node) -> tuple[Step, ...]:
+def steps_of(node: Node) -> tuple[ShapeStep, ...]:
     """The steps of a mapping. Raises ``FormatError``."""
     if not isinstance(node.value, list):
         raise FormatError(node.problem(f"a list of steps: {', '.join(BY_NAME)}", "shape"))
     return tuple(_step(child) for child in node.value)
 
 
-def _step(node: Node) -> Step:
+def _step(node: Node) -> ShapeStep:
     members = dict(node.members()) if isinstance(node.value, dict) else {}
     kinds = [name for name in members if name in BY_NAME]
     if len(kinds) != 1:

@@ -1,9 +1,11 @@
-"""Studies whose files are known: how each is read, said once in ``ready/NAME.yaml``, and recognised by its shape."""
+"""Studies whose files are known, as ``ready/NAME.yaml`` describes them: how they are recognised and read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files as resources
@@ -11,18 +13,174 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from annotation.readers.containers import is_container, is_no_data, members
-from annotation.readers.documents import Node, load_shipped, words_of
-from annotation.readers.encoding import opened
+from annotation.readers.archives import File, is_container, is_not_data, unpacked_files
+from annotation.readers.columns import ColumnPlanner, unnamed_in_mapping
+from annotation.readers.documents import Node, load_shipped, names_of, switch_of, word_of, words_of
+from annotation.readers.encoding import open_stream
+from annotation.readers.guessing import SCORE_KEYS
 from annotation.readers.mapping import Mapping
-from annotation.readers.nodes import names_of, switch_of, word_of
-from annotation.readers.paths import found
-from annotation.readers.patterns import file_fits, fits
-from annotation.readers.problems import FormatError, Problems, excerpt
-from annotation.readers.reading import File, peek
-from annotation.readers.rubric import RubricDocument, rubric_from_dict
-from annotation.readers.scales import ScaleFacts, coded, observed, proposed
-from annotation.readers.unnamed import mentioned
+from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
+from annotation.readers.reading import join_aligned_files, peek, read_rows
+from annotation.readers.rubric import CriterionDocument, PointDocument, RubricDocument, ScaleDocument, rubric_from_dict
+from annotation.readers.values import as_number, as_written, first_of, is_blank, match_file_name, matches_any, value_at
+
+MOST_DISTINCT = 1_000
+MOST_POINTS = 11
+
+
+@dataclass(slots=True)
+class ScaleFacts:
+    """What the answers on one criterion are: ``scores`` and ``words`` count each value, the first thousand of them."""
+
+    criterion: str
+    scores: Counter[float] = field(default_factory=Counter)
+    words: Counter[str] = field(default_factory=Counter)
+    blank: int = 0
+    not_applicable: int = 0
+    minimum: float = float("inf")
+    maximum: float = float("-inf")
+    fractional: bool = False
+
+    def see(self, value: Any) -> None:
+        """Count one answer."""
+        if is_blank(value):
+            self.blank += 1
+        elif isinstance(value, str) and value.strip().upper() == "N/A":
+            self.not_applicable += 1
+        else:
+            self._see_answer(value)
+
+    def _see_answer(self, value: Any) -> None:
+        try:
+            score = as_number(value, "score")
+        except InvalidValue:
+            _count(self.words, as_written(value))
+            return
+        _count(self.scores, score)
+        self.minimum, self.maximum = min(self.minimum, score), max(self.maximum, score)
+        self.fractional |= not score.is_integer()
+
+    def beside(self, other: ScaleFacts) -> ScaleFacts:
+        """The answers of both."""
+        return ScaleFacts(
+            criterion=self.criterion,
+            scores=self.scores + other.scores,
+            words=self.words + other.words,
+            blank=self.blank + other.blank,
+            not_applicable=self.not_applicable + other.not_applicable,
+            minimum=min(self.minimum, other.minimum),
+            maximum=max(self.maximum, other.maximum),
+            fractional=self.fractional or other.fractional,
+        )
+
+    @property
+    def sentence(self) -> str:
+        """``irony: 0 to 1, 2 values, whole numbers``."""
+        if self.words:
+            return f"{self.criterion}: the words {', '.join(sorted(self.words)[:MOST_POINTS])}"
+        if not self.scores:
+            return f"{self.criterion}: no score"
+        kind = "fractions too" if self.fractional else "whole numbers"
+        count = f"{len(self.scores):,} values" + (" or more" if len(self.scores) == MOST_DISTINCT else "")
+        return f"{self.criterion}: {self.minimum:g} to {self.maximum:g}, {count}, {kind}"
+
+
+def _count(counter: Counter[Any], value: Any) -> None:
+    if value in counter or len(counter) < MOST_DISTINCT:
+        counter[value] += 1
+
+
+def observed_scales(files: Iterable[File], mapping: Mapping) -> dict[str, ScaleFacts]:
+    """The answers of some files of ratings or verdicts by criterion, as their mapping reads them."""
+    facts: dict[str, ScaleFacts] = {}
+    for criterion, value in _answers(files, mapping):
+        name = as_written(criterion)
+        facts.setdefault(name, ScaleFacts(name)).see(value)
+    return facts
+
+
+def _answers(files: Iterable[File], mapping: Mapping) -> Iterator[tuple[Any, Any]]:
+    problems = Problems()
+    for name, raw in join_aligned_files(files, mapping, problems):
+        planner = ColumnPlanner(mapping.of(name))
+        for row in read_rows(name, raw, layout=mapping, problems=problems):
+            try:
+                values = planner.plan(row.fields).take(row.fields)
+            except InvalidValue:
+                continue  # refused when the file is read for good
+            yield from _scores_in(values)
+
+
+def _scores_in(values: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    for target, value in values.items():
+        kind, _, criterion = target.partition(".")
+        if target == "score":
+            yield values.get("criterion"), value
+        elif kind == "score":
+            yield criterion, value
+        elif kind == "ratings" and isinstance(value, list):
+            yield from ((criterion, first_of(entry, SCORE_KEYS)) for entry in value if isinstance(entry, dict))
+
+
+def with_word_codes(mapping: Mapping, facts: dict[str, ScaleFacts]) -> Mapping:
+    """The mapping with a number for each word that answers are, from 0 in the order of the words; a number that is an
+    answer already is stepped over."""
+    taken = {score for each in facts.values() for score in each.scores}
+    free = (number for number in range(len(taken) + 10 * MOST_DISTINCT) if number not in taken)
+    words = sorted({word for each in facts.values() for word in each.words})
+    codes = dict(zip(words, map(str, free), strict=False))
+    return replace(mapping, values={**mapping.values, "score": {**codes, **mapping.values.get("score", {})}})
+
+
+def proposed_rubric(key: str, facts: dict[str, ScaleFacts], mapping: Mapping) -> RubricDocument:
+    """A rubric in which the observed answers fit; ``mapping`` is the coded one. Its words are the file's own."""
+    codes = mapping.values.get("score", {})
+    return RubricDocument(
+        key=as_rubric_key(key),
+        name={"en": key},
+        source_language="en",
+        criteria=tuple(
+            CriterionDocument(
+                key=as_rubric_key(each.criterion),
+                name={"en": each.criterion},
+                scale=_scale(each, codes),
+                not_applicable=each.not_applicable > 0,
+                direction="none" if each.words else "higher_is_better",
+            )
+            for each in facts.values()
+        ),
+    )
+
+
+def _scale(facts: ScaleFacts, codes: dict[str, str]) -> ScaleDocument:
+    if facts.words:
+        labels = {float(codes[word]): word for word in facts.words if word in codes}
+        labels |= {score: f"{score:g}" for score in facts.scores}
+        points = [PointDocument(value, {"en": labels[value]}) for value in sorted(labels)]
+        # A nominal scale has two points; where one word was all that was said, there is another that was not.
+        points += [PointDocument(points[-1].value + 1, {"en": "other"})] if len(points) == 1 else []
+        return ScaleDocument("nominal", tuple(points), points[0].value, points[-1].value)
+    low, high = _ends(facts)
+    if not facts.fractional and high - low < MOST_POINTS:
+        values = [low + step for step in range(round(high - low) + 1)]
+        return ScaleDocument("ordinal", tuple(PointDocument(value) for value in values), low, high)
+    return ScaleDocument("interval", (), low, high, None if facts.fractional else 1)
+
+
+def _ends(facts: ScaleFacts) -> tuple[float, float]:
+    """The least and the most that was said; two different numbers, because one is no scale."""
+    if not facts.scores:
+        return 0, 1
+    low, high = facts.minimum, facts.maximum
+    return (low, high) if low < high else (min(low, 0), max(high, 1))
+
+
+def as_rubric_key(name: str) -> str:
+    """A name as rubrics write their keys: ``Is it fluent?`` -> ``is_it_fluent``."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    key = re.sub(r"[^a-z0-9_-]+", "_", plain).strip("_-")[:60]
+    return key or "criterion_" + format(sum(map(ord, name)), "x")
+
 
 Kind = Literal["dataset", "rubric", "ratings", "verdicts"]
 HEAD = 2**20
@@ -74,29 +232,29 @@ class StudyImport:
     def takes(self, head: Head) -> bool:
         """Whether a file is one of this import's, by its name and its first megabyte."""
         if self.mapping.aligned:
-            return any(file_fits(pattern, head.name) is not None for pattern in self.mapping.aligned)
-        if self.files and all(file_fits(pattern, head.name) is None for pattern in self.files):
+            return any(match_file_name(pattern, head.name) is not None for pattern in self.mapping.aligned)
+        if self.files and all(match_file_name(pattern, head.name) is None for pattern in self.files):
             return False
         rows = head.rows(_layout(head.name, self.mapping.of(head.name)))
         return bool(rows) and all(map(self._looks_right, rows[:1])) and all(map(self._cells_fit, rows))
 
     def _looks_right(self, fields: dict[str, Any]) -> bool:
         return all(
-            any(fits(name, [column]) for name in fields) if "*" in column else found(fields, column) is not None
+            any(matches_any(name, [column]) for name in fields)
+            if "*" in column
+            else value_at(fields, column) is not None
             for column in self.columns
         )
 
     def _cells_fit(self, fields: dict[str, Any]) -> bool:
         for column, pattern in self.cells.items():
-            names = [name for name in fields if fits(name, [column])] if "*" in column else [column]
-            if not all(re.fullmatch(pattern, _written(found(fields, name)), re.DOTALL) for name in names):
+            names = [name for name in fields if matches_any(name, [column])] if "*" in column else [column]
+            if not all(re.fullmatch(pattern, _written(value_at(fields, name)), re.DOTALL) for name in names):
                 return False
         return not self.some or any(re.fullmatch(self.some, _written(value), re.DOTALL) for value in fields.values())
 
 
 Part = tuple[StudyImport, list[File]]
-
-
 _LAYOUT = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
 _LAYOUT_OF = {".json": ("records",), ".parquet": ("ignore",)}
 
@@ -104,7 +262,9 @@ _LAYOUT_OF = {".json": ("records",), ".parquet": ("ignore",)}
 def _layout(name: str, mapping: Mapping) -> Mapping:
     """What of a mapping decides which rows and columns a file has before they are shaped."""
     parts = (*_LAYOUT, *_LAYOUT_OF.get(f".{mapping.format or name.lower().rpartition('.')[2]}", ()))
-    columns = dict.fromkeys(mentioned(mapping), "id")  # those without a name are read where the mapping speaks of them
+    columns = dict.fromkeys(
+        unnamed_in_mapping(mapping), "id"
+    )  # those without a name are read where the mapping speaks of them
     return Mapping(columns=columns, **{part: getattr(mapping, part) for part in parts})
 
 
@@ -113,7 +273,7 @@ def _written(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class KnownStudy:
     """A study that Panelbench knows, or the format of a tool, which is recognised after all studies."""
 
     name: str
@@ -151,7 +311,7 @@ def _heads(file: File) -> list[Head]:
     name, _raw = file
     packed = is_container(name)
     try:
-        inside = members([file], Problems()) if packed else [file]
+        inside = unpacked_files([file], Problems()) if packed else [file]
         return [Head(inner, (inner, _beginning(inner, raw, packed))) for inner, raw in inside]
     except FormatError:
         return []
@@ -160,64 +320,64 @@ def _heads(file: File) -> list[Head]:
 def _beginning(name: str, raw: Any, packed: bool) -> Any:
     # Workbooks and Parquet are read from their end; a stream out of an archive is gone once the next one begins.
     if name.lower().endswith((".xlsx", ".parquet")):
-        return opened(raw).read() if packed else raw
-    return raw[:HEAD] if isinstance(raw, bytes) else opened(raw).read(HEAD)
+        return open_stream(raw).read() if packed else raw
+    return raw[:HEAD] if isinstance(raw, bytes) else open_stream(raw).read(HEAD)
 
 
 @cache
-def studies() -> dict[str, Study]:
+def known_studies() -> dict[str, KnownStudy]:
     """Every ready study by its name, the formats of tools last."""
     folder = resources("annotation.readers") / "ready"
     read = [_study(each.name, each.read_bytes()) for each in folder.iterdir() if each.name.endswith(".yaml")]
     return {each.name: each for each in sorted(read, key=lambda study: (study.tool, study.name))}
 
 
-def recognise(files: Sequence[File]) -> Study | None:
+def recognise(files: Sequence[File]) -> KnownStudy | None:
     """The study that all of these files are of, those of researchers before the formats of tools.
 
     What is no data, such as a licence beside them, does not count.
     """
-    inside = [_heads(file) for file in files if not is_no_data(file[0])]
+    inside = [_heads(file) for file in files if not is_not_data(file[0])]
     if not inside or not all(inside):
         return None
     heads = [head for each in inside for head in each]
-    return next((study for study in studies().values() if study.is_of(heads)), None)
+    return next((study for study in known_studies().values() if study.is_of(heads)), None)
 
 
 # --- scales that the answers show -----------------------------------------------------------------------------------
-Facts = dict[str, ScaleFacts]
+FactsByCriterion = dict[str, ScaleFacts]
 
 
-def settled(parts: Sequence[Part]) -> list[Part]:
+def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
     """The parts, with each rubric that is to be inferred made of the answers that name it."""
     inferred = {each.name: _facts(each.name, parts) for each, _files in parts if each.inferred}
     return [(_with_scales(each, inferred), taken) for each, taken in parts]
 
 
-def _facts(rubric: str, parts: Sequence[Part]) -> Facts:
+def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:
     """What all answers on a rubric are, by criterion."""
-    facts: Facts = {}
+    facts: FactsByCriterion = {}
     for each, taken in parts:
-        for criterion, seen in (observed(taken, each.mapping) if each.rubric == rubric else {}).items():
+        for criterion, seen in (observed_scales(taken, each.mapping) if each.rubric == rubric else {}).items():
             facts[criterion] = facts[criterion].beside(seen) if criterion in facts else seen
     return facts
 
 
-def _with_scales(each: StudyImport, inferred: dict[str, Facts]) -> StudyImport:
+def _with_scales(each: StudyImport, inferred: dict[str, FactsByCriterion]) -> StudyImport:
     if each.inferred:
         facts = inferred[each.name]
-        return replace(each, document=proposed(each.name, facts, coded(Mapping(), facts)))
+        return replace(each, document=proposed_rubric(each.name, facts, with_word_codes(Mapping(), facts)))
     if each.rubric in inferred:
-        return replace(each, mapping=coded(each.mapping, inferred[each.rubric]))
+        return replace(each, mapping=with_word_codes(each.mapping, inferred[each.rubric]))
     return each
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
-def _study(file: str, raw: bytes) -> Study:
+def _study(file: str, raw: bytes) -> KnownStudy:
     parts = dict(load_shipped(file, raw).members())
     said = {name: word_of(parts[name]) for name in ("name", "title", "about", "source")}
     tool = "tool" in parts and switch_of(parts["tool"])
-    return Study(**said, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
+    return KnownStudy(**said, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
 
 
 def _import(node: Node) -> StudyImport:
@@ -259,7 +419,7 @@ _READERS: dict[str, Any] = {
 }
 
 
-def with_constants(study: Study, constants: dict[str, str]) -> Study:
+def with_constants(study: KnownStudy, constants: dict[str, str]) -> KnownStudy:
     """The study with constants said for all of its files, such as a language that they don't give."""
     said = Mapping(constants=constants)
     return replace(study, imports=tuple(replace(each, mapping=each.mapping.updated(said)) for each in study.imports))

@@ -16,15 +16,14 @@ from xml.parsers import expat
 
 from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
-from annotation.readers.bounds import BOUNDS, MEGABYTE, too_long
-from annotation.readers.containers import FAULTS, Bounds, Meter, Unpacked, open_zip
+from annotation.readers.archives import FAULTS, UnpackBounds, UnpackedBytes, UnpackedStream, open_zip
+from annotation.readers.encoding import OLD_EXCEL
 from annotation.readers.problems import FormatError, Problem
-from annotation.readers.signatures import OLD_EXCEL
+from annotation.readers.rows import BOUNDS, MEGABYTE, too_long_error
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
 Text = Callable[[str], None]
-
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PIECE = 2**16
 _IN_MEMORY = 32 * 2**20
@@ -51,10 +50,10 @@ class Workbook:
         if head == OLD_EXCEL:
             found = "a workbook with a password, or an old one (.xls)"
             raise FormatError(Problem(name, None, None, found, "an .xlsx without a password", "encrypted"))
-        self._meter = Meter(name, stream.seek(0, 2), Bounds())
+        self._meter = UnpackedBytes(name, stream.seek(0, 2), UnpackBounds())
         self._said = 0  # characters of texts given to cells
         try:
-            self._archive = open_zip(name, stream, Bounds().members)
+            self._archive = open_zip(name, stream, UnpackBounds().members)
         except FormatError:
             raise
         except FAULTS as error:
@@ -98,7 +97,7 @@ class Workbook:
                 formats[attributes.get("numFmtId", "")] = attributes.get("formatCode", "")
             elif tag == "xf" and parent == "cellXfs":
                 styles.append(attributes.get("numFmtId", "0"))
-        return [_moment(formats.get(style, "")) for style in styles]
+        return [_moment_kind(formats.get(style, "")) for style in styles]
 
     def walk(
         self, part: str, start: Start, end: End, text: Text, most: int | None = None
@@ -127,9 +126,9 @@ class Workbook:
     def _refuse_doctype(self, *declared: object) -> None:
         raise self.broken("a document type, which no workbook has")
 
-    def _opened(self, part: str) -> Unpacked:
+    def _opened(self, part: str) -> UnpackedStream:
         try:
-            return Unpacked(self.name, self._archive.open(part), self._meter)
+            return UnpackedStream(self.name, self._archive.open(part), self._meter)
         except KeyError:
             raise self.broken(f"no part {part}") from None
         except FAULTS as error:
@@ -141,8 +140,8 @@ class Workbook:
         within = [""]
 
         def start(tag: str, attributes: dict[str, str]) -> None:
-            found.append((within[-1], local(tag), {local(key): value for key, value in attributes.items()}))
-            within.append(local(tag))
+            found.append((within[-1], local_name(tag), {local_name(key): value for key, value in attributes.items()}))
+            within.append(local_name(tag))
             if len(within) > _DEEPEST:
                 raise self.broken(f"tags inside tags in {part}, too deep to read")
 
@@ -190,17 +189,17 @@ class _Strings:
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with the workbook
         self._ends = array("Q", [0])
         self._workbook = workbook
-        self._collected = Collected(workbook.name)
+        self._collected = TextCollector(workbook.name)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._collected.start(local(tag))
+        self._collected.start(local_name(tag))
 
     def text(self, text: str) -> None:
         self._collected.text(text)
 
     def end(self, tag: str) -> None:
-        self._collected.end(local(tag))
-        if local(tag) == "si":
+        self._collected.end(local_name(tag))
+        if local_name(tag) == "si":
             written = self._file.write(self._collected.taken().encode("utf-8", "surrogatepass"))
             self._ends.append(self._ends[-1] + written)
             if len(self._ends) > _MOST_STRINGS:
@@ -217,7 +216,7 @@ class _Strings:
         self._file.close()
 
 
-class Collected:
+class TextCollector:
     """The text of an element that may come in runs; how it is pronounced is no part of it."""
 
     def __init__(self, name: str) -> None:
@@ -239,7 +238,7 @@ class Collected:
             self._pieces.append(text)
             self._length += len(text)
             if self._length > BOUNDS.cell:
-                raise too_long(self._name, None, "a cell", "cell_size")
+                raise too_long_error(self._name, None, "a cell", "cell_size")
 
     def end(self, tag: str) -> None:
         self._depth -= 1
@@ -254,7 +253,7 @@ class Collected:
         return unescaped(text)
 
 
-def local(tag: str) -> str:
+def local_name(tag: str) -> str:
     """A name without its namespace prefix."""
     return tag[tag.find(":") + 1 :]
 
@@ -270,7 +269,7 @@ def unescaped(text: str) -> str:
         return plain  # half a character, which is refused with its row
 
 
-def _moment(code: str) -> str:
+def _moment_kind(code: str) -> str:
     if is_timedelta_format(code):
         return "span"
     if not is_date_format(code):

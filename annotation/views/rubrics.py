@@ -19,7 +19,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.models import RubricVersion
-from annotation.readers import CriterionDocument, RubricDocument, plain, rubric_from_dict
+from annotation.readers import CriterionDocument, RubricDocument, plain_number, rubric_from_dict
 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:
@@ -91,7 +91,7 @@ def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]
         "wording": [(what, [text.get(tag, "") for tag in spoken]) for what, text in wording.items() if text],
         "points": [
             (
-                plain(value),
+                plain_number(value),
                 [(labels.get(value, {}).get(tag), document.anchors.get(value, {}).get(tag)) for tag in spoken],
             )
             for value in values

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any
 
-from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS
+from annotation.readers import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN
 from annotation.writers.tables import Column, Table, moment, nested, number
 
 Cells = Sequence[Any]
@@ -17,7 +17,7 @@ def comma_separated(table: Table) -> Iterator[bytes]:
     """The file in pieces; its last column holds the marks."""
     page = StringIO()
     writer = csv.writer(page, lineterminator="\r\n")
-    writer.writerow([*table.names, MARKS])
+    writer.writerow([*table.names, MARKS_COLUMN])
     for batch in table.batches():
         writer.writerows(_lines(table.columns, batch))
         yield _emptied(page)

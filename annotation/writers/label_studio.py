@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 import orjson
 
 from annotation.layouts import USUAL_ORDER
-from annotation.readers import CriterionDocument, RubricDocument, Words, plain
+from annotation.readers import CriterionDocument, RubricDocument, TextByLanguage, plain_number
 
 NOT_APPLICABLE = "N/A"
 TURNS = "dialogue"
@@ -63,11 +63,11 @@ class Interface:
         meta = {"rater": answer.rater, "criterion": answer.criterion, "repeat": answer.repeat}
         meta |= {"rationale": answer.rationale} if answer.rationale else {}
         if criterion.scale.points or answer.score is None:
-            said = NOT_APPLICABLE if answer.score is None else str(plain(answer.score))
+            said = NOT_APPLICABLE if answer.score is None else str(plain_number(answer.score))
             name = criterion.key if criterion.scale.points else _beside(criterion.key, "na")
             yield {**self._result(name, "choices", {"choices": [said]}), "meta": meta}
         else:
-            yield {**self._result(criterion.key, "number", {"number": plain(answer.score)}), "meta": meta}
+            yield {**self._result(criterion.key, "number", {"number": plain_number(answer.score)}), "meta": meta}
         if answer.rationale and criterion.rationale.rule != "never":
             yield self._result(_beside(criterion.key, "rationale"), "textarea", {"text": [answer.rationale]})
 
@@ -82,15 +82,21 @@ class Interface:
         if scale.points:
             yield _opened("Choices", **places, choice="single", showInline="true")
             for point in scale.points:
-                number = str(plain(point.value))
+                number = str(plain_number(point.value))
                 label = _in(point.label, self._rubric.source_language)
                 yield "  " + _tag("Choice", alias=number, value=f"{number} · {label}" if label else number)
             if criterion.not_applicable:
                 yield "  " + _tag("Choice", value=NOT_APPLICABLE)
             yield "</Choices>"
         else:
-            step = str(plain(scale.step)) if scale.step else "any"
-            yield _tag("Number", **places, min=str(plain(scale.minimum)), max=str(plain(scale.maximum)), step=step)
+            step = str(plain_number(scale.step)) if scale.step else "any"
+            yield _tag(
+                "Number",
+                **places,
+                min=str(plain_number(scale.minimum)),
+                max=str(plain_number(scale.maximum)),
+                step=step,
+            )
             if criterion.not_applicable:
                 yield _opened("Choices", name=_beside(criterion.key, "na"), toName=self.shown)
                 yield "  " + _tag("Choice", value=NOT_APPLICABLE)
@@ -119,7 +125,7 @@ def _opened(tag: str, **attributes: str) -> str:
     return f"<{tag} {said}>"
 
 
-def _in(words: Words, language: str) -> str:
+def _in(words: TextByLanguage, language: str) -> str:
     return words.get(language) or next(iter(words.values()), "")
 
 

@@ -23,7 +23,7 @@ from annotation.imports import storage as storing
 from annotation.imports.previews import Outlook, plain
 from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
-from annotation.readers import Problems, Report, RubricDocument, in_words
+from annotation.readers import Problems, Report, RubricDocument, scale_in_words
 from judging.imports import verdicts
 from judging.imports.study_files import Part, sorted_files, study_of
 from judging.models import JudgeRun
@@ -181,7 +181,7 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
         version = rubrics.publish(version=version, actor=actor)
     report = Report(read=1, stored=int(is_new), collapsed=int(not is_new))
     if inferred:
-        said = "; ".join(f"{criterion.key}: {in_words(criterion.scale)}" for criterion in document.criteria)
+        said = "; ".join(f"{criterion.key}: {scale_in_words(criterion.scale)}" for criterion in document.criteria)
         report.notes.append(_("The scales were taken from the answers; the original scales may be wider: %s.") % said)
     return Outcome("rubric", str(version), report)
 

@@ -19,14 +19,14 @@ from annotation.models import Import
 from annotation.readers import (
     File,
     FormatError,
+    KnownStudy,
     Problems,
-    Study,
     StudyImport,
-    is_no_data,
-    members,
-    opened,
-    settled,
+    is_not_data,
+    open_stream,
+    unpacked_files,
     with_constants,
+    with_inferred_rubrics,
 )
 from annotation.readers import known_studies as studies
 
@@ -49,7 +49,7 @@ class Part(NamedTuple):
     @property
     def size(self) -> int:
         """How many bytes there are to read."""
-        return sum(each.size for each in self.kept) + sum(opened(raw).seek(0, 2) for _name, raw in self.unpacked)
+        return sum(each.size for each in self.kept) + sum(open_stream(raw).seek(0, 2) for _name, raw in self.unpacked)
 
     @property
     def digests(self) -> set[str]:
@@ -64,7 +64,7 @@ class Sorted(NamedTuple):
     left_alone: list[str]
 
 
-def study_of(file_import: Import) -> Study:
+def study_of(file_import: Import) -> KnownStudy:
     """The study whose files an import says it has, with what it says of all of them. Raises ``Refused``."""
     known, name = studies(), file_import.target.get("study", "")
     if name not in known:
@@ -83,7 +83,7 @@ def _constants(file_import: Import) -> dict[str, str]:
 
 
 @contextmanager
-def sorted_files(file_import: Import, study: Study) -> Iterator[Sorted]:
+def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
     """The files of an import, open, by the parts of a study. Raises ``Refused``."""
     with ExitStack() as stack:
         kept = stack.enter_context(lifecycle.reopened(file_import.files.order_by("pk")))
@@ -93,14 +93,14 @@ def sorted_files(file_import: Import, study: Study) -> Iterator[Sorted]:
         files = [*(each.file for each in loose), *unpacked]
         parts = [
             Part(said, [each for each in loose if each.file in taken], [file for file in unpacked if file in taken])
-            for said, taken in settled(study.parts(files))
+            for said, taken in with_inferred_rubrics(study.parts(files))
         ]
         taken = {name for part in parts for name in part.names}
         if not taken:
             sentence = _("By their names and columns, none of these files belongs to %(study)s: %(files)s.")
             names = ", ".join(name for name, _raw in files)
             raise Refused(sentence % {"study": study.title, "files": names}, code="other_study")
-        yield Sorted(parts, [name for name, _raw in files if name not in taken and not is_no_data(name)])
+        yield Sorted(parts, [name for name, _raw in files if name not in taken and not is_not_data(name)])
 
 
 def _unpacked(archive: File, stack: ExitStack) -> list[File]:
@@ -108,9 +108,9 @@ def _unpacked(archive: File, stack: ExitStack) -> list[File]:
     found: list[File] = []
     problems = Problems()
     try:
-        for name, raw in members([archive], problems):
+        for name, raw in unpacked_files([archive], problems):
             copy = cast(BinaryIO, stack.enter_context(TemporaryFile()))  # noqa: SIM115
-            copyfileobj(opened(raw), copy)
+            copyfileobj(open_stream(raw), copy)
             found.append((name, copy))
     except FormatError as error:
         problems.add(error.problem)
@@ -120,4 +120,4 @@ def _unpacked(archive: File, stack: ExitStack) -> list[File]:
 
 
 def _digest(raw: bytes | BinaryIO) -> str:
-    return hashlib.file_digest(opened(raw), "sha256").hexdigest()  # type: ignore[arg-type]
+    return hashlib.file_digest(open_stream(raw), "sha256").hexdigest()  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from accounts.models import Project
 from annotation import bulk
 from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, shelves
 from annotation.models import Criterion, Dataset, RubricVersion
-from annotation.readers import Plain, Problem, Problems, Shelves, Told, VerdictRow, excerpt
+from annotation.readers import PartitionedRows, PlainRow, Problem, Problems, ShareProgress, VerdictRow, excerpt
 from judging import judges
 from judging.models import Attempt, Call, JudgeRun, Verdict
 
@@ -55,7 +55,7 @@ class Fit:
     fractional, rationale, reply)``, item and criterion by primary key, repeats from 1.
     """
 
-    rows: Shelves
+    rows: PartitionedRows
     report: VerdictsReport
     problems: Problems = field(default_factory=Problems)
     repeats: dict[JudgeKey, int] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def fit_verdicts(
     dataset: Dataset,
     rubric_version: RubricVersion,
     rows: Collection[VerdictRow],
-    told: Told | None = None,
+    told: ShareProgress | None = None,
 ) -> Fit:
     """Hold verdicts against the items, the scales and what was imported of the same judges before."""
     fit = Fit(shelves(rows), VerdictsReport(given=len(rows)))
@@ -109,7 +109,9 @@ class _Known:
         }
 
 
-def _fitted(row: VerdictRow, fit: Fit, items: Items, criteria: Mapping[str, Criterion], before: Before) -> Plain | None:
+def _fitted(
+    row: VerdictRow, fit: Fit, items: Items, criteria: Mapping[str, Criterion], before: Before
+) -> PlainRow | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     item, criterion = items.known(row.item), criteria.get(row.criterion)
     if (problem := _unfit(row, items, criterion, criteria)) is not None:
@@ -191,14 +193,14 @@ ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "
 VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "applicable", "fractional", "coerced")
 
 
-def write(*, runs: Mapping[JudgeKey, int], rows: Shelves, told: Told | None = None) -> None:
+def write(*, runs: Mapping[JudgeKey, int], rows: PartitionedRows, told: ShareProgress | None = None) -> None:
     """Insert fitted verdicts in the caller's transaction, shelf by shelf; ``runs`` are the keys of the judges' runs."""
     with bulk.Load() as load:
-        for shelf in rows.told(told):
+        for shelf in rows.with_progress(told):
             _write_shelf(load, runs, shelf)
 
 
-def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[Plain]) -> None:
+def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> None:
     keys = _call_keys(runs, shelf)
     replies = {key: row[-1] for key, row in zip(keys, shelf, strict=True) if row[-1]}
     attempts = _write_replies(load, replies)
@@ -212,7 +214,7 @@ def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[Plai
     )
 
 
-def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[Plain]) -> list[CallKey]:
+def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> list[CallKey]:
     """The call behind each row: one for all criteria of an item where they share one reply, else one each."""
     replies: dict[tuple[Any, ...], list[str]] = defaultdict(list)
     for judge, item, _criterion, repeat, *_answer, reply in shelf:

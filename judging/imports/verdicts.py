@@ -20,18 +20,18 @@ from annotation.imports.storage import FileRefused
 from annotation.imports.targets import Target
 from annotation.models import Dataset, Import, RubricVersion
 from annotation.readers import (
-    Facts,
     File,
-    Halves,
     Mapping,
     ParsedVerdicts,
     Progress,
     Report,
-    Told,
+    ShareProgress,
+    TableFacts,
+    TwoStepProgress,
     VerdictRow,
-    between,
-    found,
+    most_frequent,
     parse_verdicts,
+    progress_between,
 )
 from judging import judges
 from judging.continuing import continued
@@ -50,7 +50,7 @@ def store_verdicts(
     rows: Collection[VerdictRow],
     file_import: Import,
     actor: User | None = None,
-    told: Told | None = None,
+    told: ShareProgress | None = None,
 ) -> VerdictsReport:
     """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
 
@@ -60,7 +60,7 @@ def store_verdicts(
     """
     newest = JudgeRun.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     fit = fit_verdicts(
-        project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=between(told, 0, HELD)
+        project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=progress_between(told, 0, HELD)
     )
     if fit.problems:
         raise FileRefused(fit.problems)
@@ -73,7 +73,7 @@ def store_verdicts(
             if any(run.continues_id and run.continues_id > newest for run in runs.values()):
                 raise _outrun()
             verdict_rows.write(
-                runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=between(told, HELD, 1)
+                runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=progress_between(told, HELD, 1)
             )
             storing.settle(file_import)
             audit.record(actor=actor, project=project, verb="import verdicts", subject=file_import)
@@ -129,8 +129,8 @@ def preview(
     progress: Progress | None = None,
 ) -> Preview:
     """What storing these files would come to, ``said`` being the import's target; stores nothing."""
-    target, way = targets.resolve(project=project, said=said), Halves(progress)
-    facts = Facts()
+    target, way = targets.resolve(project=project, said=said), TwoStepProgress(progress)
+    facts = TableFacts()
     parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress, facts)
     problems = parsed.problems
     if target is not None:
@@ -204,7 +204,7 @@ def _read(
     mapping: Mapping,
     target: Target | None,
     progress: Progress | None,
-    facts: Facts | None = None,
+    facts: TableFacts | None = None,
 ) -> tuple[ParsedVerdicts, Mapping, Report]:
     version = target.rubric_version if target else None
     parse = partial(parse_verdicts, progress=progress, facts=facts)
@@ -220,7 +220,7 @@ def _read(
         refused=parsed.refused,
         left_out=parsed.problems.left_out,
         notes=[*notes, *parsed.problems.notes],
-        found={"judges": found(counts.whose), "criteria": found(counts.criteria)},
+        found={"judges": most_frequent(counts.whose), "criteria": most_frequent(counts.criteria)},
     )
     return parsed, mapping, report
 

@@ -17,7 +17,7 @@ from accounts import refusals
 from accounts.models import Project
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
-from annotation.readers import Report, Study, known_studies
+from annotation.readers import KnownStudy, Report, known_studies
 from annotation.views import import_page, imports
 from judging import tasks
 from judging.imports import studies
@@ -78,7 +78,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
     return render(request, "judging/study_import.html", context)
 
 
-def _study(file_import: Import) -> Study | None:
+def _study(file_import: Import) -> KnownStudy | None:
     return known_studies().get(file_import.target.get("study", ""))
 
 

@@ -15,9 +15,8 @@ from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Campaign, Item, Rating
 from annotation.readers.items import content_digest, parse_items
-from annotation.readers.ratings import parse_ratings
+from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.studies import StudyImport, recognise
-from annotation.readers.verdicts import parse_verdicts
 from judging.models import Verdict
 from tests import make
 from tests.analytics import scene

@@ -17,10 +17,10 @@ from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.jobs import ImportLease
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating
+from annotation.readers.guessing import guess_kind, propose_mapping
 from annotation.readers.items import ItemRow
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
-from annotation.readers.proposing import guess_kind, propose
 from tests import make
 from tests.annotation.scene import duty, taken
 from tests.cast import Cast
@@ -62,7 +62,7 @@ def test_files_of_one_study_are_mapped_each_by_its_own_names(cast: Cast) -> None
 def test_what_is_said_about_a_field_replaces_the_guess_about_it() -> None:
     file = ("r.csv", b"id,uid,annotator,label,category\n1,a,A1,2,x\n")
     said = Mapping(columns={"uid": "item"}, constants={"criterion": "irony"}, ignore=("annotator",))
-    assert propose("ratings", [file], said).columns == {"label": "score", "uid": "item"}
+    assert propose_mapping("ratings", [file], said).columns == {"label": "score", "uid": "item"}
 
 
 def test_the_same_import_is_stored_once_however_often_it_is_asked_for(cast: Cast) -> None:

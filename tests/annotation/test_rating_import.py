@@ -17,7 +17,7 @@ from annotation.imports.rating_rows import ANNOTATION, RATING, fit_ratings
 from annotation.imports.storage import FileRefused
 from annotation.models import Annotation, Annotator, Campaign, Import, Rating
 from annotation.readers.ratings import RatingRow
-from annotation.readers.shelves import Shelves
+from annotation.readers.spool import PartitionedRows
 from tests import make
 from tests.cast import Cast
 
@@ -33,7 +33,7 @@ def store(campaign: Campaign, rows: list[RatingRow], **parts: Any) -> Any:
 
 
 def test_what_belongs_together_is_on_one_shelf_in_its_order() -> None:
-    shelves = Shelves(lambda row: row[0], rows=1_000_000)
+    shelves = PartitionedRows(lambda row: row[0], rows=1_000_000)
     rows = [(number % 7, number) for number in range(100)]
     shelves.extend(rows[:50])
     shelves.extend(rows[50:])

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from annotation.imports import previews
 from annotation.imports.previews import Preview
 from annotation.models import Annotator, Campaign, Import, Panel
+from annotation.readers.guessing import propose_mapping
 from annotation.readers.mapping import Mapping
-from annotation.readers.proposing import propose
 from judging.imports import verdicts
 from tests import make
 from tests.cast import Cast
@@ -28,7 +28,7 @@ def campaign(cast: Cast) -> Campaign:
 
 def looked(campaign: Campaign, *lines: str, **said: object) -> Preview:
     files = [("r.csv", (HEAD + "\n".join(lines) + "\n").encode())]
-    mapping = propose("ratings", files, Mapping(**said))  # type: ignore[arg-type]
+    mapping = propose_mapping("ratings", files, Mapping(**said))  # type: ignore[arg-type]
     target = {"campaign": campaign.pk}
     return previews.preview(project=campaign.project, kind="ratings", files=files, mapping=mapping, said=target)
 
@@ -56,7 +56,7 @@ def test_an_item_that_is_like_none_is_said_to_be_unknown(campaign: Campaign) -> 
 def test_verdicts_are_answered_alike(campaign: Campaign) -> None:
     files = [("v.csv", b"item,judge,criterion,score\nD1,J,fluency,1\nd1,J,coherense,1\n")]
     target = {"dataset": campaign.dataset.pk, "rubric_version": campaign.rubric_version.pk}
-    mapping = propose("verdicts", files, Mapping())
+    mapping = propose_mapping("verdicts", files, Mapping())
     seen = verdicts.preview(project=campaign.project, files=files, mapping=mapping, said=target)
     assert [problem.expected.split("?")[0] for problem in seen.problems] == [
         "did you mean “d1”",

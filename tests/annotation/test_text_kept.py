@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from annotation import exports
 from annotation.imports import lifecycle
 from annotation.models import Dataset, Item
+from annotation.readers.guessing import propose_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.mapping import Mapping
-from annotation.readers.proposing import propose
 from annotation.writers.files import FORMATS, pieces
-from tests.annotation.formats.test_text import KINDS, TEXTS
+from tests.annotation.readers.test_text import KINDS, TEXTS
 from tests.cast import Cast
 
 TEXT = Mapping(columns={"text": "answer"}, constants={"language": "et"}, ignore=("n",), line_breaks=True)
@@ -36,6 +36,6 @@ def test_text_is_kept_from_file_to_file(cast: Cast, name: str, texts: list[str])
     assert [item.fields["answer"] for item in Item.objects.of(dataset).order_by("ordinal")] == expected
     for kind in FORMATS:
         files = [(f"out.{kind}", b"".join(pieces(exports.items(dataset), kind)))]
-        parsed = parse_items(files, propose("dataset", files, Mapping()))
+        parsed = parse_items(files, propose_mapping("dataset", files, Mapping()))
         assert parsed.problems.sentences() == []
         assert [item.fields["answer"] for item in parsed.items] == expected, kind

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Annotator, Dataset, Import, ImportFile, Rating
 from judging.models import Verdict
-from tests.annotation.formats.shared import SHARED
+from tests.annotation.readers.shared import SHARED
 from tests.cast import Cast
 
 # Folder -> what is read, stored, collapsed, missing and flagged by each import, in order.

@@ -12,8 +12,8 @@ from annotation import campaigns
 from annotation.imports import lifecycle
 from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, RubricVersion
-from annotation.readers import shelves
-from annotation.readers.verdicts import VerdictRow
+from annotation.readers import spool
+from annotation.readers.ratings import VerdictRow
 from judging import judges, tasks
 from judging.imports import verdict_rows, verdicts
 from judging.imports.verdict_rows import VerdictsReport
@@ -149,7 +149,7 @@ def test_a_judge_that_was_put_several_prompts_is_a_judge_for_each(
 def test_more_rows_than_a_shelf_holds_are_stored_alike(
     cast: Cast, rated: tuple[Dataset, RubricVersion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelves, "ROWS", 3)
+    monkeypatch.setattr(spool, "PARTITION_ROWS", 3)
     items, both = ("d1", "d2", "d3", "d4"), ("fluency", "coherence")
     rows = [
         row(item, 1, criterion, judge=judge, reply=f"{judge} on {item}")

@@ -22,7 +22,7 @@ from annotation.imports import lifecycle, removal
 from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
-from annotation.readers import File, FormatError, Mapping, Report, Study, recognise
+from annotation.readers import File, FormatError, KnownStudy, Mapping, Report, recognise
 from annotation.readers import known_studies as studies
 from judging.imports.studies import carry_out, look, take_back
 
@@ -65,7 +65,7 @@ class Command(BaseCommand):
             file_import = lifecycle.open_import(project=_project(project), kind=kind, files=taken, target=target)
             (self._look if options["dry_run"] else self._store)(file_import, options["as_json"])
 
-    def _study(self, name: str | None, files: list[File], *, is_folder: bool) -> tuple[Study, list[File]]:
+    def _study(self, name: str | None, files: list[File], *, is_folder: bool) -> tuple[KnownStudy, list[File]]:
         """The study and those of the files that are its own; all of them, unless they came as a folder."""
         study = studies().get(name) if name else _recognised(files, is_folder)
         if study is None:
@@ -128,7 +128,7 @@ class Command(BaseCommand):
             self.stdout.write(note)
 
 
-def _recognised(files: list[File], is_folder: bool) -> Study | None:
+def _recognised(files: list[File], is_folder: bool) -> KnownStudy | None:
     if not is_folder:
         return recognise(files)
     foreign = {name: len(study.unclaimed(files)) for name, study in studies().items()}

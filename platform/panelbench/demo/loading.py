@@ -24,7 +24,7 @@ from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.imports import storage
 from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
-from annotation.readers import ItemRow, guess, parse_items, parse_rubric, peek
+from annotation.readers import ItemRow, guess_mapping, parse_items, parse_rubric, peek
 from judging import judges, runs, spending, tasks
 from judging.models import JudgeRun, ProviderAllowance
 
@@ -116,7 +116,7 @@ def _campaign(project: Project, researcher: User) -> Campaign:
 
 def _items() -> Iterator[ItemRow]:
     files = [(path.name, path.read_bytes()) for path in sorted(CONTENT.glob("dialogues.*.jsonl"))]
-    parsed = parse_items(files, guess("dataset", peek(*files[0]).columns))
+    parsed = parse_items(files, guess_mapping("dataset", peek(*files[0]).columns))
     if parsed.problems:
         raise storage.FileRefused(parsed.problems)
     yield from parsed.items

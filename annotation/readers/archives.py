@@ -1,0 +1,239 @@
+"""Files that hold files: gzip and zip, opened as streams, bounded, and refused where anything in them is doubtful."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from shutil import copyfileobj
+from tempfile import SpooledTemporaryFile
+from typing import IO, BinaryIO, NamedTuple, cast
+from zipfile import BadZipFile, ZipFile, ZipInfo
+
+from annotation.readers.encoding import open_stream
+from annotation.readers.problems import FormatError, Problem, Problems, excerpt, visible
+from annotation.readers.rows import BOUNDS
+
+File = tuple[str, bytes | BinaryIO]
+ARCHIVES = (".tar.gz", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".lz4", ".br", ".z")
+_SEEKING = (".xlsx", ".parquet")  # read from their end, so a stream that only goes forward does not do
+_PROSE = (".md", ".pdf", ".rst", ".docx", ".html", ".bib", ".cff", ".py", ".sh", ".ipynb")
+_PROSE_NAMES = ("readme", "licence", "license", "citation", "copying", "changelog", "notice", "source")
+_ENCRYPTED = 0x1
+_IN_MEMORY = 16 * 2**20
+_DIRECTORY_FILES, _DIRECTORY_SIZE = 4, 5  # of what `zipfile._EndRecData` gives
+_LONGEST_ENTRY = 1_000  # bytes of a file's entry in an archive's directory, on average
+# What Python's gzip and zipfile raise over broken bytes, as far as it is not documented too.
+FAULTS = (BadZipFile, EOFError, OSError, zlib.error, struct.error, ValueError, OverflowError, RuntimeError)
+
+
+class UnpackBounds(NamedTuple):
+    """How much may come out of one file: ``total`` bytes (by default `BOUNDS.unpacked`), beyond ``floor`` no more than
+    ``ratio`` times its size."""
+
+    total: int | None = None
+    floor: int = 256 * 2**20
+    ratio: int = 100
+    members: int = 10_000
+
+
+def unpacked_files(files: Iterable[File], problems: Problems, bounds: UnpackBounds = UnpackBounds()) -> Iterator[File]:  # noqa: B008
+    """The files, each gzip or zip replaced by what is in it, under names such as ``study.zip/labels.csv``.
+
+    A stream can be read until the next one is asked for. Never raises: what cannot be opened is a problem, and a fault
+    further inside is raised as ``FormatError`` by the reading of the stream, where every reader expects it.
+    """
+    for name, raw in files:
+        try:
+            yield from _opened(name, raw, problems, bounds)
+        except FormatError as error:
+            problems.add(error.problem)
+
+
+def is_compressed(name: str) -> bool:
+    """Whether a small file of that name may unfold to a large one."""
+    return is_container(name) or name.lower().endswith(_SEEKING)
+
+
+def is_container(name: str) -> bool:
+    """Whether a file of that name holds files."""
+    return name.lower().endswith((".gz", ".zip", *ARCHIVES))
+
+
+def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
+    lower = name.lower()
+    if lower.endswith(ARCHIVES):
+        found = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
+        expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
+        raise FormatError(Problem(name, None, None, found, expected, "archive"))
+    if lower.endswith(".gz"):
+        yield from _gunzipped(name, open_stream(raw), bounds)
+    elif lower.endswith(".zip"):
+        yield from _unzipped(name, open_stream(raw), problems, bounds)
+    else:
+        yield name, raw
+
+
+def _gunzipped(name: str, packed: BinaryIO, bounds: UnpackBounds) -> Iterator[File]:
+    meter = UnpackedBytes(name, _size(packed), bounds)
+    inner = name[: -len(".gz")]
+    if is_container(inner):
+        raise FormatError(_nested(name, inner))
+    with gzip.GzipFile(fileobj=packed) as stream:
+        yield from _readable(inner, cast(BinaryIO, UnpackedStream(name, stream, meter)))
+
+
+def open_zip(name: str, packed: BinaryIO, most: int) -> ZipFile:
+    """An archive of at most ``most`` files: a longer directory is not even read. Raises ``FormatError`` or `FAULTS`."""
+    packed.seek(0)
+    end = zipfile._EndRecData(packed)  # type: ignore[attr-defined]  # where the directory begins, as ZipFile finds it
+    packed.seek(0)
+    if end and (end[_DIRECTORY_FILES] > most or end[_DIRECTORY_SIZE] > most * _LONGEST_ENTRY):
+        found = f"{max(most + 1, end[_DIRECTORY_FILES]):,} files or more"
+        raise FormatError(Problem(name, None, None, found, f"at most {most:,} in one archive", "size"))
+    return ZipFile(packed)
+
+
+def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
+    meter = UnpackedBytes(name, _size(packed), bounds)
+    try:
+        archive = open_zip(name, packed, bounds.members)
+    except FormatError:
+        raise
+    except FAULTS as error:
+        raise FormatError(_broken(name, error)) from None
+    with archive:
+        for entry in _wanted(name, archive, problems, bounds):
+            shown = f"{name}/{visible(entry.filename)}"
+            try:
+                stream = archive.open(entry)
+            except FAULTS as error:
+                raise FormatError(_broken(shown, error)) from None
+            with stream:
+                yield from _readable(shown, cast(BinaryIO, UnpackedStream(shown, stream, meter)))
+
+
+def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBounds) -> list[ZipInfo]:
+    """The members to be read; what is no data is left out and said so."""
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if len(entries) > bounds.members:
+        raise FormatError(Problem(name, None, None, f"{len(entries):,} files", f"at most {bounds.members:,}", "size"))
+    left_out = [entry for entry in entries if is_not_data(entry.filename)]
+    wanted = [entry for entry in entries if entry not in left_out]
+    if left_out:
+        names = ", ".join(visible(entry.filename) for entry in left_out[:5]) + (", …" if len(left_out) > 5 else "")
+        problems.note(name, f"{len(left_out)} of its files are no data and were left out: {names}.")
+    for entry in wanted:
+        _require_readable(name, entry)
+    if repeated := [each for each, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
+        found = f"two files of the name {excerpt(repeated[0])}"
+        raise FormatError(Problem(name, None, None, found, "a name of its own for each file", "duplicate_name"))
+    if not wanted:
+        raise FormatError(Problem(name, None, None, "no data file in it", "at least one", "empty"))
+    return wanted
+
+
+def is_not_data(path: str) -> bool:
+    """Whether it is what computers and people put beside data: resource forks, dotfiles, papers, licences."""
+    parts = PurePosixPath(path.replace("\\", "/").lower()).parts
+    if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini"}:
+        return True
+    dotted, last = any(part.startswith(".") and part != ".." for part in parts), parts[-1]
+    return dotted or last.endswith(_PROSE) or last.partition(".")[0] in _PROSE_NAMES
+
+
+def _require_readable(name: str, entry: ZipInfo) -> None:
+    shown = f"{name}/{visible(entry.filename)}"
+    if entry.flag_bits & _ENCRYPTED:
+        raise FormatError(Problem(shown, None, None, "a password", "files without one", "encrypted"))
+    if is_container(entry.filename):
+        raise FormatError(_nested(name, entry.filename))
+
+
+def _readable(name: str, stream: BinaryIO) -> Iterator[File]:
+    """The member as it streams, or spooled where its reader has to move about in it."""
+    if not name.lower().endswith(_SEEKING):
+        yield name, stream
+        return
+    with SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
+        copyfileobj(stream, spool, 2**20)
+        spool.seek(0)
+        yield name, cast(BinaryIO, spool)
+
+
+class UnpackedBytes:
+    """Counts what comes out of one file, all its members together."""
+
+    def __init__(self, name: str, size: int, bounds: UnpackBounds) -> None:
+        self.name, self.taken, self.bounds = name, 0, bounds
+        self._most = min(bounds.total or BOUNDS.unpacked, max(bounds.floor, bounds.ratio * size))
+
+    def count(self, length: int) -> None:
+        """Raises ``FormatError`` as soon as it is too much."""
+        self.taken += length
+        if self.taken > self._most:
+            found = f"more than {self._most / 2**20:,.0f} MB when unpacked"
+            expected = (
+                f"at most {BOUNDS.unpacked / 2**20:,.0f} MB (the operator raises IMPORT_UNPACKED_MB), and above "
+                f"{self.bounds.floor / 2**20:,.0f} MB at most {self.bounds.ratio} times the file's size; "
+                "or the files unpacked"
+            )
+            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
+
+
+class UnpackedStream(io.RawIOBase):
+    """What comes out of a compressed stream; its faults are ``FormatError``."""
+
+    def __init__(self, name: str, stream: IO[bytes] | gzip.GzipFile, meter: UnpackedBytes) -> None:
+        self.name, self._stream, self._meter = name, stream, meter
+        self._before = meter.taken
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Back to the start; nothing else is asked of text."""
+        if offset or whence != io.SEEK_SET:
+            raise io.UnsupportedOperation("only to the start")
+        self._meter.taken = self._before
+        try:
+            return self._stream.seek(0)
+        except FAULTS as error:
+            raise FormatError(_broken(self.name, error)) from None
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            content = self._stream.read(size)
+        except FAULTS as error:
+            raise FormatError(_broken(self.name, error)) from None
+        self._meter.count(len(content))
+        return content
+
+
+def _size(stream: BinaryIO) -> int:
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    return size
+
+
+def _nested(name: str, inner: str) -> Problem:
+    found = f"the compressed file {excerpt(inner)} inside a compressed one"
+    return Problem(name, None, None, found, "files that are compressed once", "nested_archive")
+
+
+def _broken(name: str, error: Exception) -> Problem:
+    if isinstance(error, EOFError):
+        return Problem(name, None, None, "the end of a compressed file that goes on", "the rest of it", "truncated")
+    if isinstance(error, NotImplementedError):
+        expected = "a .zip made with the usual compression (deflate)"
+        return Problem(name, None, None, f"a compression that is not read here ({error})", expected, "archive")
+    found = f"a broken compressed file ({str(error) or type(error).__name__})"
+    return Problem(name, None, None, found, "one that unpacks without an error", "broken_archive")

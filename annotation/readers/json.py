@@ -1,0 +1,367 @@
+"""JSON and JSON Lines, strictly: records with the line they start on; no doubled keys, no NaN, nothing unstorable."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from accounts.storable import holds_nul
+from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
+from annotation.readers.rows import BOUNDS, FileRow, require_sparse, too_long_error
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
+WHOLE = "."  # said for ``records``: the document is the one record
+_DEEP = "records nested less deeply"
+_CLOSED = '"]}'
+_LONG = 2**21  # characters; a shorter text may hold what it likes
+CUT_TOKEN = 32  # a word, an escape or a number cut at the end of the text looks wrong at most so far before it
+SHOWN_AHEAD = 40
+_LINES_HINT = "one object per line is JSON Lines: call such a file .jsonl"
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key, count in Counter(keys).items() if count > 1)
+        raise InvalidValue(
+            f"the key {excerpt(repeated)} twice in one object", "each key once", "duplicate_key", repeated
+        )
+    return fields
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise InvalidValue(f"the number {excerpt(text)}", "a number that fits in 64 bits", "number")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) > 20:
+        raise InvalidValue(f"the number {excerpt(text)}", "a number that fits in 64 bits", "number")
+    return int(text)
+
+
+def _constant(text: str) -> float:
+    raise InvalidValue(text, "a number, or null for a missing value", "number")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant)
+_LENIENT = json.JSONDecoder(parse_int=float)
+
+
+def read_json_lines(name: str, lines: Iterable[str], problems: Problems) -> Iterator[FileRow]:
+    """Yield the object of each line that is not blank; a bad line is refused and the next one read."""
+    for number, line in enumerate(lines, start=1):
+        text = line.strip(" \t\r\n")
+        if not text:
+            continue
+        try:
+            if len(text) > _LONG:
+                require_sparse(name, number, text)
+            yield FileRow(number, _storable_object(_parsed_line(text)))
+        except InvalidValue as fault:
+            problems.refuse(fault.at(name, number))
+        except json.JSONDecodeError as error:
+            problems.refuse(_broken(name, number, error.colno, text, error))
+
+
+def _parsed_line(text: str) -> Any:
+    try:
+        return _STRICT.decode(text)
+    except RecursionError:
+        raise InvalidValue("brackets within brackets, too deep to read", _DEEP, "nesting") from None
+
+
+def read_json(
+    name: str, pieces: Iterable[str], records: str | None, problems: Problems
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of objects or of such
+    lists, by key.
+
+    ``records`` names the one list to read when the object holds other things too, or is `WHOLE`. Raises
+    ``FormatError``.
+    """
+    document = _Document(name, pieces, problems)
+    if document.peek() == "{" and records == WHOLE:
+        yield from ((line, "", record) for line, record in document.one_object())
+    elif document.peek() == "[":
+        yield from ((line, "", record) for line, record in document.objects())
+    elif document.peek() == "{":
+        yield from document.by_key(records)
+    else:
+        raise document.error(document.place(), document.ahead(), "a list of records", "shape")
+    document.end()
+
+
+class _Place(NamedTuple):
+    line: int
+    character: int
+
+
+class _Window:
+    """A cursor over text that comes in pieces; what lies behind it is let go."""
+
+    def __init__(self, name: str, pieces: Iterable[str]) -> None:
+        self.name = name
+        self.text, self.at = "", 0
+        self._pieces = iter(pieces)
+        self._whole = False
+        self._counted, self._line, self._line_start = 0, 1, 0  # how far lines are counted, within the text at hand
+
+    def more(self) -> bool:
+        """Take the next pieces in, as many as double the text ahead; whether there were any."""
+        if len(self.text) - self.at > BOUNDS.cell:
+            raise too_long_error(self.name, self.place().line, "a record", "record_size")
+        taken, wanted = [], max(1, len(self.text) - self.at)
+        while wanted > 0 and (piece := next(self._pieces, None)) is not None:
+            taken.append(piece)
+            wanted -= len(piece)
+        if not any(taken):
+            self._whole = True
+            return False
+        self._count(self.at)
+        self.text = self.text[self.at :] + "".join(taken)
+        if len(self.text) > _LONG:
+            require_sparse(self.name, self._line, self.text)
+        self._counted, self._line_start, self.at = 0, self._line_start - self.at, 0
+        return True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the text at hand is known to reach to the end."""
+        return self._whole
+
+    def _count(self, at: int) -> None:
+        self._line += self.text.count("\n", self._counted, at)
+        if (last := self.text.rfind("\n", self._counted, at)) >= 0:
+            self._line_start = last + 1
+        self._counted = at
+
+    def place(self, at: int | None = None) -> _Place:
+        """Line and character of a position, by default the cursor's. Ask in rising order."""
+        at = self.at if at is None else at
+        self._count(at)
+        return _Place(self._line, at - self._line_start + 1)
+
+    def error(self, place: _Place, found: str, expected: str, code: str) -> FormatError:
+        """A fault at a place."""
+        return FormatError(Problem(self.name, place.line, f"character {place.character}", found, expected, code))
+
+    def peek(self) -> str:
+        """The next character that is not white space, or nothing."""
+        while True:
+            self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
+            if self.at < len(self.text) or not self.more():
+                return self.text[self.at : self.at + 1]
+
+    def ahead(self) -> str:
+        """What comes next, as shown in a sentence."""
+        while len(self.text) - self.at < SHOWN_AHEAD and self.more():
+            pass
+        return excerpt(self.text[self.at : self.at + SHOWN_AHEAD].strip())
+
+
+class _Document(_Window):
+    """Decodes one record at a time and knows the line it is on."""
+
+    def __init__(self, name: str, pieces: Iterable[str], problems: Problems) -> None:
+        super().__init__(name, pieces)
+        self.problems = problems
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects of the list that begins here; what is no good object is refused."""
+        for _ in self._separated("]"):
+            yield from self.one_object()
+
+    def one_object(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The object that begins here, or none where it is refused."""
+        line = self.place().line
+        try:
+            yield line, _storable_object(self._value())
+        except InvalidValue as fault:
+            self.problems.refuse(fault.at(self.name, line))
+
+    def by_key(self, records: str | None) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
+        with the key of their list."""
+        seen: set[str] = set()
+        opening = ""
+        for _ in self._separated("}"):
+            start, key = self.place(), self._key()
+            if key in seen:
+                raise self.error(start, f"the key {excerpt(key)} twice", "each key once", "duplicate_key")
+            seen.add(key)
+            if records is not None and key != records:
+                self._skip()
+                continue
+            opening = opening or (self.peek() if records is None else "[")
+            if opening not in ("[", "{") or self.peek() != opening:
+                raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
+            found = self.objects() if opening == "[" else self.one_object()
+            yield from ((line, key, record) for line, record in found)
+        if records is not None and records not in seen:
+            raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
+
+    def end(self) -> None:
+        """Nothing may follow the document."""
+        if self.peek():
+            found = f"more text: {self.ahead()}"
+            raise self.error(self.place(), found, f"one JSON document; {_LINES_HINT}", "json")
+
+    def _separated(self, closing: str) -> Iterator[None]:
+        """Step over the brackets and commas of a list or object; yields before each member."""
+        self.at += 1
+        if self.peek() == closing:
+            self.at += 1
+            return
+        while True:
+            self.peek()
+            yield
+            if self._expected(f",{closing}") == closing:
+                return
+
+    def _expected(self, characters: str) -> str:
+        found = self.peek()
+        if not found:
+            raise self._truncated()
+        if found not in characters:
+            names = " or ".join(excerpt(char) for char in characters)
+            raise self.error(self.place(), self.ahead(), names, "json")
+        self.at += 1
+        return found
+
+    def _key(self) -> str:
+        key = self.certain_value()
+        if not isinstance(key, str):
+            raise self.error(self.place(), excerpt(key), "a key in quotes", "json")
+        self._expected(":")
+        self.peek()
+        return key
+
+    def certain_value(self) -> Any:
+        """Decode a value that is no record, so that a fault in it is a fault of the document."""
+        start = self.place()
+        try:
+            value = self._value()
+            require_storable(value)
+        except InvalidValue as fault:
+            raise self.error(start, fault.found, fault.expected, fault.code) from None
+        return value
+
+    def _skip(self) -> None:
+        """Step over a value; one after the other where it is a list."""
+        if self.peek() != "[":
+            self.certain_value()
+            return
+        for _ in self._separated("]"):
+            self.certain_value()
+
+    def _value(self) -> Any:
+        """Decode the value here and step over it, also when something in it is unfit (then ``Unfit`` is raised)."""
+        try:
+            value, end = self._decoded(_STRICT)
+        except InvalidValue:
+            # Now that all of it is at hand; a number that was cut at the end of the text may have looked unfit.
+            _, end = self._decoded(_LENIENT)
+            start, self.at = self.at, end
+            return _STRICT.raw_decode(self.text, start)[0]
+        self.at = end
+        return value
+
+    def _decoded(self, decoder: json.JSONDecoder) -> tuple[Any, int]:
+        """The value that begins at the cursor and where it ends, once enough text is at hand."""
+        while True:
+            try:
+                value, end = decoder.raw_decode(self.text, self.at)
+            except RecursionError:
+                place = self.place()
+                raise self.error(place, "brackets within brackets, too deep to read", _DEEP, "nesting") from None
+            except json.JSONDecodeError as error:
+                if self.is_whole or not _by_the_end(error, len(self.text)):
+                    raise self._broken(error) from None
+            else:
+                # A list, object or text ends itself; a number may go on.
+                if self.is_whole or self.text[end - 1] in _CLOSED or end < len(self.text) - CUT_TOKEN:
+                    return value, end
+            self.more()
+
+    def _broken(self, error: json.JSONDecodeError) -> FormatError:
+        if not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string"):
+            return self._truncated(self.place())
+        place, self.at = self.place(error.pos), error.pos
+        return self.error(place, f"{self.ahead()} ({error.msg})", "valid JSON", "json")
+
+    def _truncated(self, start: _Place | None = None) -> FormatError:
+        where = f", inside the record that starts on line {start.line}" if start else ""
+        return self.error(self.place(len(self.text)), f"the end of the file{where}", "the rest of it", "truncated")
+
+
+def _by_the_end(error: json.JSONDecodeError, length: int) -> bool:
+    """Whether a fault may be no more than the end of the text at hand, which cuts a text, a word or a number."""
+    return error.msg.startswith("Unterminated string") or error.pos > length - CUT_TOKEN
+
+
+def _which(seen: set[str]) -> str:
+    named = "records: NAME in the mapping to say which list holds them"
+    return f"nothing but records, or lists of records (seen: {', '.join(sorted(seen))}), or {named}; {_LINES_HINT}"
+
+
+def _broken(name: str, number: int, character: int, text: str, error: json.JSONDecodeError) -> Problem:
+    if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+        found = "the end of the line inside a record"
+        return Problem(name, number, f"character {character}", found, "one whole JSON object per line", "truncated")
+    found = f"{excerpt(text[error.pos : error.pos + 40])} ({error.msg})"
+    return Problem(name, number, f"character {character}", found, "one JSON object per line", "json")
+
+
+def _storable_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidValue(excerpt(value), "an object with named values", "shape")
+    require_storable(value)
+    return value
+
+
+def require_storable(value: Any) -> None:
+    """Raise ``Unfit`` for what no database or UTF-8 file holds: NUL, half surrogate pairs, integers beyond 64 bits."""
+    try:
+        written = orjson.dumps(value)
+    except TypeError as error:
+        expected = "text in whole Unicode characters and numbers within 64 bits"
+        raise InvalidValue(_half(value) or str(error), expected, "unstorable", _key_of_fault(value)) from None
+    if b"\\u0000" in written and holds_nul(value):
+        raise InvalidValue("a NUL character (U+0000)", "text without NUL characters", "nul", _key_of_fault(value))
+
+
+def _half(value: Any) -> str:
+    """Half a surrogate pair by its name, if the value holds one."""
+    # Deep values are searched as Python writes them, which spells such halves out.
+    spelt = _HALF.search(repr(value))
+    return f"half a surrogate pair (U+{spelt[1].upper()})" if spelt else ""
+
+
+def _key_of_fault(value: Any) -> str | None:
+    """Under which key of an object the value stands that cannot be kept, where it is not the key itself."""
+    for key, part in value.items() if isinstance(value, dict) else ():
+        try:
+            require_storable(part)
+        except InvalidValue:
+            return str(key) if key.isprintable() else None
+    return None
+
+
+def parse_document(name: str, text: str) -> Any:
+    """The one value of a JSON text. Raises ``FormatError``."""
+    document = _Document(name, [text], Problems())
+    document.peek()
+    value = document.certain_value()
+    document.end()
+    return value

@@ -1,0 +1,281 @@
+"""Parquet, a batch of rows at a time; needs pyarrow, which the extra ``parquet`` brings.
+
+A few bytes can say that a text stands in millions of rows, so what comes out is bounded by what went in: rows and cells
+by what the file promises, before anything is read; bytes as they are decoded, and a batch has fewer rows where one of
+them may be long.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Collection, Iterator
+from decimal import Decimal
+from importlib.util import find_spec
+from io import SEEK_END
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from annotation.readers.archives import UnpackBounds, UnpackedBytes
+from annotation.readers.json import require_storable
+from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, visible
+from annotation.readers.rows import FileRow
+from annotation.readers.values import matches_any
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow.parquet import FileMetaData  # type: ignore[import-untyped]
+
+BATCH = 1_000  # rows at most, and
+BATCH_BYTES = 32 * 2**20  # so that they fit in here, if each had the longest text of each column's dictionary
+MOST_ROWS = 50_000_000
+ROW = 10  # cells: a row takes about as long as so many of them, beside its own
+FEW_CELLS = 5_000_000  # which any file may have,
+CELLS_PER_BYTE = 256  # and a larger one so many more: a column of ones takes 1/20 byte a row
+UNPACKED = UnpackBounds()  # of the bytes that come out
+_BUFFER = 2**20
+_WHOLE = "a Parquet file that is whole"
+Convert = Callable[[Any], Any]
+
+
+def parquet_is_installed() -> bool:
+    """Whether this server reads and writes Parquet at all."""
+    return find_spec("pyarrow") is not None
+
+
+def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems: Problems) -> Iterator[FileRow]:
+    """Yield the rows with their numbers from 1; lists, structs and maps are JSON values, moments are ISO text.
+
+    A column of bytes is refused unless ``ignore`` names it. Raises ``FormatError``.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        found, expected = (
+            "a Parquet file, which needs pyarrow",
+            "pip install 'panelbench[parquet]' on the server, or CSV",
+        )
+        raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
+    number, size = 0, stream.seek(0, SEEK_END)
+    meter = UnpackedBytes(name, size, UNPACKED)
+    try:
+        file = ParquetFile(stream, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True)
+        promised, plain = file.metadata.num_rows, _columns(name, file.schema_arrow, ignore)
+        together = _require_bounded(name, file.metadata, size, _Dictionaries(stream, plain))
+        for batch in file.iter_batches(together, columns=list(plain), use_threads=False):
+            for fields in _rows(batch, plain, meter):
+                number += 1
+                try:
+                    yield FileRow(number, _taken(fields, plain))
+                except InvalidValue as fault:
+                    problems.refuse(fault.at(name, number))
+    except FormatError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        raise FormatError(_broken(name, number, error)) from None
+    if number != promised:
+        found = f"{number:,} rows where the file promises {promised:,}"
+        raise FormatError(Problem(name, None, None, found, _WHOLE, "truncated"))
+
+
+def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str, Convert | None]:
+    """How the values of each column that is read become plain, ``None`` where they are already."""
+    columns: dict[str, Convert | None] = {}
+    for field in schema:
+        if field.name in columns:
+            found = f"the column name {excerpt(field.name)} more than once"
+            raise FormatError(Problem(name, None, field.name, found, "different names", "header"))
+        try:
+            columns[field.name] = _plain(field.type)
+        except InvalidValue as fault:
+            if not matches_any(field.name, ignore):
+                raise FormatError(fault.at(name, None, field.name)) from None
+    if not columns:
+        raise FormatError(Problem(name, None, None, "no columns", "at least one", "empty"))
+    return columns
+
+
+def _require_bounded(name: str, said: FileMetaData, size: int, dictionaries: _Dictionaries) -> int:
+    """How many rows can be read at once. Raises ``FormatError`` when there are more than such a file can hold."""
+    rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
+    if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
+        found = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
+        expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
+        raise FormatError(Problem(name, None, None, found, expected, "size"))
+    groups = [said.row_group(number) for number in range(said.num_row_groups)]
+    UnpackedBytes(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
+    longest = max(map(dictionaries.row_bytes, groups), default=0)
+    return int(min(BATCH, max(1, BATCH_BYTES // max(1, longest))))
+
+
+class _Dictionaries:
+    """How long the rows of a row group may become when its texts are decoded.
+
+    A text stands in a page of its own length, or is a number that stands for a text of the chunk's dictionary; so a row
+    has as much as all of the dictionary at most, for each number in it, and its part of the other pages.
+    """
+
+    def __init__(self, stream: BinaryIO, columns: Collection[str]) -> None:
+        self._stream, self._columns = stream, columns
+
+    def row_bytes(self, group: Any) -> float:
+        """The most bytes of text that a row of usual length can have."""
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY" and self._is_read(each)]
+        return sum(self._cell_bytes(each, max(1, group.num_rows)) for each in texts)
+
+    def _is_read(self, chunk: Any) -> bool:
+        path = chunk.path_in_schema
+        return any(path == column or path.startswith(f"{column}.") for column in self._columns)
+
+    def _cell_bytes(self, chunk: Any, rows: int) -> float:
+        size, values = int(chunk.total_uncompressed_size), int(chunk.num_values)
+        shared = 0
+        if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text goes on from the beginning of the one before
+            shared = size
+        elif chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
+            shared = min(size, self._dictionary_bytes(chunk.dictionary_page_offset, size))
+        return max(1.0, values / rows) * shared + (size - shared) / rows
+
+    def _dictionary_bytes(self, offset: int, most: int) -> int:
+        """The size of a dictionary, unpacked, as the head of its page says it; ``most`` where that is not to be read.
+
+        A page's head is a Thrift struct, compact: the first field is its kind (2: a dictionary), the second this size.
+        Source: https://parquet.apache.org/docs/file-format/data-pages/ and parquet.thrift, `PageHeader`.
+        """
+        self._stream.seek(offset)
+        head = self._stream.read(8)
+        if head[:3] != b"\x15\x04\x15":
+            return most
+        number = 0
+        for place, byte in enumerate(head[3:]):
+            number |= (byte & 0x7F) << 7 * place
+            if byte < 0x80:
+                return number >> 1  # zigzag
+        return most
+
+
+def _rows(batch: pa.RecordBatch, plain: dict[str, Convert | None], meter: UnpackedBytes) -> Iterator[dict[str, Any]]:
+    decoded = [_decoded(batch.column(column)) for column in plain]
+    meter.count(sum(column.nbytes for column in decoded))
+    for values in zip(*(column.to_pylist() for column in decoded), strict=True):
+        yield dict(zip(plain, values, strict=True))
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    """The column with each value where it stands, so that its size is that of what it says."""
+    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+
+
+def _taken(fields: dict[str, Any], plain: dict[str, Convert | None]) -> dict[str, Any]:
+    for column, convert in plain.items():
+        if convert is not None and fields[column] is not None:
+            try:
+                fields[column] = convert(fields[column])
+            except InvalidValue as fault:
+                fault.column = fault.column or column
+                raise
+    require_storable(fields)
+    return fields
+
+
+def _plain(kind: pa.DataType) -> Convert | None:
+    """How values of a type become JSON values. Raises ``Unfit`` for a type that has none."""
+    from pyarrow import types
+
+    if hasattr(kind, "storage_type"):  # an extension type
+        return _plain(kind.storage_type)
+    if types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    if types.is_null(kind) or types.is_boolean(kind) or types.is_integer(kind) or _is_text(kind):
+        return None
+    if types.is_floating(kind):
+        return _floats(kind.bit_width)
+    if types.is_decimal(kind):
+        return _from_decimal
+    if types.is_timestamp(kind) or types.is_date(kind) or types.is_time(kind):
+        return _iso
+    if types.is_duration(kind):
+        return _seconds
+    return _plain_nested(kind)
+
+
+def _plain_nested(kind: pa.DataType) -> Convert | None:
+    from pyarrow import types
+
+    if types.is_struct(kind):
+        return _structs({kind.field(index).name: _plain(kind.field(index).type) for index in range(kind.num_fields)})
+    if types.is_map(kind) and _is_text(kind.key_type):
+        return _maps(_plain(kind.item_type))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _lists(_plain(kind.value_type))
+    expected = "text, numbers, dates, lists or structs; or its name under ignore in the mapping"
+    raise InvalidValue(f"a column of {kind}", expected, "column_type")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _floats(bits: int) -> Convert:
+    digits, code = {16: (range(3, 6), "e"), 32: (range(6, 10), "f")}.get(bits, ((), "d"))
+
+    def plain(value: float) -> float:
+        if not math.isfinite(value):
+            raise InvalidValue(f"the number {value}", "a number, or null where there is none", "number")
+        # What was written with few bits is the shortest number that they stand for: 3.7, not 3.700000047683716.
+        written = (float(f"{value:.{count}g}") for count in digits)
+        return next((each for each in written if struct.pack(code, each) == struct.pack(code, value)), value)
+
+    return plain
+
+
+def _from_decimal(value: Decimal) -> int | float | str:
+    """A number where one holds it exactly, else its digits."""
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
+def _iso(value: Any) -> str:
+    return str(value.isoformat())
+
+
+def _seconds(value: Any) -> float:
+    return float(value.total_seconds())
+
+
+def _structs(members: dict[str, Convert | None]) -> Convert | None:
+    converts = {key: convert for key, convert in members.items() if convert is not None}
+
+    def plain(value: dict[str, Any]) -> dict[str, Any]:
+        for key, convert in converts.items():
+            if value[key] is not None:
+                value[key] = convert(value[key])
+        return value
+
+    return plain if converts else None
+
+
+def _lists(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    return lambda values: [None if value is None else convert(value) for value in values]
+
+
+def _maps(convert: Convert | None) -> Convert:
+    def plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = {key: value if convert is None or value is None else convert(value) for key, value in pairs}
+        if len(members) != len(pairs):
+            raise InvalidValue("a key twice in one map", "each key once", "duplicate_key")
+        return members
+
+    return plain
+
+
+def _broken(name: str, number: int, error: Exception) -> Problem:
+    sentence = (str(error) or type(error).__name__).splitlines()[0]
+    found = f"a broken Parquet file ({visible(sentence)[:200]})"
+    return Problem(name, number + 1 if number else None, None, found, _WHOLE, "broken_parquet")

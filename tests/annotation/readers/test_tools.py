@@ -1,0 +1,216 @@
+"""The examples on the pages of tools' formats are recognised, and read as the pages say."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from annotation.readers.archives import File
+from annotation.readers.items import parse_items
+from annotation.readers.mapping import Mapping
+from annotation.readers.ratings import parse_ratings, parse_verdicts
+from annotation.readers.studies import StudyImport, observed_scales, recognise, with_constants, with_word_codes
+
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "formats"
+EXAMPLE = re.compile(r"```json[l]? (\S+\.jsonl?)\n(.*?)```", re.DOTALL)
+MAPPING = re.compile(r"```yaml mapping\n(.*?)```", re.DOTALL)
+
+Answers = list[tuple[Any, ...]]
+Taken = dict[str, list[Any]]
+
+
+def examples(page: str) -> dict[str, bytes]:
+    return {name: text.encode() for name, text in EXAMPLE.findall((PAGES / f"{page}.md").read_text(encoding="utf-8"))}
+
+
+def meanings(mapping: Mapping) -> dict[float, str]:
+    return {float(code): word for word, code in mapping.values.get("score", {}).items()}
+
+
+def taken(page: str, files: list[File], **constants: str) -> Taken:
+    """What the files of a page come to: items as id and fields, answers with their words."""
+    study = recognise(files)
+    assert study is not None
+    assert study.name == page
+    found: Taken = {"dataset": [], "ratings": [], "verdicts": []}
+    for each, own in with_constants(study, constants).parts(files):
+        if each.kind == "dataset":
+            parsed = parse_items(own, each.mapping)
+            assert parsed.problems.sentences() == []
+            found["dataset"] += [
+                (item.external_id, item.language, item.fields, item.attributes) for item in parsed.items
+            ]
+        elif each.kind != "rubric":
+            found[each.kind] += answers(each, own)
+    return found
+
+
+def answers(each: StudyImport, files: list[File]) -> Answers:
+    mapping = with_word_codes(each.mapping, observed_scales(files, each.mapping))
+    words = meanings(mapping)
+    if each.kind == "ratings":
+        ratings = parse_ratings(files, mapping)
+        assert ratings.problems.sentences() == []
+        return [(row.item, row.rater, row.criterion, words.get(row.score, row.score)) for row in ratings.rows]
+    verdicts = parse_verdicts(files, mapping)
+    assert verdicts.problems.sentences() == []
+    return [(row.item, row.judge, row.criterion, words.get(row.score, row.score)) for row in verdicts.rows]
+
+
+def only(page: str, *names: str) -> list[File]:
+    found = examples(page)
+    assert set(names) <= found.keys()
+    return [(name, found[name]) for name in names]
+
+
+def test_label_studio() -> None:
+    found = taken("label-studio", only("label-studio", "export.json"))
+    assert found["dataset"] == [("1", "et", {"answer": "Tere!"}, {}), ("2", "et", {"answer": "Nägemist!"}, {})]
+    assert found["ratings"] == [("1", "5", "fluency", 2), ("1", "5", "faults", "case + spelling")]
+
+
+def test_label_studio_in_brief_is_mapped_by_hand() -> None:
+    page = (PAGES / "label-studio.md").read_text(encoding="utf-8")
+    mapping = Mapping.from_yaml("page.yaml", MAPPING.findall(page)[0])
+    parsed = parse_ratings(only("label-studio", "min.json"), mapping)
+    assert parsed.problems.sentences() == []
+    assert [(row.item, row.rater, row.criterion, row.score, row.seconds) for row in parsed.rows] == [
+        ("1", "5", "tone", 1, 3.5)
+    ]
+
+
+FIRST = [("a", "u1", "fluency", 3), ("a", "u1", "faults", "case + spelling")]
+
+
+def as_parquet(lines: bytes) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([json.loads(line) for line in lines.splitlines()]), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "old.jsonl"])
+def test_argilla(name: str) -> None:
+    ((_name, content),) = only("argilla", name)
+    for file in ((name, content), (name.replace("jsonl", "parquet"), as_parquet(content))):
+        found = taken("argilla", [file])
+        assert found["dataset"][0] == ("a", "et", {"answer": "Tere!"}, {})
+        assert found["ratings"] == FIRST
+
+
+def test_argilla_without_ids_numbers_the_records_and_says_unknown_for_nobody() -> None:
+    record = {"text": "Tere!", "fluency": [{"user_id": None, "value": 2, "status": "submitted"}], "external_id": None}
+    found = taken("argilla", [("old.jsonl", json.dumps(record).encode())], language="et")
+    assert found["dataset"] == [("record-1", "et", {"answer": "Tere!"}, {})]
+    assert found["ratings"] == [("record-1", "unknown", "fluency", 2)]
+
+
+def test_doccano() -> None:
+    found = taken("doccano", only("doccano", "maria.jsonl", "ann-2.jsonl"), language="et")
+    assert [item[0] for item in found["dataset"]] == ["1", "2"]
+    assert found["ratings"] == [
+        ("1", "maria", "label", "polite"),
+        ("2", "maria", "label", "rude + short"),
+        ("1", "ann-2", "label", None),
+        ("2", "ann-2", "label", "rude"),
+    ]
+
+
+def test_alt_test() -> None:
+    found = taken("alt-test", only("alt-test", "human_annotations.json", "llm_annotations.json"), language="en")
+    assert [item[0] for item in found["dataset"]] == ["x1", "x2", "x3"]
+    people = [("x1", "rater-1"), ("x2", "rater-1"), ("x1", "rater-2"), ("x3", "rater-2")]
+    assert [row[:2] for row in found["ratings"]] == people
+    assert found["verdicts"][0] == ("x1", "judge-x", "label", "A")
+
+
+def test_alt_test_with_one_judge_by_itself() -> None:
+    ((_name, people),) = only("alt-test", "human_annotations.json")
+    files = [("humans_annotations.json", people), ("llm_annotations.json", b'{"x1": "A", "x2": "C"}')]
+    found = taken("alt-test", files, language="en")
+    assert found["verdicts"] == [("x1", "llm", "label", "A"), ("x2", "llm", "label", "C")]
+
+
+def test_lewidi() -> None:
+    found = taken("lewidi", only("lewidi", "MP_dev.json"))
+    fields = {"context": "What a day", "answer": "Oh sure"}
+    assert found["dataset"][0][:3] == ("1000", "en", fields)
+    assert found["ratings"] == [("1000", "Ann1", "irony detection", 1), ("1000", "Ann2", "irony detection", 0)]
+
+
+def test_lewidi_of_2023() -> None:
+    found = taken("lewidi", only("lewidi", "HS_dev.json"))
+    assert found["dataset"][0][:3] == ("1", "en", {"answer": "Oh sure"})
+    task = "hate speech detection"
+    assert found["ratings"] == [("1", "Ann1", task, 0), ("1", "Ann2", task, 1)]
+
+
+def test_lewidi_explanations_are_rationales() -> None:
+    files = only("lewidi", "Par_dev.json")
+    study = recognise(files)
+    assert study is not None
+    ((said, own),) = [part for part in study.parts(files) if part[0].kind == "ratings"]
+    parsed = parse_ratings(own, said.mapping)
+    assert parsed.problems.sentences() == []
+    assert [(row.rater, row.score, row.rationale) for row in parsed.rows] == [
+        ("Ann1", 4, "Near."), ("Ann2", 5, "Same.\nBoth ask why.")
+    ]  # fmt: skip
+
+
+def test_lewidi_conversations_are_turns_and_all_their_annotations_ratings() -> None:
+    files = only("lewidi", "ConvAbuse_dev.json")
+    found = taken("lewidi", files)
+    assert found["dataset"] == [
+        ("1", "en", {}, {"annotation task": "abusiveness detection", "split": "dev", "bot": "E.L.I.Z.A."})
+    ]
+    study = recognise(files)
+    assert study is not None
+    ((said, own),) = [part for part in study.parts(files) if part[0].kind == "dataset"]
+    (item,) = parse_items(own, said.mapping).items
+    turns = [("agent", "Hi"), ("user", "hello"), ("agent", "Well?"), ("user", "Go away")]
+    assert [(turn["speaker"], turn["text"]) for turn in item.turns] == turns
+    assert found["ratings"] == [
+        *(("1", "Ann1", "abusiveness detection", -1), ("1", "Ann2", "abusiveness detection", 1)),
+        *(("1", "Ann1", "ableist", 0), ("1", "Ann2", "ableist", 0)),
+        *(("1", "Ann1", "target.system", 1), ("1", "Ann2", "target.system", 0)),
+    ]
+
+
+def test_judge_bench() -> None:
+    found = taken("judge-bench", only("judge-bench", "recipes.json"))
+    assert found["dataset"] == [
+        ("1", "en", {"answer": "Salt the water."}, {}),
+        ("2", "en", {"question": "Hi", "answer": "Hello"}, {"instance.lesson": "3"}),
+    ]
+    assert [row[3] for row in found["ratings"] if row[0] == "1"] == [2, 6, None, "yes", "no", "yes"]
+
+
+def test_medal() -> None:
+    found = taken("medal", only("medal", "dialogues.jsonl", "people.jsonl", "batch.jsonl"))
+    assert [item[:2] for item in found["dataset"]] == [("d-1", "et")]
+    assert found["ratings"] == [
+        ("d-1", "ann-1", "uninterpretable", 0),
+        ("d-1", "ann-1", "lacks_commonsense", 1),
+        ("d-1", "ann-1", "overall_quality_rating", 4),
+    ]
+    assert found["verdicts"] == [
+        ("d-1", "judge-x", "uninterpretable", 0),
+        ("d-1", "judge-x", "overall_quality_rating", 5),
+    ]
+
+
+def test_the_judges_of_the_estonian_study() -> None:
+    found = taken("xls-estonian", list(examples("xls-estonian").items()))
+    (item,) = found["dataset"]
+    assert item[:2] == ("et/gen-a/0", "et")
+    assert {row[:2] for row in found["verdicts"]} == {("et/gen-a/0", "judge-x")}
+    marks = {"grammar": 4, "readability": 3, "coherence": 2, "fluency": 3}
+    labels = {"industry": "retail", "problem": "track_refund", "channel": "chat"}
+    agent = {"agent_experience": "senior", "agent_type": "bot"}
+    assert {row[2]: row[3] for row in found["verdicts"]} == marks | labels | agent
