@@ -62,10 +62,10 @@ class Computation(models.Model):
     """
 
     class Reason(models.TextChoices):
-        ENDED = "ended", _("The worker ended before it had finished.")
+        ENDED = "ended", _("The worker stopped before it had finished.")
         LONG = "long", _("It took longer than %(detail)s minutes and was stopped.")
         TABLE = "table", _("The ratings can't be used: %(detail)s")
-        FAULT = "fault", _("A fault of Panelbench: %(detail)s")
+        FAULT = "fault", _("An error in Panelbench: %(detail)s")
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+")
     settings_digest = models.CharField(max_length=64)
@@ -137,11 +137,11 @@ class Transfer(models.Model):
 
     class Kind(models.TextChoices):
         EXPORT = "export", _("Export")
-        BUNDLE = "bundle", _("Bundle, coming in")
+        BUNDLE = "bundle", _("Bundle import")
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
-        WORKING = "working", _("Under way")
+        WORKING = "working", _("Running")
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
 

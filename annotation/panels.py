@@ -43,7 +43,7 @@ def annotator_for(*, project: Project, user: User) -> Annotator:
                 return Annotator.objects.create(project=project, user=user, pseudonym=_pseudonym(project))
         except IntegrityError:
             continue  # somebody took the number, or made this very annotator, in the meantime
-    raise Refused(_("Too many people are being added at once. Try again."), code="busy")
+    raise Refused(_("Too many people are being added at the same time. Try again."), code="busy")
 
 
 def _pseudonym(project: Project) -> str:

@@ -59,7 +59,7 @@ class Judge(models.Model):
     simulated = models.BooleanField(default=False)
     timeout = models.PositiveSmallIntegerField(_("seconds for a reply"), null=True)
     tries = models.PositiveSmallIntegerField(_("tries"), null=True)
-    concurrency = models.PositiveSmallIntegerField(_("calls in flight at most"), null=True)
+    concurrency = models.PositiveSmallIntegerField(_("most calls at the same time"), null=True)
     digest = models.CharField(max_length=64)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -133,8 +133,8 @@ class Call(models.Model):
 
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
-        LEASED = "leased", _("In flight")
-        SETTLED = "settled", _("Settled")
+        LEASED = "leased", _("In progress")
+        SETTLED = "settled", _("Finished")
         FAILED = "failed", _("Failed")
 
     run = models.ForeignKey(JudgeRun, on_delete=models.PROTECT, related_name="calls")

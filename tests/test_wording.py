@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from analytics.figures import Figure
 from annotation.models import Criterion
 from judging.briefs import criterion_brief
+from panelbench.management.commands import catalogues
 from tests import make
 from tests.analytics.test_figures import figure
 from tests.annotation import scene
 from tests.cast import Cast
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_WORDS = 25  # in one sentence
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w+\}|<[^>]+>")
+RIDDLES = re.compile(
+    r"\b(shall|whose|whoever|meanwhile|anew|by now|at once|for good|by itself|by themselves|given up|gives? up"
+    r"|desks?|lanes?|shifts?|shel(f|ves)|outlook|rooms?|told|brings?|brought|rests? on|carr(y|ied|ies|ying)"
+    r"|hand(s|ed|ing)? (it |them )?out|tak(e|es|en|ing) (it )?(back|out|over|off)|goes on|go on|hold(s|ing)?|held"
+    r"|say which|found projects?)\b",
+    re.IGNORECASE,
+)
+"""Old, figurative or ambiguous words that a reader with English as a second language has to guess."""
+
+
+@cache
+def sentences() -> tuple[str, ...]:
+    """Every sentence that the interface marks for translation, without its values and tags."""
+
+    def texts() -> Iterator[str]:
+        for message in catalogues.extracted(ROOT, catalogues.sources(ROOT)):
+            if message.id:
+                yield from (message.id,) if isinstance(message.id, str) else message.id
+
+    return tuple(part for text in texts() for part in re.split(r"(?<=[.!?:;])\s+", PLACEHOLDER.sub("…", text)))
+
+
+def test_the_interface_uses_plain_words() -> None:
+    """docs/translating.md lists the words that are used in their place."""
+    assert len(sentences()) > 1_000
+    assert [text for text in sentences() if RIDDLES.search(text)] == []
+
+
+def test_no_sentence_of_the_interface_is_long() -> None:
+    assert [text for text in sentences() if len(text.split()) > MOST_WORDS] == []
 
 
 def test_one_of_something_is_said_in_the_singular(cast: Cast) -> None:

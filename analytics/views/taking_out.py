@@ -145,8 +145,12 @@ def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpRespon
 def _told(export: Export) -> str:
     rows, size = extents.extent(export)
     sentence = ngettext("%(name)s: %(rows)s row", "%(name)s: %(rows)s rows", rows)
-    told = sentence % {"name": export.file_name, "rows": f"{rows:,}"}
-    return told if size is None else gettext("%(told)s, about %(size)s") % {"told": told, "size": filesizeformat(size)}
+    in_words = sentence % {"name": export.file_name, "rows": f"{rows:,}"}
+    return (
+        in_words
+        if size is None
+        else gettext("%(rows)s, about %(size)s") % {"rows": in_words, "size": filesizeformat(size)}
+    )
 
 
 def _subjects(room: Project, subject: str) -> list[Any]:

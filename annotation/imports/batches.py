@@ -175,9 +175,9 @@ def _kind_of(file: File, said: Mapping) -> str:
     """What a file holds; one that holds several kinds of files would be read as one of them."""
     found = kinds_of_files([file], said)
     if len(set(found.values())) > 1:
-        held = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_LISTED])
-        told = _("%(file)s contains several kinds of files: %(held)s.") % {"file": file[0], "held": held}
-        sentence = f"{told} {_('Unpack it and choose them together, or say what it holds.')}"
+        kinds = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_LISTED])
+        several = _("%(file)s contains several kinds of files: %(kinds)s.") % {"file": file[0], "kinds": kinds}
+        sentence = several + " " + _("Unpack it and choose the files together, or choose what it contains.")
         raise Refused(sentence, code="several_kinds", fields={"files": sentence})
     return guess_kind([file], said)
 

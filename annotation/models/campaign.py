@@ -121,7 +121,7 @@ class Assignment(models.Model):
 
     class State(models.TextChoices):
         OPEN = "open", _("Open")
-        LEASED = "leased", _("On a desk")
+        LEASED = "leased", _("In progress")
         SUBMITTED = "submitted", _("Submitted")
 
     duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="assignments")
@@ -190,7 +190,7 @@ class Skip(models.Model):
         CANNOT_JUDGE = "cannot_judge", _("Can't judge it")
         LANGUAGE = "language", _("Not in the annotator's language or variety")
         DAMAGED = "damaged", _("Damaged or incomplete text")
-        DISTRESSING = "distressing", _("Would rather not read it")
+        DISTRESSING = "distressing", _("Does not want to read it")
         OTHER = "other", _("Something else")
 
     duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")

@@ -86,7 +86,7 @@ def test_a_computation_whose_worker_died_counts_as_a_try(cast: Cast) -> None:
     campaign = scene.campaign(cast)
     assert computing.begin(campaign=campaign, settings=dashboards.Settings())
     Computation.objects.update(lease_ends_at=timezone.now() - timedelta(seconds=1))
-    assert "The worker ended before it had finished. Tried once" in page(cast, campaign)
+    assert "The worker stopped before it had finished. Tried once" in page(cast, campaign)
 
 
 def test_a_closed_campaign_is_not_polled_once_its_numbers_are_fresh(cast: Cast, django_assert_num_queries: Any) -> None:

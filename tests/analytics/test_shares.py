@@ -193,4 +193,4 @@ def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(
     assert (figures["inputs_digest"], figures["estimates"]) == (stored.inputs_digest, stored.content["estimates"])
     assert not re.search("Mari|Maasikas|Jaan|Tamm", str(figures))
     assert "Its SHA-256 is the digest below" not in page
-    assert "it is not that of this file" in page
+    assert "belongs to the project’s own table" in page

@@ -50,7 +50,7 @@ class User(AbstractUser):
     name = models.CharField(_("name"), max_length=120, blank=True)
     languages = models.JSONField(_("languages"), default=list, blank=True)
     ui_language = models.CharField(_("interface language"), max_length=35, blank=True)
-    may_found_projects = models.BooleanField(_("may found projects"), default=False)
+    may_found_projects = models.BooleanField(_("can create projects"), default=False)
     erased_at = models.DateTimeField(null=True, blank=True)
 
     USERNAME_FIELD = "email"
@@ -177,8 +177,8 @@ class Invitation(models.Model):
 
 
 class Scope(models.TextChoices):
-    READ = "read", _("Read everything I may read")
-    WRITE = "write", _("Upload, publish and run as I may")
+    READ = "read", _("Read everything I can read")
+    WRITE = "write", _("Upload, publish and run everything I can")
 
 
 class TokenQuerySet(models.QuerySet["Token"]):

@@ -31,8 +31,8 @@ class Webhook(models.Model):
 
     class Off(models.TextChoices):
         BY_HAND = "by_hand", _("Turned off by hand.")
-        GONE = "gone", _("Turned off: the receiver answered 410, that it wants no more.")
-        FAILING = "failing", _("Turned off: nothing got through for a day.")
+        GONE = "gone", _("Turned off: the receiver answered 410, so it wants no more requests.")
+        FAILING = "failing", _("Turned off: no delivery succeeded for a day.")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
     address = models.CharField(_("address"), max_length=500)
@@ -65,7 +65,7 @@ class Delivery(models.Model):
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
         DELIVERED = "delivered", _("Delivered")
-        GIVEN_UP = "given_up", _("Given up")
+        GIVEN_UP = "given_up", _("Not delivered")
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     key = models.UUIDField()
