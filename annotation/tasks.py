@@ -18,6 +18,7 @@ from accounts.refusals import Refused
 from annotation import jobs
 from annotation.imports import batches, checks, lifecycle, uploads
 from annotation.imports import storage as storing
+from annotation.imports.parsed_files import sweep_parsed
 from annotation.models import Import
 
 logger = logging.getLogger(__name__)
@@ -125,6 +126,7 @@ def sweep() -> None:
     """Clear what abandoned imports left behind, and take up again what dead workers left undone."""
     storing.sweep()
     uploads.sweep()
+    sweep_parsed()
     resume(store_import, kinds=STORED_HERE)
     for kind in CHECKED_HERE:
         for import_pk in checks.sweep(kinds=[kind]):

@@ -201,10 +201,7 @@ def _rows_per_record(each: StudyImport, name: str) -> int | None:
 def _preview(file_import: Import) -> Any:
     if file_import.kind != Import.Kind.VERDICTS:
         return lifecycle.preview(file_import)
-    with lifecycle.opened(file_import) as files:
-        return verdicts.preview(
-            project=file_import.project, files=files, mapping=lifecycle.mapping_of(file_import), said=file_import.target
-        )
+    return verdicts.preview_verdict_import(file_import)
 
 
 def _carry_out(file_import: Import) -> None:

@@ -11,8 +11,6 @@ from kombu.exceptions import OperationalError
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports import checks, lifecycle
-from annotation.imports.checks import Progress
-from annotation.imports.previews import Preview
 from annotation.models import Import
 from annotation.tasks import LONGEST, ask_for_check, is_large, resume
 from annotation.tasks import enqueue as enqueue_import
@@ -38,15 +36,6 @@ def work(run_pk: int) -> None:
         work.delay(run_pk)
 
 
-def preview(file_import: Import, progress: Progress | None = None) -> Preview:
-    """What storing an import of verdicts would come to."""
-    with lifecycle.opened(file_import) as files:
-        mapping = lifecycle.mapping_of(file_import)
-        return verdicts.preview(
-            project=file_import.project, files=files, mapping=mapping, said=file_import.target, progress=progress
-        )
-
-
 def store(file_import: Import, actor: User) -> bool:
     """Store an import of verdicts, or of a whole study; whether that is done, or else begun: a worker stores what is
     large."""
@@ -64,7 +53,7 @@ def store(file_import: Import, actor: User) -> bool:
 @shared_task(**LONGEST)
 def check_verdicts(import_pk: int) -> None:
     """Look at a large import of verdicts, and keep what was seen."""
-    checks.carry_out(import_pk=import_pk, look=preview)
+    checks.carry_out(import_pk=import_pk, look=verdicts.preview_verdict_import)
 
 
 @shared_task(**LONGEST)

@@ -14,7 +14,7 @@ from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.imports import lifecycle, removal, targets, uploads
-from annotation.imports.lifecycle import Kept
+from annotation.imports.uploads import Kept
 from annotation.models import Dataset, Import, RubricVersion, Upload
 from annotation.readers import (
     MOST_LISTED,
@@ -59,7 +59,7 @@ def receive(
     are the files of a study that is known.
     """
     arrived = uploads.whole(project=project, keys=keys, actor=actor)
-    with lifecycle.reopened(arrived) as kept:
+    with uploads.reopened(arrived) as kept:
         if not files and not kept:
             raise lifecycle.no_file()
         said = mapping or Mapping()
@@ -108,7 +108,7 @@ def open_packed(*, file_import: Import) -> list[Import]:
         file_import.created_by,
     )
     said = Mapping.from_dict(unread["mapping"])
-    with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
+    with uploads.reopened(file_import.files.order_by("pk")) as kept:
         said = without_absent_columns([each.file for each in kept], said) if unread.get("narrow") else said
         _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
         first, *others = parts
@@ -238,7 +238,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
         )
     batch = file_import.batch or uuid4()
     unread = lifecycle.unread(kind, Mapping(), None) if lifecycle.is_packed(file_import) else None
-    with lifecycle.reopened(file_import.files.order_by("pk")) as kept:
+    with uploads.reopened(file_import.files.order_by("pk")) as kept:
         files = [each.file for each in kept]
         mapping = lifecycle.proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
     with transaction.atomic():
@@ -262,7 +262,7 @@ def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
     """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
     if file_import.kind != Kind.STUDY:
         raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
-    with lifecycle.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
+    with uploads.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
         own = [each for each in kept if not is_not_data(each.file[0])] or kept
         if lifecycle.is_packed(file_import):
             # A target keeps the study from being recognised once more.

@@ -8,10 +8,10 @@ uploaded.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.conf import settings
@@ -26,12 +26,14 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from accounts.storable import is_storable
 from annotation import jobs, rubrics
-from annotation.imports import appending, checks, criteria, previews, targets, uploads
+from annotation.imports import appending, checks, previews, targets, uploads
 from annotation.imports import storage as storing
+from annotation.imports.parsed_files import names_known, parse_import
 from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
+from annotation.imports.uploads import Kept, opened
 from annotation.jobs import ImportLease
-from annotation.models import Import, ImportFile, RubricVersion, Upload
+from annotation.models import Import, ImportFile, RubricVersion
 from annotation.readers import File, Report, propose_mapping, without_absent_columns
 from annotation.readers import Mapping as ColumnMapping
 from annotation.readers import is_compressed as is_packed_name
@@ -39,15 +41,6 @@ from annotation.readers import is_compressed as is_packed_name
 State = Import.State
 UNSTORED = (State.UPLOADED, State.FAILED)
 UNMAPPED = (Import.Kind.RUBRIC, Import.Kind.STUDY)
-
-
-class Kept(NamedTuple):
-    """A file that the media directory holds already: open for reading, its name there, its size and SHA-256."""
-
-    file: File
-    content: str
-    size: int
-    sha256: str
 
 
 # --- coming in ------------------------------------------------------------------------------------------------------
@@ -80,7 +73,7 @@ def proposal(project: Project, kind: str, files: Sequence[File], said: ColumnMap
     """
     if kind in UNMAPPED:
         return said
-    return propose_mapping(kind, files, said, criteria.names_known(project))  # type: ignore[arg-type]
+    return propose_mapping(kind, files, said, names_known(project))  # type: ignore[arg-type]
 
 
 def enter(
@@ -148,40 +141,10 @@ def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
         raise
 
 
-@contextmanager
-def opened(file_import: Import) -> Iterator[list[File]]:
-    """The kept files, open for reading, in the order in which they came."""
-    with reopened(file_import.files.order_by("pk")) as kept:
-        yield [each.file for each in kept]
-
-
-@contextmanager
-def reopened(rows: Iterable[ImportFile | Upload]) -> Iterator[list[Kept]]:
-    """Files that are kept already, open for reading, so that an import can take them over."""
-    with ExitStack() as stack:
-        yield [
-            Kept(
-                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
-                str(each.content.name),
-                each.size,
-                each.sha256,
-            )
-            for each in rows
-        ]
-
-
 # --- looking and correcting -----------------------------------------------------------------------------------------
 def preview(file_import: Import, progress: checks.Progress | None = None) -> Preview:
     """What `carry_out` would store, and what it would refuse; stores nothing."""
-    with opened(file_import) as files:
-        return previews.preview(
-            project=file_import.project,
-            kind=file_import.kind,
-            files=files,
-            mapping=mapping_of(file_import),
-            said=file_import.target,
-            progress=progress,
-        )
+    return previews.preview_import(file_import, mapping_of(file_import), progress)
 
 
 def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
@@ -314,15 +277,18 @@ def store_once_read(*, file_import: Import) -> bool:
     return True
 
 
-def finish(*, file_import: Import, actor: User | None = None) -> Import:
-    """Store a started import. Safe to repeat: what is stored once is not stored again."""
-    with recording(file_import) as held, opened(file_import) as files:
+def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
+    """Store a started import. Safe to repeat: what is stored once is not stored again.
+
+    ``keeps``: what is read is kept, as when all of it is stored to be looked at and rolled back.
+    """
+    with recording(file_import) as held:
         store = {
             Import.Kind.DATASET: _store_dataset,
             Import.Kind.RUBRIC: _store_rubrics,
             Import.Kind.RATINGS: _store_ratings,
         }[Import.Kind(file_import.kind)]
-        store(file_import, files, actor, held)
+        store(file_import, actor, held, keeps)
     return file_import
 
 
@@ -355,7 +321,7 @@ def tell(file_import: Import, report: Report, **rows: Any) -> None:
     Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
 
 
-def _store_dataset(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
+def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:
     extends = targets.extended(project=file_import.project, said=file_import.target)
     if file_import.target.get("extends") and extends is None:
         raise Refused(
@@ -363,7 +329,8 @@ def _store_dataset(file_import: Import, files: list[File], actor: User | None, h
             code="no_target",
         )
     choice = file_import.target.get("generator_names", "")
-    parsed, report, shown = previews.read_dataset(files, mapping_of(file_import), extends, held.reading, names=choice)
+    parsed = parse_import(file_import, mapping_of(file_import), progress=held.reading, keeps=keeps)
+    report, shown = previews.compare_items(parsed, extends, names=choice)
     tell(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
@@ -375,21 +342,21 @@ def _store_dataset(file_import: Import, files: list[File], actor: User | None, h
             subject=file_import,
             fields=["generator_names"],
         )
-    licence, count = file_import.target.get("licence", ""), len(parsed.items)
+    licence, count = file_import.target.get("licence", ""), len(parsed.rows)
 
     def staged(so_many: int) -> None:
         held.writing(so_many / count)
 
     if extends:
         appending.append(
-            dataset=extends, items=parsed.items, file_import=file_import, licence=licence, actor=actor, staged=staged
+            dataset=extends, items=parsed.rows, file_import=file_import, licence=licence, actor=actor, staged=staged
         )
         return
     storing.store(
         project=file_import.project,
         name=file_import.target.get("name") or default_name(file_import),
         licence=licence,
-        items=parsed.items,
+        items=parsed.rows,
         file_import=file_import,
         actor=actor,
         staged=staged,
@@ -403,8 +370,9 @@ def default_name(file_import: Import) -> str:
     return (PurePath(first.name).stem if first else "")[:120] or "Dataset"
 
 
-def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _held: ImportLease) -> None:
-    documents, problems = previews.read_rubrics(files)
+def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, keeps: bool) -> None:
+    with opened(file_import) as files:
+        documents, problems = previews.read_rubrics(files)
     if problems:
         raise FileRefused(problems)
     with transaction.atomic():
@@ -417,13 +385,14 @@ def _store_rubrics(file_import: Import, files: list[File], actor: User | None, _
         Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
 
 
-def _store_ratings(file_import: Import, files: list[File], actor: User | None, held: ImportLease) -> None:
+def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:
     target = targets.resolve(project=file_import.project, said=file_import.target)
     if target is None:
         raise Refused(
             _("Choose the campaign that these ratings belong to, or a dataset and a rubric."), code="no_target"
         )
-    parsed, mapping, report = previews.read_ratings(files, mapping_of(file_import), target, held.reading)
+    parsed = parse_import(file_import, mapping_of(file_import), target.rubric_version, held.reading, keeps=keeps)
+    report = previews.report_ratings(parsed, target)
     tell(file_import, report)
     if parsed.problems:
         raise FileRefused(parsed.problems)
@@ -433,7 +402,7 @@ def _store_ratings(file_import: Import, files: list[File], actor: User | None, h
             campaign=campaign,
             rows=parsed.rows,
             file_import=file_import,
-            identified=not mapping.positional,
+            identified=not parsed.mapping.positional,
             actor=actor,
             told=held.writing,
         )

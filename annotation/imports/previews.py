@@ -7,7 +7,6 @@ from collections import abc
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -20,9 +19,10 @@ from annotation.generator_names import Finding
 from annotation.imports import storage as storing
 from annotation.imports import targets
 from annotation.imports.appending import hold
-from annotation.imports.criteria import read_matched
+from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
 from annotation.imports.targets import Target
+from annotation.imports.uploads import opened
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
 from annotation.readers import (
     ColumnFacts,
@@ -30,27 +30,20 @@ from annotation.readers import (
     InvalidValue,
     ItemRow,
     Mapping,
-    ParsedItems,
-    ParsedRatings,
     Problem,
     Problems,
     Progress,
     Report,
     RubricDocument,
-    TableFacts,
+    ShareProgress,
     TwoStepProgress,
     as_answer,
     as_language,
     as_written,
     case_folded,
     excerpt,
-    first_lines,
-    most_frequent,
     note_on_rater_addresses,
-    parse_items,
-    parse_ratings,
     parse_rubric,
-    sheet_names,
     shortened_list,
     unpacked_files,
 )
@@ -79,15 +72,6 @@ class Preview:
     first_lines: Sequence[tuple[int, list[str]]] = ()
     sheets: Sequence[str] = ()
 
-    def look_at_layout(self, files: Sequence[File]) -> None:
-        """Add what a person needs to say which sheet of the first file holds the rows, and which row is the header."""
-        for name, raw in unpacked_files(files, Problems()):
-            layout = self.mapping.of(name)
-            if self.sheets or self.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
-                return
-            self.sheets = sheet_names(name, raw, layout)
-            self.first_lines = first_lines(name, raw, layout, self.problems.top)
-
 
 def preview(
     *,
@@ -96,28 +80,69 @@ def preview(
     files: Sequence[File],
     mapping: Mapping,
     said: dict[str, Any],
-    progress: Progress | None = None,
 ) -> Preview:
-    """Read everything, store nothing. ``said`` is the import's target. Verdicts are the business of judging."""
+    """Read files that are no import yet. ``said`` is an import's target. Verdicts are the business of judging."""
     if kind == Import.Kind.RUBRIC:
         return _rubrics(files)
-    facts = TableFacts()
+    target = targets.resolve(project=project, said=said) if kind == Import.Kind.RATINGS else None
+    parsed = parse_files(kind, files, mapping, target.rubric_version if target else None, is_shown=True)
+    return _compared(parsed, project, kind, said, target)
+
+
+def preview_import(file_import: Import, mapping: Mapping, progress: Progress | None = None) -> Preview:
+    """Read everything, store nothing. What was read is kept, and is what storing stores."""
+    project, kind, said = file_import.project, file_import.kind, file_import.target
+    if kind == Import.Kind.RUBRIC:
+        with opened(file_import) as files:
+            return _rubrics(files)
+    target = targets.resolve(project=project, said=said) if kind == Import.Kind.RATINGS else None
+    way = TwoStepProgress(progress)
+    told = way.reading if target else progress
+    parsed = parse_import(file_import, mapping, target.rubric_version if target else None, told, is_shown=True)
+    return _compared(parsed, project, kind, said, target, way.holding)
+
+
+def _compared(
+    parsed: ParsedFiles,
+    project: Project,
+    kind: str,
+    said: dict[str, Any],
+    target: Target | None,
+    told: ShareProgress | None = None,
+) -> Preview:
+    """What was read, and what the database has to say to it."""
     if kind == Import.Kind.DATASET:
         extends = targets.extended(project=project, said=said)
-        choice = said.get("generator_names", "")
-        parsed, report, _shown = read_dataset(files, mapping, extends, progress, facts, names=choice)
-        shown = Preview(
-            kind=Import.Kind.DATASET,
-            mapping=mapping,
-            rows=parsed.items[:FIRST_ROWS],
-            report=report,
-            problems=parsed.problems,
-        )
+        report, _shown = compare_items(parsed, extends, names=said.get("generator_names", ""))
     else:
-        shown = _ratings(files, mapping, targets.resolve(project=project, said=said), progress, facts)
-    shown.columns = facts.columns(shown.mapping)
-    shown.look_at_layout(files)
-    return shown
+        report = report_ratings(parsed, target)
+        if target is not None:
+            fit = fit_ratings(
+                dataset=target.dataset,
+                rubric_version=target.rubric_version,
+                campaign=target.campaign,
+                rows=parsed.rows,
+                told=told,
+            )
+            append(parsed.problems, fit.problems)
+            add_stored(report, fit.report)
+        report.refused = parsed.problems.refused
+    return preview_of(kind, parsed, report, target)
+
+
+def preview_of(kind: str, parsed: ParsedFiles, report: Report, target: Target | None) -> Preview:
+    """The preview of what was read."""
+    return Preview(
+        kind=kind,
+        mapping=parsed.mapping,
+        columns=parsed.columns,
+        rows=parsed.rows[:FIRST_ROWS],
+        report=report,
+        problems=parsed.problems,
+        criteria={} if kind == Import.Kind.DATASET else _named_criteria(parsed.rows, target),
+        first_lines=parsed.first_lines,
+        sheets=parsed.sheets,
+    )
 
 
 # --- rubrics --------------------------------------------------------------------------------------------------------
@@ -140,52 +165,34 @@ def read_rubrics(files: Sequence[File]) -> tuple[list[RubricDocument], Problems]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------
-def read_dataset(
-    files: Sequence[File],
-    mapping: Mapping,
-    extends: Dataset | None = None,
-    progress: Progress | None = None,
-    facts: TableFacts | None = None,
-    *,
-    names: str = "",
-) -> tuple[ParsedItems, Report, list[Finding]]:
-    """The items of some files; everything that speaks against storing them is among their problems, and so is
+def compare_items(
+    parsed: ParsedFiles, extends: Dataset | None = None, *, names: str = ""
+) -> tuple[Report, list[Finding]]:
+    """The report of some items; everything that speaks against storing them is among their problems, and so is
     everything that speaks against adding them to the dataset that they are to extend.
 
     Generators' names in what annotators and judges see are masked or kept, as ``names`` says, or else a problem; those
     that are left come back too.
     """
-    parsed = parse_items(files, mapping, progress=progress, facts=facts)
+    report = parsed.report
     shown_names = _settle_names(parsed, extends, names)
-    unfit = storing.fit_items(parsed.items)
+    unfit = storing.fit_items(parsed.rows)
     append(parsed.problems, unfit)
-    if not parsed.items and not parsed.problems:
-        parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
-    read = parsed.report
-    report = Report(
-        read=read.read,
-        stored=read.taken,
-        collapsed=read.collapsed,
-        refused=parsed.problems.refused,
-        flagged=read.empty,
-        embedded_ratings=read.embedded_ratings,
-        left_out=parsed.problems.left_out,
-        notes=[*_item_notes(parsed), *_name_notes(shown_names, names)],
-        found={"languages": most_frequent(read.languages), "generators": most_frequent(read.generators)},
-    )
+    report.refused = parsed.problems.refused
+    report.notes += _name_notes(shown_names, names)
     if extends:
-        append(parsed.problems, hold(extends, parsed.items, report))
+        append(parsed.problems, hold(extends, parsed.rows, report))
     report.stored -= unfit.refused
-    return parsed, report, [] if names == generator_names.MASK else shown_names
+    return report, [] if names == generator_names.MASK else shown_names
 
 
-def _settle_names(parsed: ParsedItems, extends: Dataset | None, names: str) -> list[Finding]:
+def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> list[Finding]:
     """The generators' names that the items show; masked, kept, or else among the problems."""
     layout = extends.layout if extends else None
     before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
-    shown = generator_names.find(parsed.items, layout, generators=[*parsed.report.generators, *before])
+    shown = generator_names.find(parsed.rows, layout, generators=[*parsed.names, *before])
     if names == generator_names.MASK:
-        parsed.items.change(generator_names.masker(shown))
+        parsed.rows.change(generator_names.masker(shown))
     elif names != generator_names.KEEP:
         expected = "text that does not tell who wrote it: mask the names, or keep them knowingly"
         for each in shown:
@@ -203,89 +210,13 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
     return [f"Generators' names {done}: {shortened_list([each.words for each in shown], len(shown))}."]
 
 
-def _item_notes(parsed: ParsedItems) -> list[str]:
-    read = parsed.report
-    notes = [*parsed.problems.notes]
-    if read.derived_ids:
-        notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
-    if read.empty:
-        notes.append(
-            f"Without any content, kept because the mapping allows it: {shortened_list(read.empty_at, read.empty)}."
-        )
-    if read.embedded_ratings:
-        notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
-    if read.dropped:
-        notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
-    return notes
-
-
 # --- ratings --------------------------------------------------------------------------------------------------------
-def _ratings(
-    files: Sequence[File], mapping: Mapping, target: Target | None, progress: Progress | None, facts: TableFacts
-) -> Preview:
-    way = TwoStepProgress(progress)
-    parsed, mapping, report = read_ratings(files, mapping, target, way.reading if target else progress, facts)
-    problems = parsed.problems
-    if target is not None:
-        fit = fit_ratings(
-            dataset=target.dataset,
-            rubric_version=target.rubric_version,
-            campaign=target.campaign,
-            rows=parsed.rows,
-            told=way.holding,
-        )
-        append(problems, fit.problems)
-        add_stored(report, fit.report)
-    report.refused = problems.refused
-    return Preview(
-        kind=Import.Kind.RATINGS,
-        mapping=mapping,
-        rows=parsed.rows[:FIRST_ROWS],
-        report=report,
-        problems=problems,
-        criteria=named_criteria(parsed.rows, target),
-    )
-
-
-def read_ratings(
-    files: Sequence[File],
-    mapping: Mapping,
-    target: Target | None,
-    progress: Progress | None = None,
-    facts: TableFacts | None = None,
-) -> tuple[ParsedRatings, Mapping, Report]:
-    """The ratings of some files under the rubric's keys; the report lacks what only the database can say."""
-    version = target.rubric_version if target else None
-    parse = partial(parse_ratings, progress=progress, facts=facts)
-    parsed, mapping, notes = read_matched(parse, files, mapping, version)
-    counts = parsed.counts()
-    _explain_words(parsed.problems, counts.scored)
-    report = Report(
-        read=parsed.read,
-        stored=counts.scored + counts.not_applicable,
-        not_applicable=counts.not_applicable,
-        collapsed=parsed.collapsed,
-        collapsed_blank=parsed.collapsed_blank,
-        missing=counts.missing,
-        refused=parsed.refused,
-        left_out=parsed.problems.left_out,
-        notes=[*notes, *parsed.problems.notes, *([] if mapping.positional else _rater_notes(counts.whose, target))],
-        found={"raters": most_frequent(counts.whose), "criteria": most_frequent(counts.criteria)},
-    )
-    return parsed, mapping, report
-
-
-def _explain_words(problems: Problems, scored: int) -> None:
-    """Say once what answers in words may become, where there is no score among them at all."""
-    words = [problem for problem in problems if problem.code == "not_a_number"]
-    if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
-        return
-    found = f"answers in words, such as {words[0].found}, and no score at all"
-    expected = (
-        "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
-        "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
-    )
-    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
+def report_ratings(parsed: ParsedFiles, target: Target | None) -> Report:
+    """The report of some ratings, with notes on their raters; it lacks what only the database can say."""
+    report = parsed.report
+    if not parsed.mapping.positional:
+        report.notes += _rater_notes(parsed.names, target)
+    return report
 
 
 def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
@@ -314,7 +245,7 @@ def add_stored(report: Report, stored: RatingsReport) -> None:
         report.notes.append(f"{stored.collapsed:,} ratings were there already, saying the same.")
 
 
-def named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
+def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
     """The criteria that rows name, with the rubric's key for each: itself, or "" where the rubric has none such."""
     keys = {each.key for each in target.rubric_version.criteria.all()} if target else set()
     return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}

@@ -13,6 +13,7 @@ from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports.checks import EDITABLE
+from annotation.imports.parsed_files import forget_parsed
 from annotation.models import (
     Annotation,
     Annotator,
@@ -56,7 +57,7 @@ def unsettle(*, file_import: Import, actor: User | None = None) -> None:
 
 def discard(*, file_import: Import, actor: User | None = None) -> None:
     """Delete an import that stored nothing, and those of its files that no other import shares."""
-    names = [str(each.content.name) for each in file_import.files.all()]
+    number, names = file_import.pk, [str(each.content.name) for each in file_import.files.all()]
     if file_import.parts.exists():
         raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
@@ -65,6 +66,7 @@ def discard(*, file_import: Import, actor: User | None = None) -> None:
         if not gone:
             raise Refused(_("This import is stored. Undo it first."), code="stored")
         transaction.on_commit(lambda: _delete_unshared(names))
+        transaction.on_commit(lambda: forget_parsed(number))
 
 
 def _delete_unshared(names: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import bulk, jobs
 from annotation.imports import rating_rows
+from annotation.imports.parsed_files import forget_parsed
 from annotation.imports.rating_rows import RatingsReport, fit_ratings
 from annotation.models import Campaign, Dataset, Import, Item
 from annotation.readers import (
@@ -208,6 +210,7 @@ def settle(file_import: Import | None) -> None:
     ours = Import.objects.filter(pk=file_import.pk, lease=file_import.lease).exclude(state=Import.State.STORED)
     if not ours.update(state=Import.State.STORED, state_since=timezone.now()):
         raise Refused(_("This import is already stored. Reload the page."), code="already_stored")
+    transaction.on_commit(partial(forget_parsed, file_import.pk))
     file_import.state = Import.State.STORED
     jobs.announce_end(file_import)
 

@@ -27,7 +27,7 @@ class VerdictPreview(APIView):
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would come to; 202 while a worker is still reading a large file."""
         found = _find(request, project, file_import)
-        return imports.seen(found, lambda: tasks.preview(found))
+        return imports.seen(found, lambda: verdicts.preview_verdict_import(found))
 
 
 class VerdictStorage(APIView):

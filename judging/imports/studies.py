@@ -20,6 +20,7 @@ from accounts.refusals import Refused
 from annotation import rubrics
 from annotation.imports import lifecycle, removal, targets
 from annotation.imports import storage as storing
+from annotation.imports.parsed_files import forget_parsed
 from annotation.imports.previews import Outlook, plain
 from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
@@ -95,7 +96,9 @@ def _left_out(told: Sequence[Outcome]) -> list[str]:
     return list(found)
 
 
-def _carried_out(file_import: Import, parts: Sequence[Part], actor: User | None, tell: Tell) -> Iterator[Outcome]:
+def _carried_out(
+    file_import: Import, parts: Sequence[Part], actor: User | None, tell: Tell, *, keeps: bool = False
+) -> Iterator[Outcome]:
     """Store one part after the other, telling of each."""
     sizes = [part.size for part in parts]
     for number, part in enumerate(parts):
@@ -103,9 +106,9 @@ def _carried_out(file_import: Import, parts: Sequence[Part], actor: User | None,
         if part.said.document is not None:
             yield _publish(file_import.project, part.said.document, part.said.inferred, actor)
         elif part.said.kind == "dataset":
-            yield _same_dataset(file_import, part) or _store_dataset(file_import, part, actor)
+            yield _same_dataset(file_import, part) or _store_dataset(file_import, part, actor, keeps)
         else:
-            yield _store_answers(file_import, part, actor)
+            yield _store_answers(file_import, part, actor, keeps)
 
 
 def undo(*, file_import: Import, actor: User | None = None) -> None:
@@ -140,10 +143,11 @@ def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outloo
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
     """
     told: list[Outcome] = []
+    forget_parsed(file_import.pk)
     study, sentence, problems = study_of(file_import), "", Problems()
     with sorted_files(file_import, study) as (parts, left_alone), transaction.atomic():
         try:
-            told.extend(_carried_out(file_import, parts, file_import.created_by, tell))
+            told.extend(_carried_out(file_import, parts, file_import.created_by, tell, keeps=True))
         except FileRefused as refused:
             sentence, problems = refused.sentence, refused.problems
         except Refused as refused:
@@ -200,17 +204,17 @@ def _same_dataset(file_import: Import, part: Part) -> Outcome | None:
     return None
 
 
-def _store_dataset(file_import: Import, part: Part, actor: User | None) -> Outcome:
+def _store_dataset(file_import: Import, part: Part, actor: User | None, keeps: bool) -> Outcome:
     target = {"name": part.said.name, "licence": part.said.licence}
     if "generator_names" in file_import.target:
         target["generator_names"] = file_import.target["generator_names"]
-    stored = _stored(file_import, part, target, actor)
+    stored = _stored(file_import, part, target, actor, keeps)
     return _outcome(part, stored, str(Dataset.objects.get(file_import=stored)))
 
 
-def _store_answers(file_import: Import, part: Part, actor: User | None) -> Outcome:
+def _store_answers(file_import: Import, part: Part, actor: User | None, keeps: bool) -> Outcome:
     target = targets.only(project=file_import.project, dataset=part.said.dataset, rubric=part.said.rubric)
-    stored = _stored(file_import, part, target.as_dict(), actor)
+    stored = _stored(file_import, part, target.as_dict(), actor, keeps)
     if part.said.kind == "ratings":
         return _outcome(part, stored, Campaign.objects.get(pk=stored.report["campaign"]).name)
     return _outcome(part, stored, f"{JudgeRun.objects.filter(file_import=stored).count()} runs")
@@ -220,7 +224,7 @@ def _outcome(part: Part, stored: Import, made: str) -> Outcome:
     return Outcome(part.said.kind, made, Report.from_dict(stored.report), stored.pk, part.names)
 
 
-def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User | None) -> Import:
+def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:
     """The import of one part, stored: the one that a worker who died had begun, or a new one."""
     one = _begun(file_import, part) or lifecycle.enter(
         project=file_import.project,
@@ -239,7 +243,7 @@ def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User
     else:
         lifecycle.start(file_import=one, actor=actor)
     finish_one = verdicts.finish if one.kind == Kind.VERDICTS else lifecycle.finish
-    return finish_one(file_import=one, actor=actor)
+    return finish_one(file_import=one, actor=actor, keeps=keeps)
 
 
 def _begun(file_import: Import, part: Part) -> Import | None:

@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple, cast
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from annotation.imports import lifecycle
-from annotation.imports.lifecycle import Kept
+from annotation.imports import uploads
 from annotation.imports.storage import FileRefused
+from annotation.imports.uploads import Kept
 from annotation.models import Import
 from annotation.readers import (
     File,
@@ -86,7 +86,7 @@ def _constants(file_import: Import) -> dict[str, str]:
 def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
     """The files of an import, open, by the parts of a study. Raises ``Refused``."""
     with ExitStack() as stack:
-        kept = stack.enter_context(lifecycle.reopened(file_import.files.order_by("pk")))
+        kept = stack.enter_context(uploads.reopened(file_import.files.order_by("pk")))
         loose = [each for each in kept if not each.file[0].lower().endswith(ARCHIVE)]
         packed = [each.file for each in kept if each not in loose]
         unpacked = [file for archive in packed for file in _unpacked(archive, stack)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -14,23 +13,19 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.imports import lifecycle, previews, removal, targets
 from annotation.imports import storage as storing
-from annotation.imports.criteria import read_matched
-from annotation.imports.previews import FIRST_ROWS, Preview
+from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
+from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.imports.targets import Target
 from annotation.models import Dataset, Import, RubricVersion
 from annotation.readers import (
     File,
     Mapping,
-    ParsedVerdicts,
     Progress,
     Report,
     ShareProgress,
-    TableFacts,
     TwoStepProgress,
     VerdictRow,
-    most_frequent,
-    parse_verdicts,
     progress_between,
 )
 from judging import judges
@@ -120,39 +115,37 @@ def _run(
 
 
 # --- imports --------------------------------------------------------------------------------------------------------
-def preview(
-    *,
-    project: Project,
-    files: Sequence[File],
-    mapping: Mapping,
-    said: dict[str, Any],
-    progress: Progress | None = None,
+def preview_verdicts(*, project: Project, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+    """What storing files that are no import yet would come to, ``said`` being an import's target."""
+    target = targets.resolve(project=project, said=said)
+    parsed = parse_files(Import.Kind.VERDICTS, files, mapping, target.rubric_version if target else None, is_shown=True)
+    return _compared(parsed, project, target)
+
+
+def preview_verdict_import(file_import: Import, progress: Progress | None = None) -> Preview:
+    """What storing an import would come to; stores nothing. What was read is kept, and is what storing stores."""
+    target, way = targets.resolve(project=file_import.project, said=file_import.target), TwoStepProgress(progress)
+    mapping, told = lifecycle.mapping_of(file_import), way.reading if target else progress
+    parsed = parse_import(file_import, mapping, target.rubric_version if target else None, told, is_shown=True)
+    return _compared(parsed, file_import.project, target, way.holding)
+
+
+def _compared(
+    parsed: ParsedFiles, project: Project, target: Target | None, told: ShareProgress | None = None
 ) -> Preview:
-    """What storing these files would come to, ``said`` being the import's target; stores nothing."""
-    target, way = targets.resolve(project=project, said=said), TwoStepProgress(progress)
-    facts = TableFacts()
-    parsed, mapping, report = _read(files, mapping, target, way.reading if target else progress, facts)
-    problems = parsed.problems
+    report = parsed.report
     if target is not None:
         fit = fit_verdicts(
             project=project,
             dataset=target.dataset,
             rubric_version=target.rubric_version,
             rows=parsed.rows,
-            told=way.holding,
+            told=told,
         )
-        previews.append(problems, fit.problems)
+        previews.append(parsed.problems, fit.problems)
         _complete(report, fit.report)
-    report.refused = problems.refused
-    return Preview(
-        kind=Import.Kind.VERDICTS,
-        mapping=mapping,
-        columns=facts.columns(mapping),
-        rows=parsed.rows[:FIRST_ROWS],
-        report=report,
-        problems=problems,
-        criteria=previews.named_criteria(parsed.rows, target),
-    )
+    report.refused = parsed.problems.refused
+    return previews.preview_of(Import.Kind.VERDICTS, parsed, report, target)
 
 
 def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
@@ -161,13 +154,15 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
     return finish(file_import=file_import, actor=actor)
 
 
-def finish(*, file_import: Import, actor: User | None = None) -> Import:
-    """Store a started import. Safe to repeat: what is stored once is not stored again."""
-    with lifecycle.recording(file_import) as held, lifecycle.opened(file_import) as files:
+def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
+    """Store a started import, as `lifecycle.finish` does."""
+    with lifecycle.recording(file_import) as held:
         target = targets.resolve(project=file_import.project, said=file_import.target)
         if target is None:
             raise Refused(_("Choose the dataset and the rubric of these verdicts."), code="no_target")
-        parsed, _mapping, report = _read(files, lifecycle.mapping_of(file_import), target, held.reading)
+        mapping = lifecycle.mapping_of(file_import)
+        parsed = parse_import(file_import, mapping, target.rubric_version, held.reading, keeps=keeps)
+        report = parsed.report
         lifecycle.tell(file_import, report)
         if parsed.problems:
             raise FileRefused(parsed.problems)
@@ -197,32 +192,6 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
         Call.objects.filter(run__in=runs)._raw_delete(using="default")
         JudgeRun.objects.filter(file_import=file_import).delete()
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
-
-
-def _read(
-    files: Sequence[File],
-    mapping: Mapping,
-    target: Target | None,
-    progress: Progress | None,
-    facts: TableFacts | None = None,
-) -> tuple[ParsedVerdicts, Mapping, Report]:
-    version = target.rubric_version if target else None
-    parse = partial(parse_verdicts, progress=progress, facts=facts)
-    parsed, mapping, notes = read_matched(parse, files, mapping, version)
-    counts = parsed.counts()
-    report = Report(
-        read=parsed.read,
-        stored=counts.scored + counts.not_applicable,
-        not_applicable=counts.not_applicable,
-        collapsed=parsed.collapsed,
-        collapsed_blank=parsed.collapsed_blank,
-        missing=counts.missing,
-        refused=parsed.refused,
-        left_out=parsed.problems.left_out,
-        notes=[*notes, *parsed.problems.notes],
-        found={"judges": most_frequent(counts.whose), "criteria": most_frequent(counts.criteria)},
-    )
-    return parsed, mapping, report
 
 
 def _complete(report: Report, stored: VerdictsReport) -> None:

@@ -31,7 +31,7 @@ def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project
 def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
     room, found = _find(request, project, file_import)
-    seen = import_page.seen(found, lambda: tasks.preview(found))
+    seen = import_page.seen(found, lambda: verdicts.preview_verdict_import(found))
     addresses = {"store_url": reverse("verdict_import_store", args=[room.slug, found.pk])}
     addresses["undo_url"] = reverse("verdict_import_undo", args=[room.slug, found.pk])
     addresses["problems_url"] = reverse("verdict_import_problems", args=[room.slug, found.pk])
@@ -45,7 +45,7 @@ def verdict_import(request: HttpRequest, project: str, file_import: int) -> Http
 def verdict_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """What is wrong with the files, as CSV."""
     _room, found = _find(request, project, file_import)
-    return import_page.problems_csv(found, import_page.seen(found, lambda: tasks.preview(found)))
+    return import_page.problems_csv(found, import_page.seen(found, lambda: verdicts.preview_verdict_import(found)))
 
 
 @require_POST

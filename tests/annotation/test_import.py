@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
 from annotation import jobs
-from annotation.imports import lifecycle, removal
+from annotation.imports import lifecycle, removal, uploads
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.jobs import ImportLease
@@ -38,7 +38,7 @@ def test_files_are_kept_byte_for_byte_under_their_own_names(cast: Cast) -> None:
     file_import = opened(cast, "dataset", ("../folder\\dialogues.jsonl", JSONL), ("empty.csv", b""))
     kept = file_import.files.order_by("pk")
     assert [each.name for each in kept] == ["dialogues.jsonl", "empty.csv"]
-    with lifecycle.opened(file_import) as files:
+    with uploads.opened(file_import) as files:
         assert [raw.read() for _name, raw in files] == [JSONL, b""]  # type: ignore[union-attr]
     assert [each.size for each in kept] == [len(JSONL), 0]
 

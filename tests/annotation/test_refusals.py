@@ -57,7 +57,7 @@ def test_verdicts_are_answered_alike(campaign: Campaign) -> None:
     files = [("v.csv", b"item,judge,criterion,score\nD1,J,fluency,1\nd1,J,coherense,1\n")]
     target = {"dataset": campaign.dataset.pk, "rubric_version": campaign.rubric_version.pk}
     mapping = propose_mapping("verdicts", files, Mapping())
-    seen = verdicts.preview(project=campaign.project, files=files, mapping=mapping, said=target)
+    seen = verdicts.preview_verdicts(project=campaign.project, files=files, mapping=mapping, said=target)
     assert [problem.expected.split("?")[0] for problem in seen.problems] == [
         "did you mean “d1”",
         "did you mean “coherence”",

@@ -1,0 +1,453 @@
+"""The rows of an import's files, parsed once: what a preview read is kept beside the files, and is what is stored.
+
+A kept result is one file, ``parsed/IMPORT/DIGEST`` in the media directory, which nothing serves. The digest is that of
+all that reading depends on: the files, the mapping, the names of the rubric's criteria, the code. A result that is
+missing, damaged or of another digest is not used: the files are read again. Results with problems are not kept, as
+nothing of such files is stored. They are deleted with their import, as soon as it is stored, and by `sweep_parsed`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cache, partial
+from gzip import GzipFile
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+from uuid import uuid4
+
+import orjson
+from django.conf import settings
+
+import annotation.readers
+from accounts.models import Project
+from annotation.imports.uploads import opened
+from annotation.models import Criterion, Import, RubricVersion
+from annotation.readers import (
+    ColumnFacts,
+    File,
+    ItemRow,
+    Mapping,
+    ParsedItems,
+    ParsedRatings,
+    ParsedVerdicts,
+    Problem,
+    Problems,
+    Progress,
+    RatingRow,
+    Report,
+    Spool,
+    TableFacts,
+    VerdictRow,
+    case_folded,
+    first_lines,
+    most_frequent,
+    parse_items,
+    parse_ratings,
+    parse_verdicts,
+    sheet_names,
+    shortened_list,
+    unpacked_files,
+)
+
+logger = logging.getLogger(__name__)
+
+Kind = Import.Kind
+UNUSED_FOR = timedelta(days=7)  # after which a result of an import that nobody stores goes
+ITEM_PARTS = len(ItemRow.__slots__)  # of a row; what follows only reading needs
+CHECKSUM = 32  # bytes at the start of a kept result: the SHA-256 of all that follows
+
+
+@dataclass(slots=True, kw_only=True)
+class ParsedFiles:
+    """What reading an import's files gave, before rows are compared with what the database has.
+
+    ``rows`` are `ItemRow`, `RatingRow` or `VerdictRow`; ``mapping`` is the one that gave them, with the rubric's keys
+    for its criteria. The ``report`` counts what was read. ``columns``, ``first_lines`` (the first rows of the first
+    table as they stand, with their numbers) and ``sheets`` are what a page shows. ``names`` are those of all
+    generators, raters or judges.
+    """
+
+    mapping: Mapping
+    rows: Spool[Any]
+    report: Report
+    problems: Problems = field(default_factory=Problems)
+    names: Sequence[str] = ()
+    columns: Sequence[ColumnFacts] = ()
+    first_lines: Sequence[tuple[int, list[str]]] = ()
+    sheets: Sequence[str] = ()
+
+
+def parse_import(
+    file_import: Import,
+    mapping: Mapping,
+    version: RubricVersion | None = None,
+    progress: Progress | None = None,
+    *,
+    is_shown: bool = False,
+    keeps: bool = False,
+) -> ParsedFiles:
+    """The files of an import as ``mapping`` reads them: what was kept of them, or else read here and now.
+
+    What is read to be shown (``is_shown``) is kept, to be stored later; so is what ``keeps`` says. The parts of a study
+    keep theirs with the study.
+    """
+    path = _folder(file_import.part_of_id or file_import.pk) / _digest(file_import, mapping, version)
+    if (kept := _kept(path, file_import.kind)) is not None:
+        if progress is not None:
+            size = sum(each.size for each in file_import.files.all())
+            progress(size, size)
+        return kept
+    with opened(file_import) as files:
+        parsed = parse_files(file_import.kind, files, mapping, version, progress, is_shown=is_shown)
+    if (is_shown or keeps) and not parsed.problems:
+        _keep(path, parsed, is_only=file_import.part_of_id is None)
+    return parsed
+
+
+def parse_files(
+    kind: str,
+    files: Sequence[File],
+    mapping: Mapping,
+    version: RubricVersion | None = None,
+    progress: Progress | None = None,
+    *,
+    is_shown: bool = False,
+) -> ParsedFiles:
+    """Files of items, ratings or verdicts as ``mapping`` reads them; answers under the rubric's keys."""
+    facts = TableFacts() if is_shown else None
+    if kind == Kind.DATASET:
+        parsed = _parsed_items(files, mapping, progress, facts)
+    else:
+        parsed = _parsed_answers(kind, files, mapping, version, progress, facts)
+    if facts is not None:
+        parsed.columns = facts.columns(parsed.mapping)
+        _look_at_layout(parsed, files)
+    return parsed
+
+
+def _look_at_layout(parsed: ParsedFiles, files: Sequence[File]) -> None:
+    """What a person needs to say which sheet of the first file holds the rows, and which row is the header."""
+    for name, raw in unpacked_files(files, Problems()):
+        layout = parsed.mapping.of(name)
+        if parsed.sheets or parsed.first_lines or not (isinstance(raw, bytes) or raw.seekable()):
+            return
+        parsed.sheets = sheet_names(name, raw, layout)
+        parsed.first_lines = first_lines(name, raw, layout, parsed.problems.top)
+
+
+# --- items ----------------------------------------------------------------------------------------------------------
+def _parsed_items(
+    files: Sequence[File], mapping: Mapping, progress: Progress | None, facts: TableFacts | None
+) -> ParsedFiles:
+    parsed = parse_items(files, mapping, progress=progress, facts=facts)
+    if not parsed.items and not parsed.problems:
+        parsed.problems.add(Problem(files[0][0] if files else "", None, None, "no item", "at least one", "empty"))
+    read = parsed.report
+    report = Report(
+        read=read.read,
+        stored=read.taken,
+        collapsed=read.collapsed,
+        refused=parsed.problems.refused,
+        flagged=read.empty,
+        embedded_ratings=read.embedded_ratings,
+        left_out=parsed.problems.left_out,
+        notes=_item_notes(parsed),
+        found={"languages": most_frequent(read.languages), "generators": most_frequent(read.generators)},
+    )
+    return ParsedFiles(
+        mapping=mapping, rows=parsed.items, report=report, problems=parsed.problems, names=list(read.generators)
+    )
+
+
+def _item_notes(parsed: ParsedItems) -> list[str]:
+    read = parsed.report
+    notes = [*parsed.problems.notes]
+    if read.derived_ids:
+        notes.append(f"Items without an id, which got one from their content: {read.derived_ids:,}.")
+    if read.empty:
+        notes.append(
+            f"Without any content, kept because the mapping allows it: {shortened_list(read.empty_at, read.empty)}."
+        )
+    if read.embedded_ratings:
+        notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
+    if read.dropped:
+        notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
+    return notes
+
+
+# --- ratings and verdicts -------------------------------------------------------------------------------------------
+def _parsed_answers(
+    kind: str,
+    files: Sequence[File],
+    mapping: Mapping,
+    version: RubricVersion | None,
+    progress: Progress | None,
+    facts: TableFacts | None,
+) -> ParsedFiles:
+    parse: Callable[..., ParsedRatings | ParsedVerdicts] = parse_ratings if kind == Kind.RATINGS else parse_verdicts
+    parsed, mapping, notes = _read_matched(partial(parse, progress=progress, facts=facts), files, mapping, version)
+    counts = parsed.counts()
+    if kind == Kind.RATINGS:
+        _explain_words(parsed.problems, counts.scored)
+    report = Report(
+        read=parsed.read,
+        stored=counts.scored + counts.not_applicable,
+        not_applicable=counts.not_applicable,
+        collapsed=parsed.collapsed,
+        collapsed_blank=parsed.collapsed_blank,
+        missing=counts.missing,
+        refused=parsed.refused,
+        left_out=parsed.problems.left_out,
+        notes=[*notes, *parsed.problems.notes],
+        found={
+            "raters" if kind == Kind.RATINGS else "judges": most_frequent(counts.whose),
+            "criteria": most_frequent(counts.criteria),
+        },
+    )
+    return ParsedFiles(
+        mapping=mapping, rows=parsed.rows, report=report, problems=parsed.problems, names=list(counts.whose)
+    )
+
+
+def _explain_words(problems: Problems, scored: int) -> None:
+    """Say once what answers in words may become, where there is no score among them at all."""
+    words = [problem for problem in problems if problem.code == "not_a_number"]
+    if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
+        return
+    found = f"answers in words, such as {words[0].found}, and no score at all"
+    expected = (
+        "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
+        "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
+    )
+    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
+
+
+def _read_matched(
+    parse: Callable[[Iterable[File], Mapping], ParsedRatings | ParsedVerdicts],
+    files: Sequence[File],
+    mapping: Mapping,
+    rubric_version: RubricVersion | None,
+) -> tuple[ParsedRatings | ParsedVerdicts, Mapping, list[str]]:
+    """The answers in ``files`` under the rubric's keys; the mapping that gave them; a sentence for each match made.
+
+    Names are matched before the answers are put together, so that one file may name a criterion by its key and another
+    by its question.
+    """
+    parsed = parse(files, mapping)
+    if rubric_version is None:
+        return parsed, mapping, []
+    matches = _matches({row.criterion for row in parsed.rows}, list(rubric_version.criteria.all()))
+    if not matches:
+        return parsed, mapping, []
+    mapping = _applied(mapping, matches)
+    notes = [f"“{name}” was taken as the criterion {key}." for name, key in matches.items()]
+    return parse(files, mapping), mapping, notes
+
+
+def _matches(names: Iterable[str], criteria: Sequence[Criterion]) -> dict[str, str]:
+    """The key of each name that is not a key itself and that only one criterion goes by, upper and lower case alike."""
+    keys = {criterion.key for criterion in criteria}
+    called: dict[str, set[str]] = {}
+    for criterion in criteria:
+        for spelling in _spellings(criterion):
+            called.setdefault(spelling, set()).add(criterion.key)
+    found = {name: called.get(case_folded(name), set()) for name in sorted(names) if name not in keys}
+    return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
+
+
+def names_known(project: Project) -> set[str]:
+    """Every name, case case_folded, by which a published rubric of the project knows a criterion."""
+    published = RubricVersion.objects.published().filter(rubric__project=project)
+    known = Criterion.objects.filter(rubric_version__in=published)
+    return {spelling for criterion in known for spelling in _spellings(criterion)}
+
+
+def _applied(mapping: Mapping, matches: dict[str, str]) -> Mapping:
+    """The mapping with the file's names for criteria replaced wherever they stand: in cells, columns and constants."""
+    constants = dict(mapping.constants)
+    if constants.get("criterion") in matches:
+        constants["criterion"] = matches[constants["criterion"]]
+    columns = {column: _field(field, matches) for column, field in mapping.columns.items()}
+    # What a value map gives is not looked up again: its results are replaced.
+    said = {found: matches.get(meant, meant) for found, meant in mapping.values.get("criterion", {}).items()}
+    values = {**mapping.values, "criterion": {**matches, **said}}
+    return replace(mapping, columns=columns, constants=constants, values=values)
+
+
+def _field(field: str, matches: dict[str, str]) -> str:
+    kind, dot, criterion = field.partition(".")
+    return f"{kind}.{matches[criterion]}" if dot and criterion in matches else field
+
+
+def _spellings(criterion: Criterion) -> set[str]:
+    texts = [criterion.text.get(part, {}) for part in ("name", "question")]
+    return {
+        case_folded(criterion.key),
+        *(case_folded(words) for by_language in texts for words in by_language.values()),
+    }
+
+
+# --- keeping --------------------------------------------------------------------------------------------------------
+def _folder(import_pk: int | None = None) -> Path:
+    folder = Path(settings.MEDIA_ROOT) / "parsed"
+    return folder if import_pk is None else folder / str(import_pk)
+
+
+def _digest(file_import: Import, mapping: Mapping, version: RubricVersion | None) -> str:
+    """The digest of all that reading the files of an import depends on."""
+    files = [[each.name, each.size, each.sha256] for each in file_import.files.order_by("pk")]
+    criteria = version.criteria.order_by("pk") if version and file_import.kind != Kind.DATASET else ()
+    spelled = [[each.key, sorted(_spellings(each))] for each in criteria]
+    asked = [str(file_import.kind), files, mapping.as_dict(), spelled, _this_code()]
+    return hashlib.sha256(orjson.dumps(asked)).hexdigest()
+
+
+@cache
+def _this_code() -> str:
+    return code_digest(Path(annotation.readers.__file__).parent, Path(__file__))
+
+
+def code_digest(*sources: Path) -> str:
+    """A digest of some modules, and of those in some folders; the running Python is part of it."""
+    digest = hashlib.sha256(sys.version.encode())
+    for source in sources:
+        for module in sorted(source.rglob("*.py")) if source.is_dir() else [source]:
+            digest.update(b"%s %s " % (module.name.encode(), hashlib.sha256(module.read_bytes()).digest()))
+    return digest.hexdigest()
+
+
+def _keep(path: Path, parsed: ParsedFiles, *, is_only: bool) -> None:
+    """Keep a result under its digest, instead of the one before where it ``is_only`` one. Where that fails, the files
+    are read again later."""
+    half = path.with_name(f"{uuid4()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        half.touch(mode=0o600)
+        with half.open("r+b") as file:
+            file.write(bytes(CHECKSUM))
+            with GzipFile(filename="", mode="wb", compresslevel=1, fileobj=file, mtime=0) as packed:
+                for line in _lines(path.name, parsed):
+                    packed.write(line)
+                    packed.write(b"\n")
+            checksum = _checksum(file)
+            file.seek(0)
+            file.write(checksum)
+        for other in path.parent.iterdir() if is_only else ():
+            if other not in (half, path) and other.suffix != ".part":
+                other.unlink(missing_ok=True)
+        half.replace(path)
+    except (OSError, TypeError) as error:  # no room on the disk; what JSON can't hold
+        logger.warning("What was read of import %s is not kept: %s", path.parent.name, error)
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
+
+
+def _lines(digest: str, parsed: ParsedFiles) -> Iterable[bytes]:
+    """A result as lines of JSON: all that is not rows, then the rows, some thousand to a line."""
+    yield orjson.dumps(
+        {
+            "digest": digest,
+            "mapping": parsed.mapping.as_dict(),
+            "report": parsed.report.as_dict(),
+            "notes": parsed.problems.notes,
+            "left_out": parsed.problems.left_out,
+            "names": parsed.names,
+            "columns": [[each.name, each.target, each.filled, each.blank, each.counts] for each in parsed.columns],
+            "first_lines": parsed.first_lines,
+            "sheets": parsed.sheets,
+            "rows": len(parsed.rows),
+            "weight": parsed.rows.weight,
+        }
+    )
+    yield from map(orjson.dumps, parsed.rows.batches())
+
+
+def _kept(path: Path, kind: str) -> ParsedFiles | None:
+    """The result that is kept under a digest; None where there is none, or it is damaged."""
+    try:
+        with path.open("rb") as file:
+            checksum = file.read(CHECKSUM)
+            if checksum != _checksum(file):
+                raise ValueError("its checksum is another")
+            file.seek(CHECKSUM)
+            with GzipFile(fileobj=file) as packed:
+                return _restored(path.name, BufferedReader(cast(Any, packed)), kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        logger.warning("What was read of import %s can't be used, and is read again: %s", path.parent.name, error)
+        return None
+
+
+def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
+    said = orjson.loads(lines.readline())
+    if said["digest"] != digest:
+        raise ValueError("it answers something else")
+    rows: Spool[Any] = Spool(_RESTORED[kind])
+    for line in lines:
+        # Rows without any weight hold no long texts (`Shelves`).
+        rows.extend([tuple(row) for row in orjson.loads(line)], len(line) if said["weight"] else 0)
+    if len(rows) != said["rows"]:
+        raise ValueError(f"it holds {len(rows)} rows of {said['rows']}")
+    rows.weight = said["weight"]
+    problems = Problems()
+    problems.notes, problems.left_out = said["notes"], said["left_out"]
+    columns = [
+        ColumnFacts(name, target, filled, blank, Counter(counts))
+        for name, target, filled, blank, counts in said["columns"]
+    ]
+    return ParsedFiles(
+        mapping=Mapping.from_dict(said["mapping"]),
+        rows=rows,
+        report=Report.from_dict(said["report"]),
+        problems=problems,
+        names=said["names"],
+        columns=columns,
+        first_lines=[(number, cells) for number, cells in said["first_lines"]],
+        sheets=said["sheets"],
+    )
+
+
+_RESTORED: dict[str, Callable[[tuple[Any, ...]], Any]] = {
+    Kind.DATASET: lambda row: ItemRow(*row[:ITEM_PARTS]),
+    Kind.RATINGS: RatingRow._make,
+    Kind.VERDICTS: VerdictRow._make,
+}
+
+
+def _checksum(file: BinaryIO) -> bytes:
+    """The SHA-256 of what follows the checksum in a kept result."""
+    file.seek(CHECKSUM)
+    return hashlib.file_digest(file, "sha256").digest()  # type: ignore[arg-type]
+
+
+def forget_parsed(import_pk: int) -> None:
+    """Delete what is kept of an import."""
+    shutil.rmtree(_folder(import_pk), ignore_errors=True)
+
+
+def sweep_parsed(*, unused_for: timedelta = UNUSED_FOR) -> None:
+    """Delete what is kept of imports that are gone or stored, and what nobody has come back to for so long."""
+    folders = {path.name: path for path in _folder().iterdir()} if _folder().is_dir() else {}
+    numbers = [int(name) for name in folders if name.isdecimal()]
+    waiting = Import.objects.filter(pk__in=numbers).exclude(state=Import.State.STORED).values_list("pk", flat=True)
+    wanted = {str(pk) for pk in waiting}
+    before = time.time() - unused_for.total_seconds()
+    for name, folder in folders.items():
+        if name not in wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        for path in folder.iterdir() if folder.is_dir() else ():
+            with suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
