@@ -4,25 +4,17 @@ from django.urls import path
 
 from annotation.api import campaigns as campaign_routes
 from annotation.api import datasets as dataset_routes
-from annotation.api import desk as desk_routes
 from annotation.api import import_files as import_file_routes
 from annotation.api import imports as import_routes
 from annotation.api import mappings as mapping_routes
 from annotation.api import panels as panel_routes
 from annotation.api import rubrics as rubric_routes
 from annotation.api import uploads as upload_routes
-from annotation.views import campaigns, datasets, desk, imports, mappings, panels, rubrics
+from annotation.desk import urls as desk
+from annotation.views import campaigns, datasets, imports, mappings, panels, rubrics
 
 pages = [
-    path("desk/", desk.duties, name="desk"),
-    path("desk/leave/", desk.leave, name="desk_leave"),
-    path("desk/<int:duty>/", desk.next_item, name="desk_duty"),
-    path("desk/at/<uuid:key>/", desk.item, name="desk_item"),
-    path("desk/at/<uuid:key>/submit/", desk.submit, name="desk_submit"),
-    path("desk/at/<uuid:key>/draft/", desk.draft, name="desk_draft"),
-    path("desk/at/<uuid:key>/heartbeat/", desk.heartbeat, name="desk_heartbeat"),
-    path("desk/at/<uuid:key>/skip/", desk.skip, name="desk_skip"),
-    path("desk/at/<uuid:key>/undo/", desk.undo, name="desk_undo"),
+    *desk.pages,
     path("p/<slug:project>/datasets/", datasets.datasets_page, name="datasets"),
     path("p/<slug:project>/datasets/<int:dataset>/", datasets.dataset_page, name="dataset"),
     path("p/<slug:project>/datasets/<int:dataset>/items/<int:item>/", datasets.item_page, name="item"),
@@ -180,7 +172,5 @@ api = [
     path("projects/<slug:project>/panels/", panel_routes.Panels.as_view(), name="api_panels"),
     path("projects/<slug:project>/panels/<int:panel>/seats/", panel_routes.Seats.as_view(), name="api_seats"),
     path("projects/<slug:project>/panels/<int:panel>/seats/<int:seat>/", panel_routes.Seat.as_view(), name="api_seat"),
-    path("projects/<slug:project>/desk/", desk_routes.DeskDuties.as_view(), name="api_desk"),
-    path("projects/<slug:project>/desk/<int:duty>/take/", desk_routes.Take.as_view(), name="api_desk_take"),
-    path("projects/<slug:project>/desk/at/<uuid:key>/", desk_routes.Submit.as_view(), name="api_desk_submit"),
+    *desk.api,
 ]

@@ -50,7 +50,7 @@ def _run(signed_in: list[clients.Client], duty: int, requests: int, *, opens: bo
 
 def _one(client: clients.Client, duty: int, opens: bool) -> float:
     """Take an item and submit it; the seconds of `take`, and of the page if it is opened."""
-    taken = client.get(f"/desk/{duty}/")
+    taken = client.post(f"/desk/{duty}/", {})
     _require(302, taken)
     address = next(line for line in taken.headers.split("\r\n") if line.lower().startswith("location:"))[9:].strip()
     seconds = taken.seconds

@@ -131,7 +131,7 @@ class Annotator:
 
     def work(self) -> None:
         while not self.stop.is_set():
-            status, headers, _body = self.browser.send("GET", f"/desk/{self.duty}/")
+            status, headers, _body = self.browser.send("POST", f"/desk/{self.duty}/", {})
             location = headers.get("Location", "") if headers else ""
             if status != 302 or "/desk/at/" not in location:
                 self.stop.wait(RETRY if status != 200 else 2 * self.pause[1])

@@ -20,7 +20,7 @@ from accounts.models import Delivery, Membership, Role, Scope, Webhook
 from analytics import dashboards, exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation.desk import service
-from annotation.desk.answers import Answer
+from annotation.desk.service import Answer
 from annotation.imports import lifecycle, saved_mappings, uploads
 from annotation.models import Import, Skip
 from annotation.readers.mapping import Mapping

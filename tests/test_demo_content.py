@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import panelbench
-from annotation.rationales import count_words, words_needed
+from annotation.desk.service import count_words, words_needed
 from annotation.readers.guessing import guess_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.ratings import parse_ratings

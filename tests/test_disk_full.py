@@ -41,7 +41,7 @@ def fill() -> None:
 def test_a_page_says_it_in_the_annotators_language(cast: Cast, client: Client) -> None:
     duty = scene.duty(cast)
     fill()
-    answer = client.get(f"/desk/{duty.pk}/")
+    answer = client.post(f"/desk/{duty.pk}/")
     page = answer.content.decode()
     assert answer.status_code == 507
     assert 'lang="ar" dir="rtl"' in page

@@ -25,18 +25,15 @@ LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANG
 # What can come before an annotator's eyes; the templates bring along what they include and extend.
 PAGES = {
     "accounts": ("home", "join", "join_closed", "me", "tokens"),
-    "annotation": ("desk", "done", "home"),
+    "annotation": ("desk", "done", "home", "take"),
     ".": ("403", "404", "429", "500", "507"),
 }
 MODULES = {
     "annotation": (
         "desk/service",
-        "desk/answers",
+        "desk/leasing",
         "desk/presentation",
-        "rationales",
-        "desk/next_item",
-        "views/desk",
-        "views/desk_page",
+        "desk/views",
     ),
     "platform/accounts": ("forms", "invitations", "models/people", "views/me", "views/people"),
 }

@@ -105,14 +105,14 @@ def _panel(lead: Client, campaign: Campaign, users: list[int]) -> None:
 def _score_everything(browser: Client, campaign: Campaign, scores: tuple[int, ...]) -> None:
     """Work through the desk's pages; the fluency of an item depends on the item."""
     duty = campaign.duties.get().pk
-    while (found := browser.get(f"/desk/{duty}/")).status_code == 302:
+    while (found := browser.post(f"/desk/{duty}/")).status_code == 302:
         place = found["Location"]
         page = browser.get(place).content.decode()
         assert "atlas" not in page
         number = int(re.search(r"pakk number (\d+)", page).group(1))  # type: ignore[union-attr]
         form = {"key": place.strip("/").split("/")[-1], "seconds": "9", "score-coherence": "1"}
         answer = browser.post(f"{place}submit/", {**form, "score-fluency": str(scores[number - 1])})
-        assert answer.status_code == 302, answer.content
+        assert answer.status_code == 307, answer.content
 
 
 def _judged(cast: Cast, campaign: Campaign) -> Any:

@@ -1,1 +1,1 @@
-"""The annotator's desk: which item is next, what is shown of it, drafts, leases and submission."""
+"""The annotator's desk: which item is next, what is shown of it, drafts, leases, submission; pages and API."""

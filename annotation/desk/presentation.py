@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import languages
-from annotation.desk.answers import Answer
+from annotation.desk.service import Answer
 from annotation.layouts import lay_out
 from annotation.models import Criterion, Item
 

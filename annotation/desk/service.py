@@ -1,171 +1,164 @@
-"""The annotator's desk: take an item, keep a draft, submit it once, put it aside, take it back.
+"""An item on the desk: look it up by its key, keep a draft, submit it once, put it aside, take it back.
 
 A lease has a key; the key addresses the page and makes the submission idempotent. Membership is checked where the
-key is looked up (`on_desk`), and every change after that is a compare-and-set on the key.
+key is looked up (`on_desk`), and every change after that is a compare-and-set on the key. Two queries of every
+submission are written out in SQL: building them with Django took longer than running them (bench/submit.py).
 """
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from uuid_utils.compat import uuid7
 
-from accounts import access, languages, webhooks
+from accounts import access, webhooks
 from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation
-from annotation.desk import leasing, next_item
-from annotation.desk.answers import Answer, complete
-from annotation.desk.next_item import LEASE
-from annotation.models import (
-    Annotation,
-    Annotator,
-    Assignment,
-    Campaign,
-    Criterion,
-    Draft,
-    Duty,
-    PanelSeat,
-    Rating,
-    Selection,
-    Skip,
-)
+from annotation.desk import leasing
+from annotation.desk.leasing import LEASE, LeaseLost, require_open
+from annotation.models import Annotation, Annotator, Assignment, Campaign, Criterion, Draft, Duty, Rating, Skip
 
+Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
-
-
-class LeaseLost(Refused):
-    """The item went to somebody else after its lease ran out, or was handed in or put aside in another tab."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            _("This item is no longer assigned to you: your time for it ended, or you finished it in another tab."),
-            code="lease_lost",
-        )
+LONGEST_RATIONALE = 10_000
+# Scripts that put no spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. About two letters make a word there.
+_UNSPACED_LETTER = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+_SPACED_WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
+# The rows of Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares the two.
+_BY_KEY = """
+SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
+       campaign.project_id,
+       assignment.id, assignment.duty_id, assignment.item_id, assignment.state, assignment.annotator_id,
+       assignment.revision, membership.role
+FROM annotation_assignment assignment
+JOIN annotation_annotator annotator ON annotator.id = assignment.annotator_id
+JOIN annotation_duty duty ON duty.id = assignment.duty_id
+JOIN annotation_campaign campaign ON campaign.id = duty.campaign_id
+JOIN accounts_project project ON project.id = campaign.project_id
+JOIN accounts_membership membership ON membership.project_id = campaign.project_id
+WHERE assignment.key = %s AND annotator.user_id = %s AND membership.user_id = %s
+  AND (NOT project.requires_second_factor OR EXISTS (
+    SELECT 1 FROM mfa_authenticator factor
+    WHERE factor.user_id = membership.user_id AND factor.type IN ('totp', 'webauthn')))
+"""
+_LOADED = ("id", "duty_id", "item_id", "state", "annotator_id", "revision")  # in the model's order, for from_db
+_DROP_DRAFT = "DELETE FROM annotation_draft WHERE duty_id = %s AND item_id = %s AND annotator_id = %s"
+_KEY = Assignment._meta.get_field("key")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an annotator is in a duty; ``total`` is their even share of it while there is that much."""
+class Answer:
+    """One criterion's answer; ``scored`` without a score is one not given yet."""
 
-    done: int
-    total: int
+    score: float | None = None
+    status: Status = "scored"
+    rationale: str = ""
 
-
-@dataclass(frozen=True, slots=True)
-class DeskDuty:
-    """A duty as the person who does it sees it; ``draft`` when an item lies on their desk."""
-
-    pk: int
-    name: str
-    campaign: str
-    project: str
-    project_slug: str
-    language: str
-    language_name: str
-    paused: bool
-    draft: bool
-    done: int
-    total: int
+    @property
+    def is_given(self) -> bool:
+        return self.score is not None or self.status != "scored"
 
 
-def duties(user: User) -> list[DeskDuty]:
-    """What this person can work on: the duties of their panels in campaigns that are not closed."""
-    mine = Assignment.objects.filter(duty=OuterRef("pk"), annotator__user=user)
-    same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
-    free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
-    rows = _seated(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
-    counted = rows.annotate(
-        items=_count(Selection.objects.filter(duty=OuterRef("pk")), "duty"),
-        seats=_count(PanelSeat.objects.filter(panel=OuterRef("panel")), "panel"),
-        done=_count(mine.filter(state=Assignment.State.SUBMITTED), "duty"),
-        left=_count(free, "duty", Count("item", distinct=True)),
-        draft=Exists(mine.filter(state=Assignment.State.LEASED)),
-    )
-    return [_desk_duty(duty) for duty in counted.order_by("campaign__project__name", "campaign", "pk")]
+def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> dict[str, Answer]:
+    """One answer per criterion, by key: what is blank behind a critical mark becomes ``stopped``.
 
-
-def _seated(user: User) -> QuerySet[Duty]:
-    return Duty.objects.filter(
-        access.factor_met(user, project="campaign__project"),
-        panel__seats__annotator__user=user,
-        campaign__project__memberships__user=user,
-        campaign__project__archived_at=None,
-    )
-
-
-def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> Coalesce:  # noqa: B008
-    return Coalesce(Subquery(rows.order_by().values(column).annotate(count=counting).values("count")), 0)
-
-
-def _desk_duty(duty: Any) -> DeskDuty:
-    left = duty.left + duty.draft
-    even = _even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats)
-    return DeskDuty(
-        pk=duty.pk,
-        name=duty.name,
-        campaign=duty.campaign.name,
-        project=duty.campaign.project.name,
-        project_slug=duty.campaign.project.slug,
-        language=duty.panel.language,
-        language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
-        paused=duty.campaign.state == Campaign.State.PAUSED,
-        draft=duty.draft,
-        done=duty.done,
-        total=duty.done + (left if duty.done >= even else min(left, even - duty.done)),
-    )
-
-
-def _even_share(*, items: int, overlap: int, seats: int) -> int:
-    return math.ceil(items * overlap / max(seats, overlap))
-
-
-def progress(*, duty: Duty, annotator: Annotator) -> Progress:
-    """How far the annotator is while an item is on their desk."""
-    done = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED).count()
-    items = Selection.objects.filter(duty=duty).count()
-    seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
-    return Progress(done=done, total=max(_even_share(items=items, overlap=duty.overlap, seats=seats), done + 1))
-
-
-def take(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> Assignment | None:
-    """The annotator's own slot, else the next free one; None when nothing is left for them.
-
-    Safe under any number of annotators and tabs: nobody gets an item twice and no item more slots than its overlap.
+    Raises ``Refused`` with every problem at once, by the criterion's key.
     """
-    now = now or timezone.now()
-    _require_open(duty.campaign)
-    with transaction.atomic():
-        # The locked seat makes one person's tabs queue up, so that nobody holds two items; so does SQLite's write lock.
-        if not leasing.lock_seat(duty=duty, annotator=annotator):
-            raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
-        return next_item.held(duty=duty, annotator=annotator, now=now) or next_item.claim(
-            duty=duty, annotator=annotator, now=now
-        )
+    given = {criterion.key: answers.get(criterion.key, Answer()) for criterion in criteria}
+    stopped = any(is_stop(criterion, given[criterion.key]) for criterion in criteria)
+    if stopped:
+        given = {key: answer if answer.is_given else Answer(status="stopped") for key, answer in given.items()}
+    problems = {criterion.key: problem(criterion, given[criterion.key], stopped) for criterion in criteria}
+    problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - given.keys()}
+    wrong = {key: sentence for key, sentence in problems.items() if sentence}
+    if wrong:
+        raise Refused(_("Some criteria need a correction."), code="invalid", fields=wrong)
+    return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in given.items()}
 
 
-def _require_open(campaign: Campaign) -> None:
-    if campaign.state == Campaign.State.PAUSED:
-        raise Refused(_("This campaign is paused. Your draft is kept; come back later."), code="campaign_paused")
-    if campaign.state == Campaign.State.CLOSED:
-        raise Refused(_("This campaign is closed: no more ratings can be submitted."), code="campaign_closed")
+def worst(criterion: Criterion) -> float | None:
+    """The end of the scale away from the best, or None where neither end is better."""
+    return {"higher_is_better": criterion.minimum, "lower_is_better": criterion.maximum}.get(criterion.direction)
 
 
-def seat(*, user: User, duty: int) -> tuple[Duty, Annotator]:
-    """The duty with its campaign, and who this person is in it; ``Duty.DoesNotExist`` if it is none of theirs."""
-    seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat that is filtered by
-    found = seated.select_related("campaign").get(pk=duty)
-    return found, Annotator(pk=found.seated)
+def is_stop(criterion: Criterion, answer: Answer) -> bool:
+    """Whether this answer is a critical mark, which stops the rest of the assignment."""
+    return criterion.is_critical and answer.score is not None and answer.score == worst(criterion)
+
+
+def problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
+    """What is wrong with one answer, as a sentence that says what to do; empty when nothing is."""
+    return _score_problem(criterion, answer, stopped) or _rationale_problem(criterion, answer)
+
+
+def _score_problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
+    if answer.status == "stopped":
+        return "" if stopped else _("Give a score: this item was not stopped by a critical mark.")
+    if answer.status == "na":
+        return "" if criterion.not_applicable else _("N/A is not available for this criterion. Give a score.")
+    if answer.score is None:
+        return _("Give a score, or N/A.") if criterion.not_applicable else _("Give a score.")
+    return "" if criterion.is_on_scale(answer.score) else _("The score is not on the scale.")
+
+
+def _rationale_problem(criterion: Criterion, answer: Answer) -> str:
+    if len(answer.rationale) > LONGEST_RATIONALE:
+        return _("Shorten the rationale to %(most)d characters.") % {"most": LONGEST_RATIONALE}
+    if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
+        return _("This criterion has no rationale. Leave it empty.") if answer.rationale.strip() else ""
+    return _length_problem(criterion, answer)
+
+
+def _length_problem(criterion: Criterion, answer: Answer) -> str:
+    needed = words_needed(
+        rule=criterion.rationale_rule, minimum=criterion.rationale_words, score=answer.score, best=criterion.best
+    )
+    written = count_words(answer.rationale)
+    if written >= needed:
+        return ""
+    sentence = ngettext(
+        "Write the rationale: at least %(needed)d word. So far: %(written)d.",
+        "Write the rationale: at least %(needed)d words. So far: %(written)d.",
+        needed,
+    )
+    return sentence % {"needed": needed, "written": written}
+
+
+def count_words(text: str) -> int:
+    """Words between spaces or punctuation; in scripts without spaces, half the letters, rounded up."""
+    unspaced = len(_UNSPACED_LETTER.findall(text))
+    spaced = _SPACED_WORD.findall(_UNSPACED_LETTER.sub(" ", _bare(text)))
+    return len(spaced) + -(-unspaced // 2)
+
+
+def _bare(text: str) -> str:
+    """Without vowel signs, accents and joiners: they are part of the word they stand in, and no letters to `re`."""
+    return "".join(char for char in text if unicodedata.category(char) not in ("Mn", "Mc", "Me", "Cf"))
+
+
+def words_needed(*, rule: str, minimum: int, score: float | None, best: float | None) -> int:
+    """How many words ``rule`` asks for beside ``score``; none beside N/A, and of the best point at most one."""
+    if score is None or rule not in ("required", "required_except_best"):
+        return 0
+    if score == best:
+        return 1 if rule == "required" else 0
+    return max(1, minimum)
 
 
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
@@ -174,23 +167,93 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
     After an undo the assignment has moved on to another `key`. Raises ``LeaseLost`` when somebody else took the slot,
     and ``Assignment.DoesNotExist`` when the key never was theirs.
     """
-    if not related and (found := leasing.find(user=user, key=key)):
+    if not related and (found := find_by_key(user=user, key=key)):
         return found
     loaded = Assignment.objects.select_related("duty__campaign", *related)
     for mine in (loaded.visible_to(user).filter(key=key), loaded.filter(pk__in=_submitted(user, key))):
         if found := mine.first():
             return found
-    if _own(Draft.objects.filter(key=key), user, "duty__campaign").exists():
+    if _drafts_under(user, key).exists():
         raise LeaseLost
     raise Assignment.DoesNotExist
+
+
+def find_by_key(*, user: User, key: UUID) -> Assignment | None:
+    """The assignment this person holds or submitted under ``key``, as a member of its project; the rest is deferred.
+
+    Of its duty and campaign only the primary keys and the campaign's project and state are loaded; the person's role in
+    the project is its ``holder_role``.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BY_KEY, [Assignment._meta.get_field("key").get_db_prep_value(key, connection), user.pk, user.pk]
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    campaign, state, project, *loaded, role = row
+    assignment = Assignment.from_db(None, _LOADED, loaded)
+    assignment.key, assignment.holder_role = key, role
+    assignment.duty = Duty.from_db(None, ("id", "campaign_id"), (assignment.duty_id, campaign))
+    assignment.duty.campaign = Campaign.from_db(None, ("id", "project_id", "state"), (campaign, project, state))
+    return assignment
 
 
 def _submitted(user: User, key: UUID) -> QuerySet[Any]:
     return _own(Annotation.objects.filter(key=key), user, "campaign").values("assignment")
 
 
+def _drafts_under(user: User, key: UUID) -> QuerySet[Draft]:
+    return _own(Draft.objects.filter(key=key), user, "duty__campaign")
+
+
 def _own(rows: QuerySet[Any], user: User, campaign: str) -> QuerySet[Any]:
-    return rows.filter(**{"annotator__user": user, f"{campaign}__project__memberships__user": user})
+    return rows.filter(access.member_of(user, project=f"{campaign}__project"), annotator__user=user)
+
+
+def is_held(assignment: Assignment) -> bool:
+    """Whether its lease lasts, so that nobody else can take the item."""
+    leased_until = assignment.leased_until
+    return assignment.state == Assignment.State.LEASED and bool(leased_until and leased_until >= timezone.now())
+
+
+def offered_again(*, user: User, key: UUID) -> leasing.Offer:
+    """What `take_again` would lead to, where the lease under ``key`` went to somebody else; or ``LeaseLost``."""
+    duty, annotator, item = _lost(user, key)
+    offer = leasing.offer(duty=duty, annotator=annotator, item=item)
+    if not offer.held and not offer.is_free:
+        raise LeaseLost
+    return offer
+
+
+def take_again(*, user: User, key: UUID) -> Assignment:
+    """What this person had leased under ``key``, on their desk again, perhaps under another key.
+
+    A submitted assignment is returned as it is, and so is the item that lies on the desk in its place. Raises as
+    `on_desk` does.
+    """
+    try:
+        assignment = on_desk(user=user, key=key)
+    except LeaseLost:
+        duty, annotator, item = _lost(user, key)
+        taken = leasing.take(duty=duty, annotator=annotator, item=item)
+        if taken is None:
+            raise
+        return taken
+    if assignment.key == key and assignment.state == Assignment.State.LEASED:
+        extend(assignment=assignment)
+    return assignment
+
+
+def _lost(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
+    """The duty, the annotator and the item of a lease that somebody else took over."""
+    draft = _drafts_under(user, key).first()
+    try:
+        if draft:
+            return *leasing.seat(user=user, duty=draft.duty_id), draft.item_id
+    except Duty.DoesNotExist:
+        pass  # no longer on its panel
+    raise LeaseLost
 
 
 def criteria_of(duty: Duty) -> tuple[Criterion, ...]:
@@ -247,6 +310,12 @@ def _leased(assignment: Assignment) -> QuerySet[Assignment]:
     return Assignment.objects.filter(pk=assignment.pk, key=assignment.key, state=Assignment.State.LEASED)
 
 
+def _drop_draft(assignment: Assignment) -> None:
+    """Its holder's draft of the item, if there is one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DROP_DRAFT, [assignment.duty_id, assignment.item_id, assignment.annotator_id])
+
+
 def _finite(score: float | None) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
@@ -262,7 +331,7 @@ def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], 
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return _stored(key)
-    _require_open(assignment.duty.campaign)
+    require_open(assignment.duty.campaign)
     answered = complete(criteria_of(assignment.duty), answers)
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
@@ -289,7 +358,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         blind=_is_blind(assignment),
     )
     ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
-    leasing.drop_draft(assignment)
+    _drop_draft(assignment)
     _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
     return annotation
 
@@ -343,7 +412,7 @@ def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
             **_whose(assignment),
             defaults={"reason": reason, "note": note, "at": timezone.now()},
         )
-        leasing.drop_draft(assignment)
+        _drop_draft(assignment)
 
 
 def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | None:
@@ -361,7 +430,7 @@ def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | N
 
 def undo(*, assignment: Assignment) -> Assignment:
     """Take back the last submission: its annotation is superseded, and its answers are a draft on the desk again."""
-    _require_open(assignment.duty.campaign)
+    require_open(assignment.duty.campaign)
     if last_submitted(duty=assignment.duty, annotator=assignment.annotator) != assignment:
         raise Refused(_("Only your last submission can be undone, and only within two hours."), code="undo_late")
     with transaction.atomic():

@@ -107,8 +107,7 @@ class Selection(models.Model):
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def visible_to(self, user: User) -> AssignmentQuerySet:
         """A person's own assignments, while they are still a member of the project."""
-        mine = self.filter(annotator__user=user, duty__campaign__project__memberships__user=user)
-        return mine.filter(access.factor_met(user, project="duty__campaign__project"))
+        return self.filter(access.member_of(user, project="duty__campaign__project"), annotator__user=user)
 
 
 class Assignment(models.Model):

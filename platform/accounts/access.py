@@ -30,6 +30,11 @@ def factor_met(user: User, *, project: str) -> Q:
     )
 
 
+def member_of(user: User, *, project: str) -> Q:
+    """Rows whose project (at this path of fields) has this person as a member with the second factor it asks for."""
+    return Q(**{f"{project}__memberships__user": user}) & factor_met(user, project=project)
+
+
 def refuse_archived(project: Project) -> None:
     """An archived project takes nothing new."""
     if project.archived_at is not None:

@@ -137,11 +137,20 @@ function findPlace() {
   }
 }
 
+// form[data-submits-itself] is sent as soon as somebody looks at the page: not while the browser only prepares it.
+function submitItself(root) {
+  const form = root.querySelector("form[data-submits-itself]");
+  if (!form) return;
+  if (root.prerendering) root.addEventListener("prerenderingchange", () => form.requestSubmit(), { once: true });
+  else form.requestSubmit();
+}
+
 switchTheme(document);
 openDialogs(document);
 confirmSubmits(document);
 copyTexts(document);
 submitOnChange(document);
+submitItself(document);
 if (document.querySelector(".upload, [data-chooses-folder]")) {
   const { chooseFolders, showUploads } = await import("./upload.js");
   showUploads(document);

@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 from analytics import bundles, ratings
 from annotation import allocation, panels
 from annotation.desk import service
-from annotation.desk.answers import Answer
+from annotation.desk.service import Answer
 from annotation.imports import storage
 from annotation.models import Annotation, Assignment, Campaign, Dataset, Import, Item
 from annotation.readers.ratings import RatingRow

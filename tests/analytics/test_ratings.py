@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from analytics import ratings
 from annotation.desk import service
-from annotation.desk.answers import Answer
+from annotation.desk.service import Answer
 from annotation.models import Annotation, Campaign, Rating, Selection
 from judging.models import Call, JudgeRun
 from tests import make

@@ -10,8 +10,8 @@ from django.test import Client
 
 from accounts.models import Membership, Role, User
 from annotation import allocation, campaigns, panels
-from annotation.desk import service
-from annotation.desk.answers import Answer
+from annotation.desk import leasing
+from annotation.desk.service import Answer
 from annotation.models import Annotator, Assignment, Duty
 from annotation.readers.items import ItemRow
 from tests import make
@@ -56,7 +56,7 @@ def annotator(cast: Cast, user: User) -> Annotator:
 
 def taken(cast: Cast, work: Duty, user: User | None = None) -> Assignment:
     """What the desk gives this person (Maarika) next; there has to be something."""
-    found = service.take(duty=work, annotator=annotator(cast, user or cast.maarika))
+    found = leasing.take(duty=work, annotator=annotator(cast, user or cast.maarika))
     assert found is not None
     return found
 
@@ -67,6 +67,6 @@ def key_at(address: str) -> UUID:
 
 def next_page(client: Client, work: Duty) -> str:
     """The address of the item that the desk leads to."""
-    answer = client.get(f"/desk/{work.pk}/")
+    answer = client.post(f"/desk/{work.pk}/")
     assert answer.status_code == 302, answer.content
     return answer["Location"]

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from accounts.refusals import Refused
-from annotation.desk.answers import LONGEST_RATIONALE, Answer, complete
+from annotation.desk.service import LONGEST_RATIONALE, Answer, complete, count_words, words_needed
 from annotation.models import Criterion
-from annotation.rationales import count_words, words_needed
 
 
 def criterion(key: str = "fluency", **parts: Any) -> Criterion:

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from accounts.models import Membership, User
 from annotation import campaigns, panels
-from annotation.desk import service
-from annotation.desk.answers import Answer
-from annotation.desk.next_item import LEASE
+from annotation.desk import leasing, service
+from annotation.desk.leasing import LEASE
+from annotation.desk.service import Answer
 from annotation.models import Annotation, Annotator, Assignment, Campaign, Draft, Duty, Rating, Skip
 from tests import make
 from tests.annotation import scene
@@ -284,8 +284,8 @@ def test_the_first_page_lists_ones_duties_and_how_far_they_are(cast: Cast) -> No
     page = maarika.get("/desk/").content.decode()
 
     assert "\u20681\u2069 of \u20684\u2069 done" in page  # numbers are isolated from the direction of the sentence
-    assert f'href="/desk/{work.pk}/"' in page
-    assert [duty.total for duty in service.duties(cast.layla)] == []
+    assert f'action="/desk/{work.pk}/" method="post"' in page
+    assert [duty.total for duty in leasing.duties(cast.layla)] == []
 
 
 def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None:
@@ -296,7 +296,7 @@ def test_who_did_their_share_goes_on_while_something_is_left(cast: Cast) -> None
         assignment = scene.taken(cast, work)
         assert assignment.key
         service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=1)
-        told.append(next((each.done, each.total) for each in service.duties(cast.maarika)))
+        told.append(next((each.done, each.total) for each in leasing.duties(cast.maarika)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
@@ -348,7 +348,7 @@ def test_the_cap_holds_with_everybody_at_once(cast: Cast) -> None:
 def _score_all(work: Duty, annotator: Annotator, user: User, start: Barrier, failures: list[BaseException]) -> None:
     try:
         start.wait()
-        while (assignment := service.take(duty=work, annotator=annotator)) is not None:
+        while (assignment := leasing.take(duty=work, annotator=annotator)) is not None:
             key = assignment.key
             assert key
             service.submit(assignment=service.on_desk(user=user, key=key), key=key, answers=ANSWERS, seconds=1)
@@ -367,7 +367,7 @@ def test_one_person_in_many_tabs_holds_one_item(cast: Cast) -> None:
 
     def take() -> None:
         start.wait()
-        taken.append(service.take(duty=work, annotator=who))
+        taken.append(leasing.take(duty=work, annotator=who))
         connection.close()
 
     threads = [Thread(target=take) for _tab in range(6)]

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accounts.refusals import Refused
 from annotation import allocation, campaigns, panels
-from annotation.desk import service
+from annotation.desk import leasing, service
 from annotation.imports import appending
 from annotation.models import Annotation, Assignment, Campaign, Dataset, Duty, Item, Selection
 from tests import make
@@ -25,7 +25,7 @@ def added_to(duty: Duty, *numbers: int, language: str = "et") -> Dataset:
 def worked(cast: Cast, duty: Duty) -> None:
     """Maarika submits everything that her desk has for her."""
     annotator = scene.annotator(cast, cast.maarika)
-    while taken := service.take(duty=duty, annotator=annotator):
+    while taken := leasing.take(duty=duty, annotator=annotator):
         service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
 
 
@@ -53,7 +53,7 @@ def test_a_campaign_goes_on_with_more_items_from_its_page(cast: Cast) -> None:
         list(Assignment.objects.values()),
         list(Selection.objects.values()),
     )
-    assert service.take(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None
+    assert leasing.take(duty=duty, annotator=scene.annotator(cast, cast.maarika)) is None
     assert "6 assignments were created." in (handed := posted(aino, f"{there}hand-out/"))
     assert "wait for the panels" not in handed
     assert "newer version" not in handed

@@ -46,7 +46,7 @@ def campaign(cast: Cast, language: str, user: User, *, items: int = 2) -> Duty:
 def test_two_dialogues_are_scored_by_keyboard_alone(visit_as: VisitAs, cast: Cast) -> None:
     campaign(cast, "et", cast.maarika)
     page = visit_as("maarika", "/desk/")
-    start = page.get_by_role("link", name="Start")
+    start = page.get_by_role("button", name="Start")
     start.focus()
     page.keyboard.press("Enter")
 
@@ -157,7 +157,7 @@ def test_the_desk_asks_for_few_and_small_files(visit_as: VisitAs, cast: Cast) ->
     page.on(
         "requestfinished", lambda request: sizes.update({request.url: len(gzip.compress(request.response().body()))})
     )
-    page.get_by_role("link", name="Start").click()
+    page.get_by_role("button", name="Start").click()
     page.wait_for_url(re.compile("/desk/at/"))
     page.wait_for_load_state("networkidle")
     assert len(sizes) <= 15, sizes

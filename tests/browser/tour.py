@@ -45,7 +45,7 @@ def signed_in(browser: Browser, root: str, email: str, *, size: str = "wide", sc
 
 def score_three(page: Page, email: str) -> None:
     """Score the three dialogues the demo leaves open, by keyboard alone."""
-    page.locator("a[href^='/desk/']").filter(has_text=re.compile(r"\S")).locator("visible=true").last.focus()
+    page.locator("form[action^='/desk/'] button").locator("visible=true").last.focus()
     page.keyboard.press("Enter")
     for number, scores in enumerate(SCORES):
         page.wait_for_url(re.compile("/desk/at/"))
@@ -101,7 +101,7 @@ def _pictures(browser: Browser, root: str, out: Path, size: str, scheme: str) ->
                 page.wait_for_load_state("networkidle" if "numbers" not in address else "load")
                 page.screenshot(path=out / f"{name}-{label}-{size}-{scheme}.png", full_page=name == "lead")
     with signed_in(browser, root, "yuki.ja@demo.panelbench.test", size=size, scheme=scheme) as page:
-        page.locator("a[href^='/desk/']").locator("visible=true").last.click()
+        page.locator("form[action^='/desk/'] button").locator("visible=true").last.click()
         page.wait_for_url(re.compile("/desk/at/"))
         page.screenshot(path=out / f"japanese-desk-{size}-{scheme}.png")
 

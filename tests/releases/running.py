@@ -67,8 +67,9 @@ class Person:
 
     def take(self) -> tuple[str, dict[str, str]]:
         """The key of the item on this person's desk, else of the next one, and answers to all it asks."""
-        duty = next(found for found in re.findall(r'href="(/desk/\d+/)"', self.get("/desk/").text))
-        location = self.get(duty).headers["Location"]
+        duty = next(found for found in re.findall(r'(?:href|action)="(/desk/\d+/)"', self.get("/desk/").text))
+        answer = self.post(duty)
+        location = (self.get(duty) if answer.status_code == 405 else answer).headers["Location"]  # 405: older releases
         page = self.get(location).text
         scores = dict(reversed(re.findall(r'name="(score-[^"]+)"[^>]*value="(\d+)"', page)))
         rationales = dict.fromkeys(re.findall(r'name="(rationale-[^"]+)"', page), "Written for this.")

@@ -20,8 +20,8 @@ from django.db import transaction
 from accounts import people
 from accounts.models import Membership, Project, Role, User
 from annotation import allocation, campaigns, panels, rubrics
-from annotation.desk import service
-from annotation.desk.answers import Answer
+from annotation.desk import leasing, service
+from annotation.desk.service import Answer
 from annotation.imports import storage
 from annotation.models import Annotator, Campaign, Duty, Panel, RubricVersion, Skip
 from annotation.readers import ItemRow, guess_mapping, parse_items, parse_rubric, peek
@@ -67,7 +67,7 @@ def logins() -> list[Login]:
             role=membership.get_role_display(),
             email=membership.user.email,
             name=membership.user.name,
-            to_score=sum(duty.total - duty.done for duty in service.duties(membership.user)),
+            to_score=sum(duty.total - duty.done for duty in leasing.duties(membership.user)),
         )
         for membership in found
         if membership.role != Role.ANNOTATOR or membership.user.email in first
@@ -162,7 +162,7 @@ def _answer(row: dict[str, str]) -> Answer:
 def _rate(duty: Duty, given: dict[tuple[str, str], Answers]) -> None:
     """Each annotator works at the desk until only what the demo leaves to its reader is open."""
     for annotator in duty.panel.annotators.order_by("pseudonym"):
-        while (assignment := service.take(duty=duty, annotator=annotator)) is not None:
+        while (assignment := leasing.take(duty=duty, annotator=annotator)) is not None:
             seen = Skip.objects.filter(duty=duty, annotator=annotator, item=assignment.item).exists()
             answers = given.get((annotator.pseudonym, assignment.item.external_id))
             if answers is None or assignment.key is None:

@@ -275,7 +275,7 @@ function outcomes({ words, status, sheet, draft, unsent, lost }) {
     },
     accepted({ next }) {
       unsent.forget();
-      location.assign(new URL(next, location.href));
+      postTo(next);
     },
     invalid({ detail, fields = {} }) {
       again(Object.keys(fields).length ? "" : detail);
@@ -314,6 +314,16 @@ function restore(kept) {
 function put(input, value) {
   if (input.type === "radio" || input.type === "checkbox") input.checked ||= input.value === value;
   else if (input.type !== "number" || value !== "na") input.value = value;
+}
+
+// Opens the address by POST, as pressing a button there would: only a POST takes the next item.
+function postTo(url) {
+  const onward = document.createElement("form");
+  onward.method = "post";
+  onward.action = url;
+  onward.append(form.elements.csrfmiddlewaretoken.cloneNode());
+  document.body.append(onward);
+  onward.submit();
 }
 
 function csrfOf(fields) {

@@ -4,7 +4,7 @@
 
 export const NA = "na";
 
-// As annotation/rationales.py counts: words between spaces and punctuation; Thai, Lao, Myanmar, Khmer, kana and Han put
+// As annotation/desk/service.py counts: words between spaces and punctuation; Thai, Lao, Myanmar, Khmer, kana and Han put
 // no spaces, about two letters make a word there.
 const UNSPACED_LETTER =
   /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\u{20000}-\u{3ffff}]/gu;

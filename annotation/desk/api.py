@@ -14,15 +14,15 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import Role, User
-from annotation.desk import presentation, service
-from annotation.desk.answers import LONGEST_RATIONALE, Answer
+from annotation.desk import leasing, presentation, service
+from annotation.desk.service import LONGEST_RATIONALE, Answer
 from annotation.models import Annotation, Assignment, Duty
 
 ANYONE = tuple(Role)
 NEEDED = ("item", "duty__campaign__dataset")
 
 
-class DeskDutySerializer(serializers.Serializer[service.DeskDuty]):
+class DeskDutySerializer(serializers.Serializer[leasing.DeskDuty]):
     id = serializers.IntegerField(source="pk")
     name = serializers.CharField()
     campaign = serializers.CharField()
@@ -111,7 +111,7 @@ class DeskDuties(APIView):
     def get(self, request: Request, project: str) -> Response:
         """What I can work on in this project."""
         room = access.require(user=request.user, slug=project, roles=ANYONE)
-        mine = [duty for duty in service.duties(request.user) if duty.project_slug == room.slug]
+        mine = [duty for duty in leasing.duties(request.user) if duty.project_slug == room.slug]
         return Response(DeskDutySerializer(mine, many=True).data)
 
 
@@ -122,7 +122,7 @@ class Take(APIView):
     def post(self, request: Request, project: str, duty: int) -> Response:
         """The item on my desk, else the next one; 204 when nothing is left for me."""
         seated, annotator = _seat(request.user, project, duty)
-        taken = service.take(duty=seated, annotator=annotator)
+        taken = leasing.take(duty=seated, annotator=annotator)
         if taken is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         whole = service.on_desk(user=request.user, key=taken.key, related=NEEDED)
@@ -151,7 +151,7 @@ class Submit(APIView):
 def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
     room = access.require(user=user, slug=slug, roles=ANYONE)
     try:
-        seated, annotator = service.seat(user=user, duty=duty)
+        seated, annotator = leasing.seat(user=user, duty=duty)
     except Duty.DoesNotExist:
         raise Http404("No such duty of yours.") from None
     if seated.campaign.project_id != room.pk:

@@ -1,0 +1,24 @@
+"""Addresses of the desk. A GET shows; only a POST takes an item."""
+
+from django.urls import path
+
+from annotation.desk import api as routes
+from annotation.desk import views
+
+pages = [
+    path("desk/", views.duties, name="desk"),
+    path("desk/leave/", views.leave, name="desk_leave"),
+    path("desk/<int:duty>/", views.next_item, name="desk_duty"),
+    path("desk/at/<uuid:key>/", views.item, name="desk_item"),
+    path("desk/at/<uuid:key>/submit/", views.submit, name="desk_submit"),
+    path("desk/at/<uuid:key>/draft/", views.draft, name="desk_draft"),
+    path("desk/at/<uuid:key>/heartbeat/", views.heartbeat, name="desk_heartbeat"),
+    path("desk/at/<uuid:key>/skip/", views.skip, name="desk_skip"),
+    path("desk/at/<uuid:key>/undo/", views.undo, name="desk_undo"),
+]
+
+api = [
+    path("projects/<slug:project>/desk/", routes.DeskDuties.as_view(), name="api_desk"),
+    path("projects/<slug:project>/desk/<int:duty>/take/", routes.Take.as_view(), name="api_desk_take"),
+    path("projects/<slug:project>/desk/at/<uuid:key>/", routes.Submit.as_view(), name="api_desk_submit"),
+]
