@@ -75,7 +75,7 @@ def held(request: HttpRequest, key: UUID) -> Assignment:
     """The assignment under this very key; an older key of an assignment that was taken back is lost."""
     assignment = service.on_desk(user=request.user, key=key)
     if assignment.key != key:
-        raise service.LeaseLost
+        raise leasing.LeaseLost
     return assignment
 
 
@@ -120,7 +120,7 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
         return at_desk(service.take_again(user=request.user, key=key))
     try:
         assignment = service.on_desk(user=request.user, key=key, related=NEEDED)
-    except service.LeaseLost:
+    except leasing.LeaseLost:
         held = service.offered_again(user=request.user, key=key).held
         return at_desk(held) if held else offered(request, request.path)
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
