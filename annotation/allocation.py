@@ -52,6 +52,7 @@ class Share:
     panel: Panel
     overlap: int
     criteria: Sequence[Criterion]
+    again: bool = False
 
 
 def items_for(*, dataset: Dataset, panel: Panel, languages: Sequence[str] | None = None) -> QuerySet[Item]:
@@ -81,6 +82,7 @@ def allocate(
     languages: Sequence[str] | None = None,
     seed: int | None = None,
     keep_names: bool = False,
+    again: bool = False,
     actor: User | None = None,
 ) -> Duty:
     """A duty of ``panel`` over every item in its language (or in ``languages``), each drawn with probability 1.
@@ -88,7 +90,8 @@ def allocate(
     ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone; without one, a random
     seed is drawn and stored, so that nobody can tell the order of the dataset, and with it the generators, from it.
     Items that show generators' names are refused, unless they were kept knowingly when they were imported or are now
-    (``keep_names``).
+    (``keep_names``). Items that the panel rates in this campaign already, on some of the same criteria, are refused
+    (code ``rated_already``) unless ``again``: most often the form was sent twice.
     """
     asked = _asked(campaign, criteria)
     _require_open(campaign)
@@ -102,14 +105,36 @@ def allocate(
             code="no_items",
         )
     with transaction.atomic():
+        Campaign.objects.select_for_update().get(pk=campaign.pk)  # one allocation at a time
         stored = secrets.randbelow(SEEDS) if seed is None else seed
         duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or ())
+        if not again:
+            _require_new(campaign, panel, asked, items)
         duty.criteria.set(asked)
         criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
         _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", stored, "all")
         fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
+
+
+def duties_on(*, campaign: Campaign, panel: Panel, items: QuerySet[Item]) -> QuerySet[Duty]:
+    """The duties of this campaign in which the panel rates some of these items."""
+    drawn = Selection.objects.filter(item__in=items).values("duty")
+    return Duty.objects.filter(campaign=campaign, panel=panel, pk__in=drawn).order_by("pk")
+
+
+def _require_new(campaign: Campaign, panel: Panel, criteria: Sequence[Criterion], items: QuerySet[Item]) -> None:
+    same = duties_on(campaign=campaign, panel=panel, items=items).filter(criteria__in=criteria).first()
+    if same:
+        raise Refused(
+            _(
+                "%(panel)s rates these items on some of these criteria already, in the duty “%(duty)s”. Choose other "
+                "criteria, or ask the same people to rate the same items again."
+            )
+            % {"panel": panel.name, "duty": same.name},
+            code="rated_already",
+        )
 
 
 def take_back(*, duty: Duty, actor: User | None = None) -> None:
@@ -181,6 +206,7 @@ def allocate_all(
                 criteria=share.criteria,
                 name=_free_name(campaign, share.panel.name),
                 keep_names=keep_names,
+                again=share.again,
                 actor=actor,
             )
             for share in shares

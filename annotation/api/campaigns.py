@@ -61,6 +61,9 @@ class DutySerializer(serializers.Serializer[Duty]):
     keep_names = serializers.BooleanField(
         required=False, write_only=True, help_text="Annotators may see generators' names that the items show."
     )
+    again = serializers.BooleanField(
+        required=False, write_only=True, help_text="The same people rate items again that they have in another duty."
+    )
 
     def __init__(self, *args: Any, campaign: Campaign | None = None, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -56,19 +56,24 @@ class ShareForm(forms.Form):
         label=gettext_lazy("Annotators per item"), min_value=1, max_value=allocation.MOST_OVERLAP
     )
     criteria = CriterionChoice(label=gettext_lazy("Criteria"), queryset=Criterion.objects.none())
+    again = forms.BooleanField(label=gettext_lazy("The same people rate the same items again"), required=False)
 
     def __init__(self, posted: Any, *, campaign: Campaign, panel: Panel) -> None:
         self.panel, self.campaign = panel, campaign
         self.size = allocation.size(dataset=campaign.dataset, panel=panel, overlap=1)
         criteria = campaign.rubric_version.criteria.order_by("position")
+        items = allocation.items_for(dataset=campaign.dataset, panel=panel)
+        self.duties = list(allocation.duties_on(campaign=campaign, panel=panel, items=items))
         initial = {
-            "takes_part": bool(self.size.items and self.size.seats),
+            "takes_part": bool(self.size.items and self.size.seats and not self.duties),
             "overlap": max(1, min(3, self.size.seats)),
             "criteria": criteria,
         }
         super().__init__(posted, prefix=f"panel-{panel.pk}", initial=initial)
         self.fields["takes_part"].label = panel.name
         self.fields["criteria"].queryset = criteria  # type: ignore[attr-defined]
+        if not self.duties:
+            del self.fields["again"]
 
     @property
     def is_sound(self) -> bool:
@@ -81,7 +86,12 @@ class ShareForm(forms.Form):
         chosen = self.cleaned_data
         if not chosen["takes_part"]:
             return None
-        return allocation.Share(panel=self.panel, overlap=chosen["overlap"], criteria=list(chosen["criteria"]))
+        return allocation.Share(
+            panel=self.panel,
+            overlap=chosen["overlap"],
+            criteria=list(chosen["criteria"]),
+            again=chosen.get("again", False),
+        )
 
     @property
     def assignments(self) -> int:

@@ -32,7 +32,9 @@ def test_the_order_depends_on_the_seed_alone_and_mixes_the_generators(cast: Cast
 
     orders = []
     for seed in (1, 1, 2):
-        made = allocation.allocate(campaign=campaign, panel=panel, overlap=1, name=f"{len(orders)}", seed=seed)
+        made = allocation.allocate(
+            campaign=campaign, panel=panel, overlap=1, name=f"{len(orders)}", seed=seed, again=True
+        )
         queue = Assignment.objects.filter(duty=made).order_by("position")
         orders.append(list(queue.values_list("item__external_id", "item__generator")))
 
@@ -115,7 +117,7 @@ def test_without_a_seed_a_random_one_is_drawn_stored_and_shown_to_leads_alone(ca
     address, lead = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/duties/", cast.client("aino")
 
     def made(**asked: object) -> tuple[int, list[str]]:
-        posted = {"panel": panel.pk, "overlap": 1, "name": f"Duty {campaign.duties.count()}", **asked}
+        posted = {"panel": panel.pk, "overlap": 1, "name": f"Duty {campaign.duties.count()}", "again": True, **asked}
         duty = lead.post(address, posted, "application/json").json()
         queue = Assignment.objects.filter(duty=duty["id"]).order_by("position")
         return duty["seed"], list(queue.values_list("item__external_id", flat=True))

@@ -183,9 +183,17 @@ class CampaignMethods(Connection):
         languages: Sequence[str] | None = None,
         seed: int | None = None,
         keep_names: bool | None = None,
+        again: bool | None = None,
     ) -> types.Duty:
         """Give a panel its share: so many annotators per item, on some or all criteria."""
-        said = {"panel": panel, "overlap": overlap, "name": name, "seed": seed, "keep_names": keep_names}
+        said = {
+            "panel": panel,
+            "overlap": overlap,
+            "name": name,
+            "seed": seed,
+            "keep_names": keep_names,
+            "again": again,
+        }
         lists = {"criteria": criteria and list(criteria), "languages": languages and list(languages)}
         there = self.at("campaigns/{}/duties/", campaign)
         return cast(types.Duty, self.json("POST", there, json=_given(said | lists)))
