@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.inputs import whole_number
 from accounts.models import Project
-from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from analytics import exports
 from analytics.exports import SUBJECTS, Export, Options

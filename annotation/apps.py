@@ -8,13 +8,13 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import erasure, invitations, removal
+        from accounts import invitations, removal
         from annotation import campaigns, panels
         from annotation.readers import set_bounds
         from annotation.redaction import redact
 
-        if redact not in erasure.redactions:
-            erasure.redactions.append(redact)
+        if redact not in removal.redactions:
+            removal.redactions.append(redact)
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
         if not invitations.panel_access:

@@ -21,8 +21,8 @@ import orjson
 from django.db import connection, models
 from django.db.models import Max
 
+from accounts.inputs import holds_nul
 from accounts.models import Project, User
-from accounts.storable import holds_nul
 from annotation import bulk
 from annotation.readers import FormatError, InvalidValue, Problem, excerpt, require_storable
 from annotation.writers.tables import BATCH

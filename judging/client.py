@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import orjson
 
-from accounts.storable import storable, storable_value
+from accounts.inputs import storable, storable_value
 from judging.prompts import Message
 from judging.replies import CUT_OFF
 

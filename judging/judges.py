@@ -11,9 +11,9 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit
+from accounts.inputs import holds_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.storable import holds_nul
 from judging import digests, spending
 from judging.client import RESERVED, Endpoint
 from judging.models import Judge

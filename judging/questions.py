@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from accounts.storable import storable
+from accounts.inputs import storable
 from judging import judges, spending
 from judging.briefs import criterion_brief, item_text
 from judging.models import Attempt, Call, JudgeRun

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from accounts.storable import storable
+from accounts.inputs import storable
 from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]

@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts import languages
+from accounts.api_requests import Throttle
 from accounts.models import Membership, Role
-from accounts.throttles import Throttle
 from analytics import dashboards, exports, panels, shares
 from analytics.data_cards import Described
 from analytics.models import Share, Snapshot

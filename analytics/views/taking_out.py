@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import access
+from accounts.inputs import whole_number
 from accounts.models import Project, Role
-from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from analytics import asking, exports, extents, tasks, transfers
 from analytics.exports import SUBJECTS, Export, Options

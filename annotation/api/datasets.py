@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import generics, serializers
 
 from accounts import access
-from accounts.pagination import CursorPagination
+from accounts.api_requests import CursorPagination
 from annotation.models import Dataset, Item
 
 FILTERS = [

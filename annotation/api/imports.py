@@ -24,9 +24,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.api_requests import ShallowJSONParser
+from accounts.inputs import whole_number
 from accounts.models import User
-from accounts.parameters import whole_number
-from accounts.parsers import ShallowJSONParser
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.api.import_files import ImportFileSerializer

@@ -27,7 +27,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
-from accounts.parameters import whole_number
+from accounts.inputs import whole_number
 from accounts.refusals import Refused
 from annotation.imports import uploads
 from annotation.models import Upload

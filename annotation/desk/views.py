@@ -19,8 +19,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import languages
+from accounts.inputs import without_nul
 from accounts.refusals import Refused
-from accounts.storable import without_nul
 from annotation.desk import leasing, presentation, service
 from annotation.desk.service import Answer
 from annotation.models import Assignment, Duty, Skip

@@ -22,9 +22,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
+from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.storable import is_storable
 from annotation import jobs, rubrics
 from annotation.imports import appending, checks, previews, targets, uploads
 from annotation.imports import storage as storing

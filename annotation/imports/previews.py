@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db.models import Count
 
+from accounts.inputs import storable_value
 from accounts.models import Project
-from accounts.storable import storable_value
 from annotation import generator_names
 from annotation.generator_names import Finding
 from annotation.imports import storage as storing

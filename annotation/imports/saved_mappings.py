@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit
+from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.storable import without_nul
 from annotation.imports.lifecycle import kept_mapping
 from annotation.models import Import, SavedMapping
 from annotation.readers import Mapping

@@ -23,9 +23,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.storable import without_nul
 from annotation.models import Import, ImportFile, Upload
 from annotation.readers import File
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts.inputs import without_nul
 from accounts.models import SIGHTED, Project, User
-from accounts.storable import without_nul
 from annotation.models.imports import Import
 
 

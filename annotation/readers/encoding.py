@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from io import BytesIO, StringIO
 from typing import BinaryIO, NamedTuple
 
-from accounts.storable import NUL
+from accounts.inputs import NUL
 from annotation.readers.problems import FormatError, Problem, excerpt
 from annotation.readers.rows import BOUNDS, too_long_error
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from accounts.storable import holds_nul
+from accounts.inputs import holds_nul
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
 from annotation.readers.rows import BOUNDS, FileRow, require_sparse, too_long_error
 

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import access, languages
+from accounts.inputs import whole_number
 from accounts.models import Project
-from accounts.parameters import whole_number
 from annotation.desk import presentation
 from annotation.models import Dataset, Import, Item
 from annotation.models.corpus import ITEM_FILTERS, DatasetQuerySet

@@ -13,9 +13,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
+from accounts.inputs import whole_number, without_nul
 from accounts.models import Project, User
-from accounts.parameters import whole_number
-from accounts.storable import without_nul
 from annotation.desk import presentation
 from annotation.imports import batches, checks, lifecycle, targets
 from annotation.imports.previews import Outlook, Preview, outlook

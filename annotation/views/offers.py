@@ -10,8 +10,8 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
+from accounts.inputs import whole_number
 from accounts.models import User
-from accounts.parameters import whole_number
 from accounts.refusals import Refused
 from annotation.imports import lifecycle
 from annotation.models import Import, SavedMapping

@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.inputs import storable
 from accounts.models import Project, User
-from accounts.storable import storable
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
 from judging import judges, previews

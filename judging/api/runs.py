@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.inputs import holds_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from accounts.storable import holds_nul
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, RubricVersion
 from judging import previews, runs, tasks

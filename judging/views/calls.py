@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts import access
-from accounts.parameters import whole_number
+from accounts.inputs import whole_number
 from judging.forms import LogForm
 from judging.models import Attempt, Call, JudgeRun
 

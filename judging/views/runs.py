@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import HttpResponseClientRefresh
 
 from accounts import access, refusals
+from accounts.inputs import without_nul
 from accounts.models import Project
 from accounts.refusals import Refused
-from accounts.storable import without_nul
 from annotation.views.campaigns import show_refusal
 from judging import previews, runs, spending, tasks
 from judging.forms import BudgetForm, RunForm

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from kombu.exceptions import OperationalError
 
-from accounts import activity, invitations, tasks, tokens
+from accounts import audit, invitations, tasks, tokens
 from accounts.models import User
 from accounts.refusals import Refused
 
@@ -29,12 +29,12 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
         return invitations.pending(request.session) is not None
 
     def post_login(self, request: HttpRequest, user: User, **options: Any) -> HttpResponse:
-        activity.record(verb=activity.SIGN_IN, user_pk=user.pk, by=user)
+        audit.record_activity(verb=audit.SIGN_IN, user_pk=user.pk, by=user)
         response: HttpResponse = super().post_login(request, user, **options)
         return response
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
-        activity.record_failure(email=str(credentials.get("email", "")))
+        audit.record_failure(email=str(credentials.get("email", "")))
 
     def set_password(self, user: User, password: str) -> None:
         """A new password ends every API token, as it ends every session."""
@@ -46,7 +46,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
         self, template_prefix: str, user: User, context: dict[str, Any] | None = None, email: str | None = None
     ) -> None:
         """Every change of an account passes here: into the trail first, then by mail to its owner."""
-        activity.record(verb=template_prefix.rpartition("/")[2].replace("_", " "), user_pk=user.pk, by=user)
+        audit.record_activity(verb=template_prefix.rpartition("/")[2].replace("_", " "), user_pk=user.pk, by=user)
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:

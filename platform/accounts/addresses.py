@@ -16,7 +16,7 @@ FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED
 IPV6_CLIENT = 64  # bits: what one customer is given, and may choose any address of
 
 
-def settle(meta: MutableMapping[str, Any], proxies: int | tuple[Network, ...]) -> None:
+def settle_client_address(meta: MutableMapping[str, Any], proxies: int | tuple[Network, ...]) -> None:
     """Make REMOTE_ADDR the client's address, and drop what a sender that is no trusted proxy says of forwarding."""
     peer = _address(str(meta.get("REMOTE_ADDR", "")))
     is_trusted = proxies > 0 if isinstance(proxies, int) else _is_in(peer, proxies)

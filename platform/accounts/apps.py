@@ -12,15 +12,32 @@ class AccountsConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
 
         from accounts import middleware
-        from accounts.texts import refuse_numbers
 
-        refuse_numbers()
+        _refuse_numbers_for_text()
         # What Django and allauth tell by signals only.
-        user_logged_in.connect(middleware.start, dispatch_uid="session limits")
+        user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")
 
 
 def _code_failed(*, user: Any, **signal: Any) -> None:
-    from accounts import activity
+    from accounts import audit
 
-    activity.record(verb=activity.CODE_FAILED, user_pk=user.pk)
+    audit.record_activity(verb=audit.CODE_FAILED, user_pk=user.pk)
+
+
+def _refuse_numbers_for_text() -> None:
+    """Text in the API is text: what the schema calls a string is refused when it is a number.
+
+    REST framework writes numbers out where a field wants text, in every kind of text field and in those that model
+    serializers make for themselves, so the schema would promise what the API does not keep. It has no setting for that.
+    """
+    from rest_framework.serializers import CharField
+
+    written_out = CharField.to_internal_value
+
+    def text(field: CharField, given: Any) -> str:
+        if not isinstance(given, str):
+            field.fail("invalid")
+        return written_out(field, given)
+
+    CharField.to_internal_value = text  # type: ignore[method-assign, assignment]

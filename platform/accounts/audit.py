@@ -1,10 +1,17 @@
-"""The append-only trail: every verb that changes something others rely on writes one line here."""
+"""The append-only audit trail: every change that others rely on writes one entry here, and pages read them."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.db import models
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import AuditEntry, Project, User
 
@@ -26,3 +33,268 @@ def record(
         subject_pk=subject.pk,
         fields=sorted(fields),
     )
+
+
+# --- what happened to one account, for its owner ---------------------------------------------------------------------
+SIGN_IN, SIGN_IN_FAILED, CODE_FAILED = "sign in", "sign-in failed", "code failed"
+REVOKE_TOKENS, END_SESSIONS = "revoke tokens", "end sessions"
+ACTIVITIES = {
+    SIGN_IN: gettext_lazy("Signed in"),
+    SIGN_IN_FAILED: gettext_lazy("A sign-in with a wrong password"),
+    CODE_FAILED: gettext_lazy("A sign-in with a wrong code"),
+    "password changed": gettext_lazy("Password changed"),
+    "password set": gettext_lazy("Password changed"),
+    "password reset": gettext_lazy("Password changed through a link in an e-mail"),
+    "email changed": gettext_lazy("E-mail address changed"),
+    "email deleted": gettext_lazy("E-mail address removed"),
+    "email confirm": gettext_lazy("E-mail address confirmed"),
+    "totp activated": gettext_lazy("Authenticator app added"),
+    "totp deactivated": gettext_lazy("Authenticator app removed"),
+    "webauthn added": gettext_lazy("Passkey added"),
+    "webauthn removed": gettext_lazy("Passkey removed"),
+    "recovery codes generated": gettext_lazy("Recovery codes created"),
+    "issue token": gettext_lazy("API token created"),
+    "revoke token": gettext_lazy("API token revoked"),
+    REVOKE_TOKENS: gettext_lazy("All API tokens revoked"),
+}
+ACTIVITIES_SHOWN = 20
+
+
+class Activity(NamedTuple):
+    """One line of the list an owner sees."""
+
+    at: datetime
+    sentence: str
+
+
+def record_activity(*, verb: str, user_pk: int | None, by: User | None = None) -> None:
+    """Append an entry about an account; `user_pk` None: of no account here, kept so that both take equal work."""
+    AuditEntry.objects.create(actor=by, verb=verb, subject=label(User), subject_pk=user_pk)
+
+
+def record_failure(*, email: str) -> None:
+    """A sign-in with this address failed. The address itself is not kept."""
+    found = User.objects.filter(email=email.strip().lower()).values_list("pk", flat=True).first()
+    record_activity(verb=SIGN_IN_FAILED, user_pk=found)
+
+
+def recent_activity(*, user: User) -> list[Activity]:
+    """The newest entries about somebody's account and tokens."""
+    own = Q(subject=label(User), subject_pk=user.pk) | Q(actor=user, verb__in=("issue token", "revoke token"))
+    entries = AuditEntry.objects.filter(own).order_by("-pk")[:ACTIVITIES_SHOWN]
+    return [Activity(entry.at, str(ACTIVITIES.get(entry.verb, entry.verb))) for entry in entries]
+
+
+# --- the trail of a project, for its leads ---------------------------------------------------------------------------
+NOBODY = "-"  # stands for entries without a person, in addresses
+PAGE = 200
+
+# What each verb of the trail says on the page; the thing it is about follows.
+ACTIONS = {
+    "accept invitation": gettext_lazy("joined by an invitation"),
+    "add webhook": gettext_lazy("added a webhook"),
+    "allocate": gettext_lazy("gave a duty to a panel"),
+    "allow provider": gettext_lazy("allowed a provider"),
+    "archive project": gettext_lazy("archived the project"),
+    "change mapping": gettext_lazy("changed a mapping"),
+    "change project": gettext_lazy("changed a setting of the project"),
+    "change role": gettext_lazy("changed a role"),
+    "change webhook": gettext_lazy("changed a webhook"),
+    "create panel": gettext_lazy("created a panel"),
+    "declare judge": gettext_lazy("declared a judge"),
+    "delete mapping": gettext_lazy("deleted a mapping"),
+    "discard import": gettext_lazy("discarded an import"),
+    "draft rubric": gettext_lazy("drafted a rubric"),
+    "extend campaign": gettext_lazy("moved a campaign to a newer version of its dataset"),
+    "found project": gettext_lazy("created the project"),
+    "hand out items": gettext_lazy("assigned new items to a panel"),
+    "import bundle": gettext_lazy("imported a bundle"),
+    "import ratings": gettext_lazy("imported ratings"),
+    "import verdicts": gettext_lazy("imported verdicts"),
+    "invite": gettext_lazy("invited somebody"),
+    "issue token": gettext_lazy("created an API token"),
+    "judge run cancelled": gettext_lazy("cancelled a judge run"),
+    "judge run paused": gettext_lazy("paused a judge run"),
+    "judge run running": gettext_lazy("resumed a judge run"),
+    "keep generator names": gettext_lazy("let annotators see generators' names"),
+    "map import": gettext_lazy("changed the mapping of an import"),
+    "move campaign to closed": gettext_lazy("closed a campaign"),
+    "move campaign to open": gettext_lazy("opened a campaign again"),
+    "move campaign to paused": gettext_lazy("paused a campaign"),
+    "open campaign": gettext_lazy("opened a campaign"),
+    "pace judge": gettext_lazy("changed the limits of a judge"),
+    "publish rubric": gettext_lazy("published a rubric"),
+    "remove member": gettext_lazy("removed a member"),
+    "remove webhook": gettext_lazy("removed a webhook"),
+    "rename project": gettext_lazy("changed the name or the description of the project"),
+    "renew webhook secret": gettext_lazy("renewed the secret of a webhook"),
+    "rerun failed calls": gettext_lazy("repeated failed calls"),
+    "revoke invitation": gettext_lazy("withdrew an invitation"),
+    "revoke provider": gettext_lazy("revoked a provider"),
+    "revoke share": gettext_lazy("revoked a share link"),
+    "revoke token": gettext_lazy("revoked an API token"),
+    "save mapping": gettext_lazy("saved a mapping"),
+    "seat annotator": gettext_lazy("added an annotator to a panel"),
+    "send again": gettext_lazy("sent a delivery again"),
+    "set budget": gettext_lazy("set the budget of a judge run"),
+    "share campaign": gettext_lazy("shared a campaign by a link"),
+    "start import": gettext_lazy("started an import"),
+    "start judge run": gettext_lazy("started a judge run"),
+    "store dataset": gettext_lazy("stored a dataset"),
+    "take back duty": gettext_lazy("removed a duty"),
+    "test webhook": gettext_lazy("tested a webhook"),
+    "turn webhook off": gettext_lazy("turned a webhook off"),
+    "turn webhook on": gettext_lazy("turned a webhook on"),
+    "unarchive project": gettext_lazy("restored the project"),
+    "undo import": gettext_lazy("undid an import"),
+    "unseat annotator": gettext_lazy("removed an annotator from a panel"),
+    "upload files": gettext_lazy("uploaded files"),
+    "withdraw draft": gettext_lazy("withdrew the draft of a rubric"),
+}
+EXPORTED = gettext_lazy("exported %(what)s")
+
+# What each kind of row is called; its table's label is what the trail stores.
+THINGS = {
+    "accounts.Delivery": gettext_lazy("webhook delivery"),
+    "accounts.Invitation": gettext_lazy("invitation"),
+    "accounts.Membership": gettext_lazy("membership"),
+    "accounts.Project": gettext_lazy("project"),
+    "accounts.Token": gettext_lazy("API token"),
+    "accounts.User": gettext_lazy("account"),
+    "accounts.Webhook": gettext_lazy("webhook"),
+    "analytics.Share": gettext_lazy("share link"),
+    "annotation.Campaign": gettext_lazy("campaign"),
+    "annotation.Dataset": gettext_lazy("dataset"),
+    "annotation.Duty": gettext_lazy("duty"),
+    "annotation.Import": gettext_lazy("import"),
+    "annotation.Panel": gettext_lazy("panel"),
+    "annotation.PanelSeat": gettext_lazy("membership of a panel"),
+    "annotation.RubricVersion": gettext_lazy("rubric version"),
+    "annotation.SavedMapping": gettext_lazy("mapping"),
+    "judging.Judge": gettext_lazy("judge"),
+    "judging.JudgeRun": gettext_lazy("judge run"),
+    "judging.ProviderAllowance": gettext_lazy("provider"),
+}
+
+
+class TrailEntry(NamedTuple):
+    """One entry in words: who did what, to which thing, and the fields that changed."""
+
+    at: datetime
+    person: str
+    action: str
+    thing: str
+    name: str
+    fields: list[str]
+
+
+class TrailPage(NamedTuple):
+    """Some entries, newest first, and the primary key that `before` takes for the next page."""
+
+    lines: list[TrailEntry]
+    older: int | None
+
+
+class TrailChoices(NamedTuple):
+    """What occurs in a trail: (value, label) of each person, action and kind of thing."""
+
+    person: list[tuple[str, str]]
+    action: list[tuple[str, str]]
+    thing: list[tuple[str, str]]
+
+
+def nobody() -> str:
+    """Who did what no signed-in person did: the server itself, or a command of its operator."""
+    return _("Server")
+
+
+def action_in_words(verb: str) -> str:
+    """A verb of the trail in the words of the page."""
+    if verb.startswith("export "):
+        return EXPORTED % {"what": verb.removeprefix("export ").replace("-", " ")}
+    return str(ACTIONS.get(verb, verb))
+
+
+def thing_in_words(label: str) -> str:
+    """What the rows of a table are called."""
+    return str(THINGS.get(label, label.rpartition(".")[2]))
+
+
+def trail_choices(entries: QuerySet[AuditEntry]) -> TrailChoices:
+    """The people, actions and things that these entries name, in the order of their labels."""
+    plain = entries.order_by()
+    actors = set(plain.values_list("actor", flat=True).distinct())
+    people = [(str(user.pk), str(user)) for user in User.objects.filter(pk__in=actors - {None})]
+    verbs = plain.values_list("verb", flat=True).distinct()
+    labels = plain.values_list("subject", flat=True).distinct()
+    return TrailChoices(
+        person=[*([(NOBODY, nobody())] if None in actors else []), *_sorted(people)],
+        action=_sorted((verb, action_in_words(verb)) for verb in verbs),
+        thing=_sorted((label, thing_in_words(label)) for label in labels),
+    )
+
+
+def _sorted(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted(found, key=lambda pair: pair[1].casefold())
+
+
+def trail_page(
+    entries: QuerySet[AuditEntry],
+    *,
+    before: int | None = None,
+    person: str = "",
+    action: str = "",
+    thing: str = "",
+    first: date | None = None,
+    last: date | None = None,
+) -> TrailPage:
+    """The newest entries that fit every choice; `first` and `last` are days of the server's time zone, included."""
+    wanted: dict[str, Any] = {
+        "verb": action,
+        "subject": thing,
+        "pk__lt": before,
+        "at__date__gte": first,
+        "at__date__lte": last,
+    }
+    found = entries.filter(**{field: value for field, value in wanted.items() if value})
+    if person:
+        found = found.filter(actor__isnull=True) if person == NOBODY else found.filter(actor=int(person))
+    read = list(found.select_related("actor")[: PAGE + 1])
+    return TrailPage(_lines(read[:PAGE]), read[PAGE - 1].pk if len(read) > PAGE else None)
+
+
+def _lines(entries: list[AuditEntry]) -> list[TrailEntry]:
+    names = _names(entries)
+    return [
+        TrailEntry(
+            at=entry.at,
+            person=str(entry.actor) if entry.actor else nobody(),
+            action=action_in_words(entry.verb),
+            thing=thing_in_words(entry.subject),
+            name=names.get((entry.subject, entry.subject_pk or 0), f"#{entry.subject_pk}" if entry.subject_pk else ""),
+            fields=[field.replace("_", " ") for field in entry.fields],
+        )
+        for entry in entries
+    ]
+
+
+def _names(entries: list[AuditEntry]) -> dict[tuple[str, int], str]:
+    """What the rows are called now; a row that is gone, or has no name, is left out."""
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for entry in entries:
+        if entry.subject_pk is not None:
+            wanted[entry.subject].add(entry.subject_pk)
+    names = {}
+    for label, keys in wanted.items():
+        model = _model(label)
+        if model is not None and model.__str__ is not models.Model.__str__:
+            rows = model._base_manager.select_related().filter(pk__in=keys)
+            names.update({(label, row.pk): str(row) for row in rows})
+    return names
+
+
+def _model(label: str) -> type[models.Model] | None:
+    try:
+        return apps.get_model(label)
+    except LookupError:
+        return None

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import invitations, languages, tasks, trail
+from accounts import audit, invitations, languages, tasks
 from accounts.models import Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -235,7 +235,7 @@ class TrailForm(forms.Form):
     first = forms.DateField(label=_("From"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
     last = forms.DateField(label=_("To"), required=False, widget=forms.DateInput(attrs={"type": "date"}))
 
-    def __init__(self, *args: Any, choices: trail.Choices, **options: Any) -> None:
+    def __init__(self, *args: Any, choices: audit.TrailChoices, **options: Any) -> None:
         super().__init__(*args, **options)
         for name, offered in choices._asdict().items():
             self.fields[name].choices = [("", _("all")), *offered]  # type: ignore[attr-defined]

@@ -57,7 +57,7 @@ def panel_names(found: Sequence[Invitation]) -> dict[int, str]:
     return {pk: name for access in panel_access for pk, name in access.names(found).items()}
 
 
-def digest(secret: str) -> str:
+def invitation_digest(secret: str) -> str:
     """What is stored of a secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -89,7 +89,7 @@ def invite(
             name=name.strip(),
             note=note,
             languages=list(languages),
-            secret_digest=digest(secret),
+            secret_digest=invitation_digest(secret),
             created_by=created_by,
             expires_at=timezone.now() + timedelta(days=days),
         )
@@ -100,9 +100,11 @@ def invite(
     return invitation, secret
 
 
-def find(secret: str) -> Invitation:
+def find_invitation(secret: str) -> Invitation:
     """The open invitation behind a link."""
-    invitation = Invitation.objects.open().select_related("project").filter(secret_digest=digest(secret)).first()
+    invitation = (
+        Invitation.objects.open().select_related("project").filter(secret_digest=invitation_digest(secret)).first()
+    )
     if invitation is None:
         raise InvitationClosed(
             _("This invitation was used, withdrawn or has expired. Ask the project's lead for a new one.")
@@ -118,7 +120,7 @@ def remember(session: SessionBase, secret: str) -> None:
 def pending(session: SessionBase) -> Invitation | None:
     """The open invitation this session came with, if any."""
     try:
-        return find(session[SESSION_KEY])
+        return find_invitation(session[SESSION_KEY])
     except (KeyError, InvitationClosed):
         return None
 
@@ -133,12 +135,12 @@ def bind(*, invitation: Invitation, email: str) -> None:
 
 def is_used_by(*, secret: str, user: User) -> bool:
     """Whether this person has accepted the invitation behind a link."""
-    return Invitation.objects.filter(secret_digest=digest(secret), accepted_by=user).exists()
+    return Invitation.objects.filter(secret_digest=invitation_digest(secret), accepted_by=user).exists()
 
 
 def accept(*, secret: str, user: User) -> Membership:
     """Use the invitation: compare-and-set, so that one link makes one member however often it is followed."""
-    invitation = find(secret)
+    invitation = find_invitation(secret)
     if invitation.email not in ("", user.email):
         raise Refused(
             _("This invitation is for another e-mail address. Sign in with that one, or ask the lead for a new link.")
@@ -165,7 +167,7 @@ def accept(*, secret: str, user: User) -> Membership:
     return member
 
 
-def revoke(*, invitation: Invitation, actor: User) -> bool:
+def revoke_invitation(*, invitation: Invitation, actor: User) -> bool:
     """Withdraw an open invitation; False when it was used or withdrawn before."""
     with transaction.atomic():
         done = Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now())

@@ -21,12 +21,12 @@ class Site(NamedTuple):
     domain: str
 
 
-def send(*, subject: str, body: str, to: list[str]) -> None:
+def mail_text(*, subject: str, body: str, to: list[str]) -> None:
     """Send a mail that is written already."""
     send_mail(subject, body, settings.DEFAULT_FROM_EMAIL, to)
 
 
-def send_password_reset(*, email: str, root: str, language: str) -> None:
+def mail_password_reset(*, email: str, root: str, language: str) -> None:
     """Mail the link for a new password to every account of this address; without one nothing is sent."""
     host = urlsplit(root).netloc
     for user in filter_users_by_email(email, is_active=True, prefer_verified=True):

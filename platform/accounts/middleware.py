@@ -25,7 +25,7 @@ class ClientAddressMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        addresses.settle(request.META, settings.TRUSTED_PROXIES)
+        addresses.settle_client_address(request.META, settings.TRUSTED_PROXIES)
         with structlog.contextvars.bound_contextvars(client=request.META.get("REMOTE_ADDR", "")):
             return self.get_response(request)
 
@@ -93,7 +93,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 class ProjectRulesMiddleware:
     """Pages of an archived project change nothing; who lacks the second factor a project asks for is sent to set it up.
 
-    The API has the same rules in `accounts.permissions`.
+    The API has the same rules in `accounts.api_requests`.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -139,7 +139,7 @@ class SessionLimitsMiddleware:
         if SESSION_KEY in session:
             started, seen = session.get(STARTED), session.get(SEEN)
             if started is None or seen is None:
-                start(request=request)
+                start_session_limits(request=request)
             elif now - started > settings.SESSION_HOURS * 3600 or now - seen > settings.SESSION_IDLE_HOURS * 3600:
                 logout(request)
             elif now - seen > SEEN_GRAIN:
@@ -147,6 +147,6 @@ class SessionLimitsMiddleware:
         return self.get_response(request)
 
 
-def start(*, request: HttpRequest, **signal: Any) -> None:
+def start_session_limits(*, request: HttpRequest, **signal: Any) -> None:
     """Both limits count from signing in."""
     request.session[STARTED] = request.session[SEEN] = time.time()

@@ -113,7 +113,7 @@ def change_role(*, member: Membership, role: Role, actor: User) -> None:
         audit.record(actor=actor, project=member.project, verb="change role", subject=member, fields=["role"])
 
 
-def remove(*, member: Membership, actor: User) -> None:
+def remove_member(*, member: Membership, actor: User) -> None:
     """Take someone out of a project. Their ratings stay, under their pseudonym."""
     with transaction.atomic():
         _keep_a_lead(member, None)

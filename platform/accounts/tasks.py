@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from accounts import deliveries, erasure, mail
+from accounts import deliveries, mail, removal
 from accounts.webhooks import LULL
 
 
@@ -17,7 +17,7 @@ def deliver(webhook_pk: int) -> None:
 def sweep() -> None:
     """Have sent what is due, and forget what is old."""
     deliveries.sweep()
-    erasure.forget_sessions()
+    removal.forget_sessions()
     for webhook_pk in deliveries.due():
         deliver.apply_async((webhook_pk,), expires=LULL)
 
@@ -25,10 +25,10 @@ def sweep() -> None:
 @shared_task
 def send_mail(subject: str, body: str, to: list[str]) -> None:
     """One mail that a page wrote."""
-    mail.send(subject=subject, body=body, to=to)
+    mail.mail_text(subject=subject, body=body, to=to)
 
 
 @shared_task
 def send_password_reset(email: str, root: str, language: str) -> None:
     """The link for a new password, if the address has an account."""
-    mail.send_password_reset(email=email, root=root, language=language)
+    mail.mail_password_reset(email=email, root=root, language=language)

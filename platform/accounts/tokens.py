@@ -9,14 +9,14 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from accounts import activity, audit
+from accounts import audit
 from accounts.models import Project, Scope, Token, User
 
 PREFIX = "pb_"
 LAST_USED_GRAIN = timedelta(minutes=1)
 
 
-def digest(secret: str) -> str:
+def token_digest(secret: str) -> str:
     """What is stored of a token."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -30,16 +30,16 @@ def issue(*, user: User, name: str, scope: Scope, days: int = 90, project: Proje
             name=name,
             scope=scope,
             project=project,
-            digest=digest(secret),
+            digest=token_digest(secret),
             expires_at=timezone.now() + timedelta(days=days),
         )
         audit.record(actor=user, project=project, verb="issue token", subject=token, fields=["scope"])
     return token, secret
 
 
-def find(secret: str) -> Token | None:
+def find_token(secret: str) -> Token | None:
     """The live token behind a secret, its owner loaded; notes its use at most once a minute."""
-    token = Token.objects.live().select_related("user").filter(digest=digest(secret)).first()
+    token = Token.objects.live().select_related("user").filter(digest=token_digest(secret)).first()
     now = timezone.now()
     if token and (token.last_used_at is None or token.last_used_at < now - LAST_USED_GRAIN):
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
@@ -51,11 +51,11 @@ def revoke_all(*, user: User) -> int:
     with transaction.atomic():
         ended = Token.objects.live().filter(user=user).update(revoked_at=timezone.now())
         if ended:
-            activity.record(verb=activity.REVOKE_TOKENS, user_pk=user.pk, by=user)
+            audit.record_activity(verb=audit.REVOKE_TOKENS, user_pk=user.pk, by=user)
     return ended
 
 
-def revoke(*, token: Token) -> None:
+def revoke_token(*, token: Token) -> None:
     """End a token at once."""
     with transaction.atomic():
         Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())

@@ -239,30 +239,30 @@ CONTENT_SECURITY_POLICY = {
 # --- API ------------------------------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["accounts.parsers.ShallowJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["accounts.api_requests.ShallowJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "accounts.authentication.TokenAuthentication",
-        "accounts.authentication.SessionAuthentication",
+        "accounts.api_requests.TokenAuthentication",
+        "accounts.api_requests.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "accounts.permissions.HasScope",
-        "accounts.permissions.InProject",
+        "accounts.api_requests.HasScope",
+        "accounts.api_requests.InProject",
     ],
-    "DEFAULT_PAGINATION_CLASS": "accounts.pagination.CursorPagination",
+    "DEFAULT_PAGINATION_CLASS": "accounts.api_requests.CursorPagination",
     "PAGE_SIZE": 100,
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_THROTTLE_CLASSES": [
-        "accounts.throttles.AnonymousThrottle",
-        "accounts.throttles.UserThrottle",
+        "accounts.api_requests.AnonymousThrottle",
+        "accounts.api_requests.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.rate("API_RATE_ANONYMOUS", default="60/min"),
         "user": env.rate("API_RATE_USER", default="1200/min"),
         "shared": env.rate("SHARED_RATE", default="120/min"),
     },
-    "DEFAULT_SCHEMA_CLASS": "accounts.schema.AutoSchema",
-    "EXCEPTION_HANDLER": "accounts.errors.api_error",
+    "DEFAULT_SCHEMA_CLASS": "accounts.api_responses.AutoSchema",
+    "EXCEPTION_HANDLER": "accounts.api_responses.api_error",
     "DEFAULT_VERSIONING_CLASS": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -11,8 +11,8 @@ from django.core.cache import caches
 from django.test import Client
 
 from accounts import addresses, tokens
+from accounts.api_requests import UnauthenticatedThrottle
 from accounts.models import Scope
-from accounts.throttles import UnauthenticatedThrottle
 from tests.cast import PASSWORD, Cast
 
 PROXY = "172.18.0.1"
@@ -40,13 +40,13 @@ def test_the_client_is_who_the_outermost_trusted_proxy_was_asked_by(
     proxies: Any, peer: str, forwarded: str, expected: str
 ) -> None:
     meta = {"REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
-    addresses.settle(meta, proxies)
+    addresses.settle_client_address(meta, proxies)
     assert meta == {"REMOTE_ADDR": expected}
 
 
 def test_a_stranger_does_not_say_that_a_request_came_encrypted() -> None:
     meta = {"REMOTE_ADDR": "203.0.113.9", "HTTP_X_FORWARDED_PROTO": "https", "HTTP_HOST": "here"}
-    addresses.settle(meta, NETWORKS)
+    addresses.settle_client_address(meta, NETWORKS)
     assert meta == {"REMOTE_ADDR": "203.0.113.9", "HTTP_HOST": "here"}
 
 

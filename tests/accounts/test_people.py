@@ -156,7 +156,7 @@ def test_a_closed_invitation_lets_nobody_in(cast: Cast, end: str) -> None:
     if end == "expired":
         Invitation.objects.filter(pk=invitation.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     else:
-        invitations.revoke(invitation=invitation, actor=cast.aino)
+        invitations.revoke_invitation(invitation=invitation, actor=cast.aino)
     with pytest.raises(invitations.InvitationClosed):
         invitations.accept(secret=secret, user=cast.zoltan)
     assert not Membership.objects.filter(project=cast.kassa, user=cast.zoltan).exists()
@@ -172,7 +172,7 @@ def test_a_project_keeps_a_lead(cast: Cast) -> None:
     with pytest.raises(Refused, match="needs a lead"):
         people.change_role(member=own, role=Role.RESEARCHER, actor=cast.aino)
     with pytest.raises(Refused, match="needs a lead"):
-        people.remove(member=own, actor=cast.aino)
+        people.remove_member(member=own, actor=cast.aino)
     assert Membership.objects.get(pk=own.pk).role == Role.LEAD
 
 
@@ -254,7 +254,7 @@ class TestTokens:
     def test_a_dead_token_opens_nothing(self, cast: Cast, end: str) -> None:
         token, secret = tokens.issue(user=cast.boris, name="script", scope=Scope.READ)
         if end == "revoked":
-            tokens.revoke(token=token)
+            tokens.revoke_token(token=token)
         elif end == "expired":
             Token.objects.filter(pk=token.pk).update(expires_at=timezone.now())
         else:

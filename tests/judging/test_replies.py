@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from accounts.storable import storable
+from accounts.inputs import storable
 from judging.prompts import CriterionBrief, PromptVariant
 from judging.replies import Reading, parse
 from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points

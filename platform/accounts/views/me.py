@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import activity, erasure, people, tokens
+from accounts import audit, people, removal, tokens
 from accounts.forms import EraseForm, ProfileForm, SelfForm, TokenForm
 from accounts.models import Profile, Token, User
 from accounts.refusals import Refused
@@ -84,7 +84,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
 @login_required
 def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
     found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
-    tokens.revoke(token=found)
+    tokens.revoke_token(token=found)
     return redirect("tokens")
 
 
@@ -96,7 +96,7 @@ def erase(request: HttpRequest) -> HttpResponse:
     form = EraseForm(request.POST or None, user=request.user)
     if form.is_valid():
         try:
-            erasure.erase(user=request.user, actor=request.user)
+            removal.erase_user(user=request.user, actor=request.user)
         except Refused as refused:
             form.add_error(None, refused.sentence)
         else:
@@ -107,7 +107,7 @@ def erase(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, *, form: SelfForm, profile_form: ProfileForm, status: int = 200) -> HttpResponse:
-    shown = {"form": form, "profile_form": profile_form, "activity": activity.recent(user=request.user)}
+    shown = {"form": form, "profile_form": profile_form, "activity": audit.recent_activity(user=request.user)}
     return render(request, "accounts/me.html", shown, status=status)
 
 

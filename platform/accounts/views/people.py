@@ -15,11 +15,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, invitations, people, refusals, removal, trail
+from accounts import access, audit, invitations, people, refusals, removal
 from accounts.forms import InvitationForm, ProjectNameForm, RemovalForm, RoleForm, TrailForm
+from accounts.inputs import whole_number
 from accounts.invitations import InvitationClosed
 from accounts.models import AuditEntry, Invitation, Membership, Project, Role
-from accounts.parameters import whole_number
 from accounts.refusals import Refused
 
 LEAD = (Role.LEAD,)
@@ -57,7 +57,7 @@ def _people(request: HttpRequest, project: Project, form: InvitationForm, link: 
 
 @require_POST
 @login_required
-def change_role(request: HttpRequest, project: str, member: int) -> HttpResponse:
+def change_role_view(request: HttpRequest, project: str, member: int) -> HttpResponse:
     room = access.require(user=request.user, slug=project, roles=LEAD)
     found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
     form = RoleForm(request.POST)
@@ -71,7 +71,7 @@ def change_role(request: HttpRequest, project: str, member: int) -> HttpResponse
 def remove_member(request: HttpRequest, project: str, member: int) -> HttpResponse:
     room = access.require(user=request.user, slug=project, roles=LEAD)
     found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
-    _say(request, lambda: people.remove(member=found, actor=request.user))
+    _say(request, lambda: people.remove_member(member=found, actor=request.user))
     return redirect("people", room.slug)
 
 
@@ -80,7 +80,7 @@ def remove_member(request: HttpRequest, project: str, member: int) -> HttpRespon
 def revoke_invitation(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
     room = access.require(user=request.user, slug=project, roles=LEAD)
     found = get_object_or_404(Invitation.objects.visible_to(request.user), project=room, pk=invitation)
-    invitations.revoke(invitation=found, actor=request.user)
+    invitations.revoke_invitation(invitation=found, actor=request.user)
     return redirect("people", room.slug)
 
 
@@ -90,9 +90,9 @@ def audit_page(request: HttpRequest, project: str) -> HttpResponse:
     """The newest entries of the project's trail that fit the form's choices; `before` pages back."""
     room = access.require(user=request.user, slug=project, roles=LEAD)
     entries = AuditEntry.objects.visible_to(request.user).filter(project=room)
-    form = TrailForm(request.GET, choices=trail.choices(entries))
+    form = TrailForm(request.GET, choices=audit.trail_choices(entries))
     chosen = form.cleaned_data if form.is_valid() else {}
-    page = trail.page(entries, before=whole_number(request.GET.get("before")), **chosen)
+    page = audit.trail_page(entries, before=whole_number(request.GET.get("before")), **chosen)
     kept = urlencode({name: value for name, value in request.GET.items() if name in form.fields and value})
     context = {"project": room, "form": form, "entries": page.lines, "older": page.older, "kept": kept}
     return render(request, "accounts/audit.html", context)
@@ -143,7 +143,7 @@ def rename_project(request: HttpRequest, project: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def remove_project(request: HttpRequest, project: str) -> HttpResponse:
+def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
     """Delete an archived project for good, once its name is typed."""
     found = access.require(user=request.user, slug=project, roles=LEAD)
     form = RemovalForm(request.POST)
@@ -163,7 +163,7 @@ def remove_project(request: HttpRequest, project: str) -> HttpResponse:
 def join(request: HttpRequest, secret: str) -> HttpResponse:
     """The page behind an invitation link: sign in or sign up, then say yes once."""
     try:
-        invitation = invitations.find(secret)
+        invitation = invitations.find_invitation(secret)
     except InvitationClosed as closed:
         if request.user.is_authenticated and invitations.is_used_by(secret=secret, user=request.user):
             return redirect("home")

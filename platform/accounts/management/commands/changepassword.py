@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
 
-from accounts import activity, tokens
+from accounts import audit, tokens
 from accounts.models import User
 
 
@@ -13,6 +13,6 @@ class Command(changepassword.Command):
     def handle(self, *arguments: Any, **options: Any) -> str | None:
         message: str | None = super().handle(*arguments, **options)
         user = User.objects.get_by_natural_key(options["username"] or getpass.getuser())
-        activity.record(verb="password set", user_pk=user.pk)
+        audit.record_activity(verb="password set", user_pk=user.pk)
         tokens.revoke_all(user=user)
         return message

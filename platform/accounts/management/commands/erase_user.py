@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from accounts import erasure
+from accounts import removal
 from accounts.models import User
 from accounts.refusals import Refused
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         if not yes and input(f"Erase {email}? This cannot be undone. Type the address again: ").strip() != email:
             raise CommandError("Nothing was erased.")
         try:
-            erasure.erase(user=user, actor=None, successor=heir)
+            removal.erase_user(user=user, actor=None, successor=heir)
         except Refused as refused:
             raise CommandError(f"{refused.sentence} Or name one: --successor EMAIL") from None
         self.stdout.write(f"Erased account {user.pk}. Backups and files exported before still hold it.")

@@ -1,7 +1,8 @@
-"""Which text the database keeps: the one module that decides about NUL and halves of surrogate pairs.
+"""What is accepted from outside: text that the database can keep, and whole numbers of addresses, headers and forms.
 
-PostgreSQL stores neither, in text or in JSON, and no UTF-8 file holds a half pair. A backslash, ``u`` and four zeros
-are six characters like any other: values are looked at, never the JSON that spells them.
+The one module that decides about NUL and halves of surrogate pairs. PostgreSQL stores neither, in text or in JSON, and
+no UTF-8 file holds a half pair. A backslash, ``u`` and four zeros are six characters like any other: values are looked
+at, never the JSON that spells them.
 """
 
 from __future__ import annotations
@@ -50,3 +51,14 @@ def storable_value(value: Any) -> Any:
     if isinstance(value, float) and not -LARGEST_FLOAT < value < LARGEST_FLOAT:
         return str(value)
     return storable(value) if isinstance(value, str) else value
+
+
+LARGEST_KEY = 2**63 - 1  # of a primary key in either database
+
+
+def whole_number(text: str | None, *, largest: int = LARGEST_KEY) -> int | None:
+    """The number that ``text`` writes in the digits 0 to 9, from 0 to ``largest``; None for anything else."""
+    if not text or len(text) > len(str(largest)) or not (text.isascii() and text.isdecimal()):
+        return None
+    number = int(text)
+    return number if number <= largest else None

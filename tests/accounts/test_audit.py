@@ -72,7 +72,7 @@ def test_the_number_of_queries_does_not_grow_with_the_entries(cast: Cast, django
 
 
 def test_every_verb_that_the_code_writes_has_its_words() -> None:
-    from accounts.trail import ACTIONS
+    from accounts.audit import ACTIONS
 
     folders = (ROOT / name for name in ("platform/accounts", "annotation", "judging", "analytics"))
     code = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accounts.parameters import LARGEST, whole_number
+from accounts.inputs import LARGEST_KEY, whole_number
 from tests import make
 from tests.cast import Cast
 
@@ -15,7 +15,7 @@ ODD = ["9" * 5000, "٣", "-1", "1e9", " 7", "", "1\x00", str(2**63), "0x10"]
 
 @given(st.integers(0, 2**80))
 def test_a_whole_number_is_read_up_to_the_largest_key(number: int) -> None:
-    assert whole_number(str(number)) == (number if number <= LARGEST else None)
+    assert whole_number(str(number)) == (number if number <= LARGEST_KEY else None)
 
 
 @pytest.mark.parametrize("text", [odd for odd in ODD if odd])
