@@ -119,7 +119,7 @@ class Card:
             ("## Rubric", self._rubric()),
             ("## How it was collected", self._collection()),
             ("## Agreement", self._agreement()),
-            ("## Licence", [_line(self.licence) or "None was said: ask before you use the texts."]),
+            ("## Licence", [_line(self.licence) or "No licence was given: ask before you use the texts."]),
             ("## Citation", self._citation()),
             ("## Limitations", [f"- {each}" for each in self.limitations]),
         )
@@ -147,7 +147,7 @@ class Card:
             yield from ("", statement(each))
 
     def _rubric(self) -> Iterator[str]:
-        yield f"`rubric.yaml` holds it whole: {len(self.rubric.criteria)} criteria."
+        yield f"`rubric.yaml` contains the full rubric: {len(self.rubric.criteria)} criteria."
         source = self.rubric.source_language
         for criterion in self.rubric.criteria:
             yield from ("", f"### {_line(_in(criterion.name, source))} (`{criterion.key}`)", "")
@@ -170,7 +170,7 @@ class Card:
             yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(said)) or 'imported'}."
 
     def _agreement(self) -> Iterator[str]:
-        yield "Of the annotators alone, by criterion and language, each with its 95 % interval or why there is none."
+        yield "Only for the annotators, by criterion and language, with a 95 % interval or the reason for none."
         yield ""
         rows = (
             (
@@ -232,7 +232,7 @@ def limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator
     small = sorted({each.language or "all" for each in figures if each.is_small and each.language})
     if small:
         named = ", ".join(small)
-        yield f"Fewer than {SMALL} items with more than one rater in: {named}. Read those figures as a rehearsal."
+        yield f"Fewer than {SMALL} items with more than one rater in: {named}. Treat those figures as preliminary."
     if len(languages) > 1:
         yield "Scores of different languages come from different panels: compare them with care."
 

@@ -180,7 +180,7 @@ def record(export: Export, actor: User | None) -> None:
 
 
 def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generator[bytes]:
-    """The file, piece by piece, all of it as things stand at one moment. Raises `Refused` for what can't be written.
+    """The file, piece by piece, all of it as they are at one moment. Raises `Refused` for what can't be written.
 
     Of a table, ``tell`` hears every so often how many rows are read.
     """

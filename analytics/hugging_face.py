@@ -143,11 +143,11 @@ def _judge(run: JudgeRun) -> dict[str, Any]:
 
 def _limits(study: Study) -> Iterator[str]:
     campaign = study.campaign
-    yield "Raters bear pseudonyms. Rationales are free text in which people may say who they are."
+    yield "Raters have pseudonyms. Rationales are free text in which people may say who they are."
     if campaign.dataset.simulated:
-        yield "The items were generated for this study; nobody said these things to anybody."
+        yield "The items were generated for this study; they are not real conversations."
     if any(run.judge.simulated for run in study.runs):
-        yield "At least one judge is simulated: its verdicts are made up, for trying things out."
+        yield "At least one judge is simulated: its verdicts are invented and only for tests."
     if ratings.not_blind(campaign):
         yield "Some ratings are by people who could see verdicts and other ratings: `blind` is false in their rows."
     if Annotation.objects.filter(campaign=campaign, annotator__identified=False).exists():

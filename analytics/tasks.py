@@ -83,7 +83,7 @@ def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool
     try:
         refresh.delay_on_commit(campaign_pk, wanted, blind_only)
     except OperationalError:
-        logger.warning("no broker: the numbers of campaign %s stay as they are", campaign_pk)
+        logger.warning("no message broker: the numbers of campaign %s are not computed again", campaign_pk)
 
 
 # --- transfers ------------------------------------------------------------------------------------------------------
@@ -111,4 +111,6 @@ def ask_for_transfer(transfer_pk: int) -> None:
     try:
         carry_transfer.delay(transfer_pk)
     except OperationalError as error:
-        logger.warning("The queue is away; transfer %s waits for the sweep: %s", transfer_pk, error)
+        logger.warning(
+            "The message broker is not available; transfer %s waits for the next sweep: %s", transfer_pk, error
+        )

@@ -67,7 +67,9 @@ def ask_for_check(import_pk: int, kind: str) -> None:
     try:
         current_app.send_task(OPENING if is_unread else CHECKS[Import.Kind(kind)], (import_pk,))
     except OperationalError as error:
-        logger.warning("The queue is away; the check of import %s waits for the sweep: %s", import_pk, error)
+        logger.warning(
+            "The message broker is not available; the check of import %s waits for the next sweep: %s", import_pk, error
+        )
 
 
 @shared_task(**LONGEST)
@@ -107,7 +109,9 @@ def enqueue(store: Any, file_import: Import, actor: User) -> None:
     try:
         store.delay_on_commit(file_import.pk, actor.pk)
     except OperationalError as error:
-        logger.warning("The queue is away; import %s waits for the sweep: %s", file_import.pk, error)
+        logger.warning(
+            "The message broker is not available; import %s waits for the next sweep: %s", file_import.pk, error
+        )
 
 
 @shared_task(**LONGEST)
@@ -139,4 +143,6 @@ def resume(store: Any, kinds: Sequence[str]) -> None:
         try:
             store.delay(freed.pk, freed.created_by_id)
         except OperationalError as error:
-            logger.warning("The queue is away; import %s waits for the sweep: %s", freed.pk, error)
+            logger.warning(
+                "The message broker is not available; import %s waits for the next sweep: %s", freed.pk, error
+            )

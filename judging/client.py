@@ -174,7 +174,9 @@ def _key(endpoint: Endpoint) -> str:
     if not key:
         raise Refused(f"Set the variable {endpoint.api_key_variable} to the key of {endpoint.name}.", fatal=True)
     if not key.isascii():
-        raise Refused(f"The variable {endpoint.api_key_variable} holds characters that no key has.", fatal=True)
+        raise Refused(
+            f"The variable {endpoint.api_key_variable} contains characters that a key cannot have.", fatal=True
+        )
     return key
 
 
@@ -217,7 +219,9 @@ async def ask(
 def _keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
     """A limit on spending is renamed, not dropped."""
     if any(name in parameters for name in TOKEN_LIMITS) and all(name in refused for name in TOKEN_LIMITS):
-        raise Refused("The model takes no limit on the tokens of a reply, under neither of its names.")
+        raise Refused(
+            "The model accepts no limit on the tokens of a reply: neither max_tokens nor max_completion_tokens."
+        )
 
 
 class _Unsupported(Exception):
@@ -279,7 +283,7 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
         reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")
         raise Unavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
-        raise Refused("The prompt holds half a character, which cannot be sent.") from None
+        raise Refused("The prompt contains half a surrogate pair, which cannot be sent.") from None
 
 
 class _TooLarge(Exception):

@@ -184,7 +184,7 @@ def _free(held: QuerySet[Call]) -> int:
         its_open.filter(outcome=Attempt.Outcome.PENDING).delete()
         lost = set(its_open.filter(outcome=Attempt.Outcome.SENT).values_list("call", flat=True))
         its_open.filter(outcome=Attempt.Outcome.SENT).update(
-            outcome=Attempt.Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply reached us."
+            outcome=Attempt.Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
         )
         tired = [call.pk for call in found if call.pk in lost and call.tries + 1 >= judges.pace(call.run.judge).tries]
         free = {"lease": None, "leased_until": None}

@@ -103,4 +103,4 @@ def enqueue(run_pk: int, *, expires: float | None = None) -> None:
         for _worker in range(leases.MOST_HOLDERS):
             work.apply_async_on_commit((run_pk,), expires=expires)
     except OperationalError as error:
-        logger.warning("The queue is away; judge run %s waits for the sweep: %s", run_pk, error)
+        logger.warning("The message broker is not available; judge run %s waits for the next sweep: %s", run_pk, error)

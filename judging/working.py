@@ -257,7 +257,7 @@ async def _take(session: Session) -> list[Question]:
     except (OperationalError, InterfaceError):
         raise
     except Exception as fault:
-        logger.exception("Judge run %s: a call can't be put", session.run.pk)
+        logger.exception("Judge run %s: the request of a call can't be built", session.run.pk)
         session.stop(_("Stopped by an error in Panelbench: %r") % fault)
         return []
     session.spent, session.held_up = taken.spent, taken.held_up
@@ -448,5 +448,5 @@ def _patiently(verb: Callable[[], T], gives_up: float) -> T:
             connection.close()
             if time.monotonic() > gives_up:
                 raise
-            logger.warning("The database is away, waiting for it: %s", error)
+            logger.warning("The database is not available; waiting for it: %s", error)
             time.sleep(0.5)

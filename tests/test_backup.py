@@ -154,7 +154,7 @@ def torn(path: Path, to: Path) -> Path:
 REFUSED = {
     newer: "made by version 99.0, which is newer than this one",
     damaged: "this backup is damaged: tables/annotation_rating.jsonl is not what was written",
-    torn: "this is no backup, or a damaged one",
+    torn: "this is not a backup, or it is damaged",
 }
 
 

@@ -30,9 +30,11 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
     format = serializers.ChoiceField(
         choices=sorted({kind for kinds in exports.FORMATS.values() for kind in kinds}),
         required=False,
-        help_text="the usual one by default",
+        help_text="the default format of the export",
     )
-    campaign = serializers.CharField(required=False, help_text="not needed for the only one; so for the next two")
+    campaign = serializers.CharField(
+        required=False, help_text="needed only if there are several; the same for the next two"
+    )
     dataset = serializers.CharField(required=False)
     rubric = serializers.CharField(required=False)
     renumbered = serializers.IntegerField(
@@ -83,7 +85,7 @@ class Exports(APIView):
         responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY),
     )
     def get(self, request: Request, project: str, what: str) -> FileResponse:
-        """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters bear pseudonyms."""
+        """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters have pseudonyms."""
         room = access.require(user=request.user, slug=project)
         export = asked_for(room, what, request)
         return sending.recorded(export, actor=request.user)

@@ -98,7 +98,7 @@ class TransferContent(APIView):
         """The file that was written."""
         found = find(request, project, transfer)
         if not transfers.has_file(found):
-            raise NotFound("There is no file yet, or no more. Ask for its state.")
+            raise NotFound("There is no file yet, or it was deleted. Check its state.")
         exports.permit(transfers.export_of(found), user=request.user, token=request.auth)
         return sending.kept(found)
 

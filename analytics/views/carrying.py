@@ -60,7 +60,7 @@ def transfer_file(request: HttpRequest, project: str, transfer: UUID) -> HttpRes
     """The file that was written."""
     found = _find(request, project, transfer)
     if not transfers.has_file(found):
-        raise Http404("There is no file yet, or no more.")
+        raise Http404("There is no file yet, or it was deleted.")
     exports.permit(transfers.export_of(found), user=request.user)
     return sending.kept(found)
 

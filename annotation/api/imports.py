@@ -107,7 +107,7 @@ class TargetSerializer(serializers.Serializer[Any]):
     study = serializers.CharField(max_length=80, required=False)
     constants = serializers.DictField(child=serializers.CharField(), required=False)
     generator_names = serializers.ChoiceField(
-        choices=CHOICES, required=False, help_text="What becomes of generators' names that annotators would see."
+        choices=CHOICES, required=False, help_text="What to do with generators' names that annotators would see."
     )
 
 
@@ -131,7 +131,7 @@ class ColumnSerializer(serializers.Serializer[Any]):
     is_many = serializers.BooleanField(help_text="There are more different values than were counted.")
     examples = serializers.ListField(child=serializers.CharField())
     most = FrequentSerializer(many=True)
-    off_scale = serializers.IntegerField(allow_null=True, help_text="Scores that the rubric has no room for.")
+    off_scale = serializers.IntegerField(allow_null=True, help_text="Scores that are not on the scale of the rubric.")
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -160,7 +160,7 @@ class OutlookSerializer(serializers.Serializer[Any]):
     )
     documents = serializers.ListField(child=serializers.CharField())
     first_lines = serializers.ListField(
-        child=serializers.DictField(), help_text="The first rows of a table as they stand: `number` and `text`."
+        child=serializers.DictField(), help_text="The first rows of a table as they are: `number` and `text`."
     )
     sheets = serializers.ListField(child=serializers.CharField(), help_text="Of a workbook.")
 
@@ -241,7 +241,9 @@ class Imports(generics.ListAPIView[Import]):
         parameters=[
             OpenApiParameter("name", OpenApiTypes.STR, description="Of a raw body: the file's name."),
             OpenApiParameter("kind", OpenApiTypes.STR, enum=Import.Kind.values, description="Of a raw body."),
-            OpenApiParameter("mapping", OpenApiTypes.STR, description="Of a raw body: JSON, put over the guess."),
+            OpenApiParameter(
+                "mapping", OpenApiTypes.STR, description="Of a raw body: JSON that overrides the detected mapping."
+            ),
             OpenApiParameter("target", OpenApiTypes.STR, description="Of a raw body: JSON."),
         ],
         responses={201: ImportSerializer},
@@ -312,7 +314,7 @@ def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
     try:
         parsed = orjson.loads(said.get(name) or "{}")
     except orjson.JSONDecodeError as error:
-        raise ValidationError({name: [f"This is no JSON: {error}"]}) from None
+        raise ValidationError({name: [f"This is not JSON: {error}"]}) from None
     if not isinstance(parsed, dict):
         raise ValidationError({name: ["This has to be a JSON object."]})
     return parsed

@@ -54,7 +54,7 @@ NOT_SPOKEN = {412: OpenApiResponse(description="`Tus-Resumable` has to be 1.0.0.
 
 class NotSpoken(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
-    default_detail = f"Say Tus-Resumable: {VERSION}."
+    default_detail = f"Send the header Tus-Resumable: {VERSION}."
     default_code = "tus_version"
 
 
@@ -154,7 +154,7 @@ class UploadDetail(TusView):
         parameters=[RESUMABLE, OFFSET, CHECKSUM],
         responses={
             204: None,
-            410: OpenApiResponse(description="It was imported or given up meanwhile."),
+            410: OpenApiResponse(description="It was already imported or cancelled."),
             460: OpenApiResponse(description="The chunk is not what its checksum says."),
             507: OpenApiResponse(description="The disk is full."),
             **NOT_SPOKEN,

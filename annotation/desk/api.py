@@ -153,9 +153,9 @@ def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
     try:
         seated, annotator = leasing.seat(user=user, duty=duty)
     except Duty.DoesNotExist:
-        raise Http404("No such duty of yours.") from None
+        raise Http404("You have no such duty.") from None
     if seated.campaign.project_id != room.pk:
-        raise Http404("No such duty of yours.")
+        raise Http404("You have no such duty.")
     return seated, annotator
 
 

@@ -44,7 +44,7 @@ def refusals_answered(view: View) -> View:
             messages.warning(request, refused.sentence)
             return redirect("desk")
         except (Assignment.DoesNotExist, Duty.DoesNotExist):
-            raise Http404("Nothing of yours is at this address.") from None
+            raise Http404("You have no item at this address.") from None
 
     return answering
 

@@ -65,7 +65,7 @@ def hold(dataset: Dataset, items: Iterable[ItemRow], report: Report) -> Problems
     if additions.collapsed:
         report.notes.append(f"{additions.collapsed:,} items are in {dataset} already, saying the same.")
     if additions.collapsed and not (report.stored or report.refused):
-        expected = f"at least one that {dataset} has not got"
+        expected = f"at least one item that is not in {dataset}"
         additions.problems.add(Problem("", None, None, "no new item", expected, "nothing_new"))
     return additions.problems
 

@@ -179,7 +179,7 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
             f"Without any content, kept because the mapping allows it: {shortened_list(read.empty_at, read.empty)}."
         )
     if read.embedded_ratings:
-        notes.append(f"{read.embedded_ratings:,} ratings stand inside the items: import this file as ratings too.")
+        notes.append(f"{read.embedded_ratings:,} ratings are inside the items: import this file as ratings too.")
     if read.dropped:
         notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
     return notes

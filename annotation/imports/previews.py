@@ -194,7 +194,7 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
     if names == generator_names.MASK:
         parsed.rows.change(generator_names.masker(shown))
     elif names != generator_names.KEEP:
-        expected = "text that does not tell who wrote it: mask the names, or keep them knowingly"
+        expected = "text that does not show who wrote it: mask the names, or decide to keep them"
         for each in shown:
             found = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
             parsed.problems.add(
@@ -227,7 +227,7 @@ def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
     annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
     seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
     if new := [rater for rater in raters if rater not in seats]:
-        made = "an annotator of each name is made, who is on no panel and can't sign in"
+        made = "an annotator is created for each name, without a panel and without an account"
         notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {made}.")
     if known := [rater for rater in raters if rater in seats]:
         notes.append(f"Raters taken for the annotators of that name in this project: {shortened_list(known)}.")
@@ -242,7 +242,7 @@ def add_stored(report: Report, stored: RatingsReport) -> None:
     report.collapsed += stored.collapsed
     report.missing = stored.missing
     if stored.collapsed:
-        report.notes.append(f"{stored.collapsed:,} ratings were there already, saying the same.")
+        report.notes.append(f"{stored.collapsed:,} ratings were already stored and are the same.")
 
 
 def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:

@@ -54,14 +54,14 @@ class ImportCommand(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
         parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show what would be stored, and store nothing")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print the report as JSON")
         if self.kind != Import.Kind.RUBRIC:
             parser.add_argument("--mapping", type=Path, metavar="FILE.yaml", help="a saved mapping (docs/formats.md)")
             parser.add_argument("--map", nargs="+", action="extend", default=[], metavar="column=field", dest="columns")
             parser.add_argument(
                 "--set", nargs="+", action="extend", default=[], metavar="field=value", dest="constants",
-                help="what no column says, such as language=et",
+                help="a value that no column contains, such as language=et",
             )  # fmt: skip
 
     def handle(self, *, files: list[Path], project: str, as_json: bool, **options: Any) -> None:
@@ -148,9 +148,11 @@ class ImportCommand(BaseCommand):
         for sentence in problems.sentences():
             self.stderr.write(sentence)
         if any(problem.code == "no_column" for problem in problems):
-            self.stderr.write("Say which column it is with --map COLUMN=FIELD, or with --set FIELD=VALUE for all rows.")
+            self.stderr.write(
+                "Name the column with --map COLUMN=FIELD, or set a value for all rows with --set FIELD=VALUE."
+            )
         if any(problem.code == previews.NAMES_SHOWN for problem in problems):
-            self.stderr.write("Say what becomes of them with --generator-names mask, or --generator-names keep.")
+            self.stderr.write("Choose --generator-names mask, or --generator-names keep.")
         for line in report.lines():
             self.stdout.write(line)
         if guessed := _beyond(*mappings):
@@ -164,7 +166,7 @@ class ImportCommand(BaseCommand):
         project = Project.objects.filter(slug=slug).first()
         if project is None:
             there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+            raise CommandError(f"There is no project “{slug}”. Available: {there_is}.", returncode=USAGE)
         return project
 
     def _open(self, stack: ExitStack, path: Path) -> BinaryIO:

@@ -367,7 +367,7 @@ class AnswerReader(Generic[Kept]):
             blocks = meter.watched(read_blocks(name, raw, layout=self.mapping, problems=self.problems))
             planner = ColumnPlanner(self.mapping.of(name), self._headings)
             _FileReader(name, planner, self._builder, self._ledger, self.problems).read(blocks)
-        self.problems.notes += self._headings.notes("Columns that nothing takes, not stored")
+        self.problems.notes += self._headings.notes("Columns that are not used and not stored")
         self.problems.left_out = self._headings.left_out(keeps=False)
         return self._ledger.settle(self.repetitions.decide)
 

@@ -263,7 +263,7 @@ def _is_settled(column: str, layout: Mapping) -> bool:
 def _about_columns(columns: list[str]) -> str:
     first = json.dumps(columns[0], ensure_ascii=False)
     sentence = f"the names of these columns are e-mail addresses: {shortened_list(map(excerpt, columns))}."
-    codes = f"Before you store them, give each person a code in the mapping, as in {_code(_address(columns[0]))}"
+    codes = f"Before you store them, give each person a code in the mapping, for example {_code(_address(columns[0]))}"
     return f"{sentence} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
 
 

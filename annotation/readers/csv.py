@@ -320,7 +320,7 @@ def _wrong_width(name: str, record: _Record, width: int) -> Problem:
 
 def _unnamed(name: str, record: _Record, place: int) -> Problem:
     found = f"{excerpt(record.cells[place])} in column {place + 1}, which has no name in the header"
-    expected = f"a name for it, or an empty cell; the mapping may speak of it as {unnamed_column(place + 1)}"
+    expected = f"a name for it, or an empty cell; the mapping can refer to it as {unnamed_column(place + 1)}"
     return Problem(name, record.line, unnamed_column(place + 1), found, expected, "unnamed_column")
 
 

@@ -208,7 +208,9 @@ def _require_new(said: str, seen: set[int], key: str) -> None:
         raise InvalidValue("nothing", "the id of the dialogue in each of its rows", "no_id", key)
     if hash(said) in seen:
         expected = f"all rows of a dialogue below each other: sort the file by {key}"
-        raise InvalidValue(f"rows of {excerpt(said)} once more, after those of others", expected, "scattered", key)
+        raise InvalidValue(
+            f"rows of {excerpt(said)} again, after the rows of other dialogues", expected, "scattered", key
+        )
     seen.add(hash(said))
 
 

@@ -78,7 +78,7 @@ def _parsed_line(text: str) -> Any:
     try:
         return _STRICT.decode(text)
     except RecursionError:
-        raise InvalidValue("brackets within brackets, too deep to read", _DEEP, "nesting") from None
+        raise InvalidValue("brackets that are nested too deeply", _DEEP, "nesting") from None
 
 
 def read_json(
@@ -284,7 +284,7 @@ class _Document(_Window):
                 value, end = decoder.raw_decode(self.text, self.at)
             except RecursionError:
                 place = self.place()
-                raise self.error(place, "brackets within brackets, too deep to read", _DEEP, "nesting") from None
+                raise self.error(place, "brackets that are nested too deeply", _DEEP, "nesting") from None
             except json.JSONDecodeError as error:
                 if self.is_whole or not _by_the_end(error, len(self.text)):
                     raise self._broken(error) from None

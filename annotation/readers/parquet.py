@@ -74,7 +74,7 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
         raise FormatError(_broken(name, number, error)) from None
     if number != promised:
-        found = f"{number:,} rows where the file promises {promised:,}"
+        found = f"{number:,} rows where the file declares {promised:,}"
         raise FormatError(Problem(name, None, None, found, _WHOLE, "truncated"))
 
 

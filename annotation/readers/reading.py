@@ -296,7 +296,7 @@ def peek(name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, row
 def first_lines(
     name: str, raw: bytes | BinaryIO, layout: Mapping, top: tuple[str, list[str]] | None = None
 ) -> list[tuple[int, list[str]]]:
-    """The first rows of a table as they stand, header or not, each with its number; none of what is no table.
+    """The first rows of a table as they are, header or not, each with its number; none of what is no table.
 
     Where ``top`` is of that file (what `Problems` kept when it was read), the file is not opened again.
     """

@@ -302,7 +302,9 @@ class _Reader(MultilingualReader):
         if len(set(values)) != len(values):
             self.fail(node, "each value once", "scale_points", "a value twice")
         elif level != "nominal" and values != sorted(values):
-            self.fail(node, "values that rise", "scale_points", f"the values {', '.join(f'{v:g}' for v in values)}")
+            self.fail(
+                node, "values in ascending order", "scale_points", f"the values {', '.join(f'{v:g}' for v in values)}"
+            )
         if level == "nominal" and not all(point.label for point in points):
             self.fail(
                 node, "{value, label} for each point of a nominal scale", "scale_labels", "a point without a label"

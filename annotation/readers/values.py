@@ -168,10 +168,14 @@ def as_key(value: Any, field: str, *, is_trusted: bool = False) -> str:
         if is_trusted and key:
             return key
         if _MANGLED.fullmatch(key):
-            expected = f"the whole {field}: a spreadsheet has rounded it (trust_ids: on in the mapping vouches for it)"
+            expected = (
+                f"the whole {field}: a spreadsheet has rounded it (to accept it, set trust_ids: on in the mapping)"
+            )
             raise InvalidValue(excerpt(key), expected, "mangled_id", field=field)
         if _DATED.fullmatch(key) and field != "criterion":
-            expected = f"the {field} as it was: a spreadsheet has made a date of it (trust_ids: on vouches for it)"
+            expected = (
+                f"the {field} as it was: a spreadsheet has changed it to a date (to accept it, set trust_ids: on)"
+            )
             raise InvalidValue(excerpt(key), expected, "mangled_id", field=field)
         if key:
             return key

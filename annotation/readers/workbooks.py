@@ -143,7 +143,7 @@ class Workbook:
             found.append((within[-1], local_name(tag), {local_name(key): value for key, value in attributes.items()}))
             within.append(local_name(tag))
             if len(within) > _DEEPEST:
-                raise self.broken(f"tags inside tags in {part}, too deep to read")
+                raise self.broken(f"tags in {part} that are nested too deeply")
 
         def end(tag: str) -> None:
             within.pop()
@@ -228,7 +228,7 @@ class TextCollector:
     def start(self, tag: str) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            found = "tags inside tags, too deep to read"
+            found = "tags that are nested too deeply"
             raise FormatError(Problem(self._name, None, None, found, _WHOLE, "broken_workbook"))
         self._spoken += tag == "rPh"
         self._wanted = tag in {"t", "v"} and not self._spoken

@@ -116,7 +116,7 @@ class _SheetReader:
             self._lines.clear()
         if self._merged:
             found = f"the merged cells {self._merged} in the sheet {excerpt(self._sheet.name)}"
-            expected = "one value in each cell: unmerge them and fill in what each row says"
+            expected = "one value in each cell: unmerge them and fill in the value of each row"
             raise FormatError(Problem(self._workbook.name, None, None, found, expected, "merged_cells"))
 
     def holds_rows(self) -> bool:

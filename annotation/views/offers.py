@@ -73,7 +73,7 @@ def chosen(*, user: User, file_import: Import, choice: str) -> Mapping:
     place, _dash, key = choice.partition("-")
     if place == READY:
         if key not in (ready := _ready(file_import.kind)):
-            raise Http404("There is no such ready mapping.")
+            raise Http404("There is no such built-in mapping.")
         return ready[key][1].mapping
     pk = whole_number(key) or 0
     if place == SAVED:

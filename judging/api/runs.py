@@ -42,7 +42,7 @@ class RunSerializer(ChosenRunSerializer):
         max_length=100,
         allow_null=True,
         default=None,
-        help_text="Started twice under one key, it is one run. The header Idempotency-Key says the same.",
+        help_text="Two requests with the same key start only one run. The header Idempotency-Key has the same effect.",
     )
     again = serializers.BooleanField(
         write_only=True, default=False, help_text="Ask about items that were asked about already, and pay again."
@@ -66,12 +66,15 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
     tokens_out = serializers.IntegerField()
     cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
     estimated = serializers.DecimalField(
-        max_digits=20, decimal_places=8, allow_null=True, help_text="Of the cost, what is booked at its worst case."
+        max_digits=20,
+        decimal_places=8,
+        allow_null=True,
+        help_text="The part of the cost that is estimated at its upper limit.",
     )
     reserved = serializers.DecimalField(
-        max_digits=20, decimal_places=8, allow_null=True, help_text="What requests in flight cost at most."
+        max_digits=20, decimal_places=8, allow_null=True, help_text="The most that requests in progress can cost."
     )
-    lost = serializers.IntegerField(help_text="Requests that were sent and whose reply never reached us.")
+    lost = serializers.IntegerField(help_text="Requests that were sent but received no reply.")
     latency = serializers.FloatField(allow_null=True)
 
 

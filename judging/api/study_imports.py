@@ -65,7 +65,7 @@ class StudyOutlookSerializer(serializers.Serializer[Any]):
     about = serializers.CharField()
     source = serializers.CharField()  # type: ignore[assignment]  # what a field takes its value from, elsewhere
     parts = StudyPartSerializer(many=True)
-    left_alone = serializers.ListField(child=serializers.CharField(), help_text="Data files that are of no part.")
+    left_alone = serializers.ListField(child=serializers.CharField(), help_text="Data files that belong to no part.")
     report = serializers.DictField(help_text="All parts together.")
     sentence = serializers.CharField(help_text="Why it would be refused; empty if it would not.")
     problems = ProblemSerializer(many=True)
@@ -75,7 +75,7 @@ class StudyOutlookSerializer(serializers.Serializer[Any]):
 def _find(request: Request, project: str, file_import: int) -> Import:
     found = imports.find(request.user, project, file_import)
     if found.kind != Import.Kind.STUDY:
-        raise Http404("This import is of no whole study.")
+        raise Http404("This import is not a whole study.")
     return found
 
 

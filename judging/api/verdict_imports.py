@@ -18,7 +18,7 @@ from judging.imports import verdicts
 def _find(request: Request, project: str, file_import: int) -> Import:
     found = imports.find(request.user, project, file_import)
     if found.kind != Import.Kind.VERDICTS:
-        raise Http404("This import holds no verdicts.")
+        raise Http404("This import contains no verdicts.")
     return found
 
 

@@ -199,11 +199,11 @@ def _complete(report: Report, stored: VerdictsReport) -> None:
     report.collapsed += stored.collapsed
     report.missing = stored.missing
     flags = {
-        "beyond the scale's ends: kept, and entering no mean": stored.out_of_range,
+        "outside the scale: stored, but not used in means": stored.out_of_range,
         "between two points of a scale: kept as they are": stored.fractional,
         "N/A where the rubric allows none: kept as unreadable": stored.unparsed,
     }
     report.flagged = sum(flags.values())
     report.notes += [f"{count:,} verdicts are {words}." for words, count in flags.items() if count]
     if stored.collapsed:
-        report.notes.append(f"{stored.collapsed:,} verdicts were there already, saying the same.")
+        report.notes.append(f"{stored.collapsed:,} verdicts were already stored and are the same.")

@@ -50,7 +50,7 @@ def _shown(project: Project, told: list[dict[str, Any]]) -> list[PartShown]:
 def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
     room, found = imports.find(request, project, file_import)
     if found.kind != Import.Kind.STUDY:
-        raise Http404("This import is of no whole study.")
+        raise Http404("This import is not a whole study.")
     return room, found
 
 

@@ -22,7 +22,7 @@ from judging.models import JudgeRun
 def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
     room, found = imports.find(request, project, file_import)
     if found.kind != Import.Kind.VERDICTS:
-        raise Http404("This import holds no verdicts.")
+        raise Http404("This import contains no verdicts.")
     return room, found
 
 

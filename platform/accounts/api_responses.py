@@ -32,7 +32,7 @@ def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
         response.data = {"code": "second_factor_required", "detail": str(error), "fields": {}}
         return response
     if isinstance(error, ValidationError):
-        response.data = {"code": "invalid", "detail": "Some fields need another look.", "fields": _fields(error.detail)}
+        response.data = {"code": "invalid", "detail": "Some fields need a correction.", "fields": _fields(error.detail)}
     else:
         detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
         response.data = {"code": getattr(detail, "code", "error"), "detail": str(detail), "fields": {}}
@@ -56,13 +56,13 @@ def _flat(texts: Any) -> list[Any]:
 # --- the schema ------------------------------------------------------------------------------------------------------
 Direction = Literal["request", "response"]
 REASONS = {
-    "400": "Some fields need another look.",
-    "401": "No token or session, or one that is not good any more.",
+    "400": "Some fields need a correction.",
+    "401": "No token or session, or it is no longer valid.",
     "403": "Your role, or the token's scope, does not allow that.",
-    "404": "There is no such thing, or none that you may see.",
-    "409": "Not as things stand; `detail` says why.",
+    "404": "It does not exist, or you cannot see it.",
+    "409": "Not possible in the present state; `detail` says why.",
     "413": "Too large.",
-    "415": "Not a kind of body that is read here.",
+    "415": "This type of request body is not supported.",
     "422": "Understood and refused; `fields` says which inputs are wrong and why.",
     "429": "Too many requests; `Retry-After` says when to come back.",
 }

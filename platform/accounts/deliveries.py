@@ -52,7 +52,7 @@ def claim(*, webhook_pk: int, now: datetime | None = None) -> Delivery | None:
     waiting = _due(now).filter(webhook=webhook_pk, webhook__off="").select_related("webhook").order_by("due_at", "pk")
     while (found := waiting.first()) is not None:
         if found.tries >= len(WAITS):  # its last sender died
-            _give_up(found, found.reason or "The last try was cut off.")
+            _give_up(found, found.reason or "The last attempt was interrupted.")
         elif _claimed(found, now):
             return found
     return None

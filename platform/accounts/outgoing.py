@@ -69,7 +69,7 @@ def _split(address: str) -> tuple[str, str, int]:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise Forbidden("This is no address.") from None
+        raise Forbidden("This is not an address.") from None
     if parts.scheme not in ("http", "https") or not host or len(address) > LONGEST_ADDRESS:
         raise Forbidden("The address has to start with https:// and have at most 500 characters.")
     if not address.isascii() or any(char <= " " or char in '\\"<>^`{|}' for char in address):
@@ -87,7 +87,7 @@ def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
         raise Forbidden(f"The name {host} is not known.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).split("%")[0]) for each in found))
     if any(not _allowed(each, limits) for each in addresses):
-        raise Forbidden(f"The name {host} leads into a private network, where nothing is sent.")
+        raise Forbidden(f"The name {host} belongs to a private network, and nothing is sent there.")
     return addresses
 
 

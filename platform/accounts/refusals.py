@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 
 class Refused(Exception):
-    """What was asked can't be done as things stand; nothing was changed.
+    """What was asked can't be done as they are; nothing was changed.
 
     ``fields`` maps the name of an input to what is wrong with it.
     """

@@ -150,7 +150,9 @@ def _ask_to_send(webhook_pk: int) -> None:
     try:
         current_app.send_task("accounts.tasks.deliver", (webhook_pk,), expires=LULL)
     except OperationalError as error:
-        logger.warning("The queue is away; webhook %s waits for the next sweep: %s", webhook_pk, error)
+        logger.warning(
+            "The message broker is not available; webhook %s waits for the next sweep: %s", webhook_pk, error
+        )
 
 
 def test(*, webhook: Webhook, actor: User) -> Delivery:

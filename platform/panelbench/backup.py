@@ -184,7 +184,7 @@ def _encoder(each: models.Field[Any, Any]) -> Callable[[Any], Any]:
     if isinstance(each, models.JSONField):
         return lambda value: None if value is None and each.null else json.dumps(value)
     if isinstance(each, (models.BinaryField, models.DurationField)):
-        raise CannotBackUp(f"{each.model._meta.db_table}.{each.column} is of a kind that no backup can hold yet.")
+        raise CannotBackUp(f"{each.model._meta.db_table}.{each.column} has a type that no backup can contain yet.")
     return _plain
 
 
@@ -277,18 +277,18 @@ def read(source: IO[bytes], *, replace: bool = False) -> Summary:
                     _require_empty()
                 return _restored(archive, manifest, targets)
     except (BadZipFile, zlib.error, EOFError) as error:
-        raise CannotRestore(f"this is no backup, or a damaged one: {error}") from None
+        raise CannotRestore(f"this is not a backup, or it is damaged: {error}") from None
 
 
 def _manifest(archive: ZipFile) -> dict[str, Any]:
     try:
         if archive.getinfo(MANIFEST).file_size > LARGEST_MANIFEST:
-            raise CannotRestore("this is no backup of Panelbench: its manifest is too long.")
+            raise CannotRestore("this is not a backup of Panelbench: its manifest is too long.")
         manifest = dict(json.loads(archive.read(MANIFEST)))
     except (KeyError, ValueError, TypeError):
         manifest = {}
     if manifest.get("format") != FORMAT:
-        raise CannotRestore("this is no backup of Panelbench: `panelbench backup` makes them.")
+        raise CannotRestore("this is not a backup of Panelbench: `panelbench backup` makes them.")
     if manifest["version"] > VERSION:
         raise CannotRestore(_newer(manifest))
     return manifest
@@ -368,7 +368,7 @@ def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[st
         has_key = _restore_key(archive)
         call_command("migrate", verbosity=0, interactive=False)
     except (DatabaseError, OSError, ValueError) as error:
-        sentence = "restoring broke off, and the instance is neither empty nor whole; mend the cause and restore again"
+        sentence = "restoring was interrupted, and the instance is incomplete; correct the cause and restore again"
         raise CannotRestore(f"{sentence} with --replace. {type(error).__name__}: {error}") from error
     return Summary(
         version=manifest["panelbench"],

@@ -60,7 +60,7 @@ def _sentence(error: Exception) -> str:
     cause = error.__cause__ or error
     told = str(error).strip().partition("\n")[0]
     if getattr(error, "errno", None) in FULL or any(words in str(cause) for words in FULL_DATABASE):
-        return "The disk is full. Make room, then run the command again."
+        return "The disk is full. Free some space, then run the command again."
     if type(error).__name__ != "OperationalError":
         return ""
     if "locked" in told:

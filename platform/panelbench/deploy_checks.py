@@ -25,13 +25,13 @@ def _about_connections() -> Iterator[tuple[int, str, str]]:
     if not settings.SECURE:
         yield (
             1,
-            "Pages and cookies travel unencrypted.",
+            "Pages and cookies are sent unencrypted.",
             "Put a proxy with HTTPS in front and set PANELBENCH_SECURE=on.",
         )
     if settings.SECURE and not settings.TRUSTED_PROXIES:
         yield (
             2,
-            "No proxy is trusted: behind one, all people count as one client, whose failures lock everybody out.",
+            "No proxy is trusted: behind one, all people are one client, and failed sign-ins lock everybody out.",
             "Set TRUSTED_PROXIES to how many proxies stand in front, or to the networks that they are in.",
         )
     if set(settings.ALLOWED_HOSTS) <= LOCAL:
@@ -39,20 +39,20 @@ def _about_connections() -> Iterator[tuple[int, str, str]]:
     if plain := [origin for origin in settings.CSRF_TRUSTED_ORIGINS if origin.startswith("http://")]:
         yield (
             4,
-            f"Forms are taken from unencrypted pages of {', '.join(plain)}.",
+            f"Forms are accepted from unencrypted pages of {', '.join(plain)}.",
             "Write https:// in CSRF_TRUSTED_ORIGINS.",
         )
     if settings.WEBHOOK_NETWORKS:
         yield (
             5,
-            f"Leads may have requests sent into {', '.join(map(str, settings.WEBHOOK_NETWORKS))}.",
-            "Keep WEBHOOK_NETWORKS to networks where every service asks who is there.",
+            f"Leads can have requests sent to {', '.join(map(str, settings.WEBHOOK_NETWORKS))}.",
+            "Allow in WEBHOOK_NETWORKS only networks in which every service requires authentication.",
         )
 
 
 def _about_accounts() -> Iterator[tuple[int, str, str]]:
     if settings.DEMO:
-        yield 6, "The sign-in page signs anybody in as a person of the demo.", "Leave PANELBENCH_DEMO away."
+        yield 6, "The sign-in page signs anybody in as a person of the demo.", "Remove PANELBENCH_DEMO."
     if settings.EMAIL_BACKEND.endswith(("console.EmailBackend", "dummy.EmailBackend")):
         yield 7, "No e-mail is sent: nobody can reset a password.", "Set EMAIL_URL."
 
@@ -76,5 +76,5 @@ def _about_providers() -> Iterator[tuple[int, str, str]]:
     for provider in settings.PROVIDERS.values():
         address = urlsplit(provider.base_url)
         if address.scheme == "http" and address.hostname not in LOCAL and provider.key_variable:
-            text = f"The key of the provider {provider.name} travels unencrypted."
+            text = f"The key of the provider {provider.name} is sent unencrypted."
             yield 10, text, "Write https:// in its base_url."

@@ -71,7 +71,7 @@ class Environment:
         given = self.text(name)
         found = [part.strip() for part in given.split(",")] if given else list(default)
         if not all(found):
-            raise ImproperlyConfigured(f"{name}={given}: nothing stands before or after one of the commas.")
+            raise ImproperlyConfigured(f"{name}={given}: there is an empty entry before or after a comma.")
         return found
 
     def hosts(self, name: str, *, default: tuple[str, ...], debug: bool) -> list[str]:
@@ -80,8 +80,8 @@ class Environment:
         for host in found:
             if not (HOST.fullmatch(host) or _is_bracketed(host) or (host == "*" and debug)):
                 raise ImproperlyConfigured(
-                    f"{name}: {host!r} is no name that people type. Write such as bench.example.org, without a scheme "
-                    "or a port; * would let anybody have links made that lead to a site of theirs."
+                    f"{name}: {host!r} is not a host name. Write a name such as bench.example.org, without a "
+                    f"scheme or a port; * would let anybody create links that lead to their own site."
                 )
         return found
 
@@ -91,7 +91,7 @@ class Environment:
         for origin in found:
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
-                raise ImproperlyConfigured(f"{name}: {origin!r} is no origin such as https://bench.example.org")
+                raise ImproperlyConfigured(f"{name}: {origin!r} is not an origin such as https://bench.example.org")
         return found
 
     def networks(self, name: str) -> tuple[Network, ...]:

@@ -52,7 +52,7 @@ class Channel(filesystem.Channel):
             try:
                 return loads(bytes_to_str(content))
             except ValueError:
-                logger.warning("queue: left out message %s, which is not whole (%d bytes)", name, len(content))
+                logger.warning("queue: left out message %s, which is not complete (%d bytes)", name, len(content))
         raise Empty
 
     def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:

@@ -224,7 +224,7 @@ def _leave_transactions() -> None:
     """
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
-            logger.error("a request left a transaction open; its connection is given up")
+            logger.error("a request left a transaction open; its connection is closed")
             connection.close()
             del connections[connection.alias]
 

@@ -267,7 +267,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Panelbench",
-    "DESCRIPTION": "Datasets, rubrics, panels, judges and what the numbers say.",
+    "DESCRIPTION": "Datasets, rubrics, panels, judges and statistics.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",

@@ -88,7 +88,7 @@ class Supervisor:
         return self.hurried
 
     def _waits_for(self, programs: Mapping[int, Program]) -> Callable[[int], None]:
-        paid = "what it has under way is being paid for; Ctrl-C again drops it"
+        paid = "its running calls are paid for; press Ctrl-C again to drop them"
         return lambda group: self.say(f"waiting for {programs[group].name}: {paid}")
 
 

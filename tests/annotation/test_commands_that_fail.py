@@ -77,7 +77,7 @@ def kept_files(machine: Machine) -> list[Path]:
 def test_a_full_disk(machine: Machine, items: Path) -> None:
     told = machine.run("import_dataset", str(items), "--project", "kassa", largest=64 * 1024)
     assert (told.returncode, told.stdout) == (3, ""), told.stderr
-    assert told.stderr.splitlines() == ["The disk is full. Make room, then run the command again."]
+    assert told.stderr.splitlines() == ["The disk is full. Free some space, then run the command again."]
     assert (machine.imports(), kept_files(machine)) == ([], [])
 
 

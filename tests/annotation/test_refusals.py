@@ -69,7 +69,7 @@ def test_raters_who_are_new_here_already_or_on_no_panel_are_told_apart(campaign:
     Panel.objects.create(project=campaign.project, name="P").seats.create(annotator=here[0])
     notes = looked(campaign, *(f"d1,{rater},fluency,1" for rater in ("on", "off", "new"))).report.notes
     new, known, unseated = notes
-    assert new.startswith("Raters who are not known in this project: new; an annotator of each name is made")
+    assert new.startswith("Raters who are not known in this project: new; an annotator is created for each name")
     assert known == "Raters taken for the annotators of that name in this project: on, off."
     assert unseated == "Of these, on no panel: off."
 

@@ -102,7 +102,7 @@ def test_what_is_only_read_is_asked_again(cast: Cast, bench: Client, line: Proxy
 
 def test_what_would_be_done_twice_is_not_sent_again(bench: Client, line: Proxy) -> None:
     line.answers = [10]
-    with pytest.raises(panelbench_client.Unreachable, match="Look whether it was done"):
+    with pytest.raises(panelbench_client.Unreachable, match="Check whether it was done"):
         bench.make_panel("Estonian")
     assert Panel.objects.count() == 1
 
@@ -131,7 +131,7 @@ def test_a_download_is_there_whole_or_not_at_all(tmp_path: Path, framed: str) ->
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     with (
         Client(address, "pb_x", "kassa") as bench,
-        pytest.raises(panelbench_client.Unreachable, match="nothing was kept"),
+        pytest.raises(panelbench_client.Unreachable, match="nothing was saved"),
     ):
         bench.export("items", tmp_path / "items.csv", format="csv")
     answering.join()

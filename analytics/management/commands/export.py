@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("what", metavar="WHAT", help=", ".join(exports.FORMATS))
         for subject in ("campaign", "dataset", "rubric"):
             parser.add_argument(f"--{subject}", default="", metavar="NAME", help="by name; not needed for the only one")
-        parser.add_argument("--format", default="", metavar="F", help="the usual one of WHAT unless you say another")
+        parser.add_argument("--format", default="", metavar="F", help="the default format of WHAT")
         parser.add_argument("--out", type=Path, metavar="FILE", help="standard output by default")
         parser.add_argument("--renumbered", type=int, metavar="SEED", help="other pseudonyms, the same for a seed")
         parser.add_argument("--without-rationales", action="store_false", dest="rationales")
@@ -72,5 +72,5 @@ def project_at(slug: str) -> Project:
     found = Project.objects.filter(slug=slug).first()
     if found is None:
         there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-        raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+        raise CommandError(f"There is no project “{slug}”. Available: {there_is}.", returncode=USAGE)
     return found

@@ -20,9 +20,9 @@ class Command(ImportCommand):
         parser.add_argument("--name", default="", help="the dataset's name; by default that of the first file")
         parser.add_argument("--licence", default="", help="what the data may be used for")
         parser.add_argument(
-            "--generator-names", choices=CHOICES, help="what becomes of generators' names that annotators would see"
+            "--generator-names", choices=CHOICES, help="what to do with generators' names that annotators would see"
         )
-        parser.add_argument("--extends", metavar="DATASET", help="add the items that it has not got to this dataset")
+        parser.add_argument("--extends", metavar="DATASET", help="add the new items to this dataset")
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
         said = {"generator_names": options["generator_names"]} if options["generator_names"] else {}

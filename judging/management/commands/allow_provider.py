@@ -16,14 +16,14 @@ from judging.management.commands.run_judge import money
 
 
 class Command(BaseCommand):
-    help = "Let a project use a provider within caps, take it away with --revoke, or list what is allowed."
+    help = "Allow a project to use a provider within limits, stop it with --revoke, or list what is allowed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", nargs="?", help="the project's address; without it, every project is listed")
         parser.add_argument("provider", nargs="?", help="a declared provider; without it, the project's are listed")
         parser.add_argument("--cap", type=money, metavar="USD", help="what the project may spend there in all")
         parser.add_argument("--cap-per-day", type=money, metavar="USD", help="the same in one day of UTC")
-        parser.add_argument("--revoke", action="store_true", help="take the provider from the project")
+        parser.add_argument("--revoke", action="store_true", help="do not allow the provider to the project any more")
 
     def handle(self, *, project: str | None, provider: str | None, **options: Any) -> None:
         chosen = Project.objects.filter(slug=project) if project else Project.objects.order_by("slug")

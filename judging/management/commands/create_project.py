@@ -35,4 +35,4 @@ class Command(create_project.Command):
                 for name in names:
                     spending.allow(project=project, provider=name, cap_total=caps[0], cap_per_day=caps[1])
             except Refused as refused:
-                raise CommandError(f"{refused.sentence} No project was made.") from None
+                raise CommandError(f"{refused.sentence} No project was created.") from None

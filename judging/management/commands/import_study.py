@@ -30,7 +30,7 @@ REFUSED, USAGE = 1, 2
 
 
 class Command(BaseCommand):
-    help = "Store all the files of a study that is known, or of a tool's export, in one call."
+    help = "Store all the files of a known study, or of a tool's export, in one call."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", nargs="?", metavar="PROJECT", help="the project's address, as in /p/ADDRESS/")
@@ -38,15 +38,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--as", dest="name", metavar="NAME", help="which study; by default the one that its files show"
         )
-        parser.add_argument("--list", action="store_true", dest="only_list", help="name the studies that are known")
+        parser.add_argument("--list", action="store_true", dest="only_list", help="list the known studies")
         parser.add_argument(
             *("--set", "-s"), nargs="+", action="extend", default=[], metavar="field=value", dest="constants",
-            help="what the files don't say, such as language=et",
+            help="a value that the files don't contain, such as language=et",
         )  # fmt: skip
         parser.add_argument(
-            "--generator-names", choices=CHOICES, help="what becomes of generators' names that annotators would see"
+            "--generator-names", choices=CHOICES, help="what to do with generators' names that annotators would see"
         )
-        parser.add_argument("--dry-run", action="store_true", help="say what would be stored, and store nothing")
+        parser.add_argument("--dry-run", action="store_true", help="show what would be stored, and store nothing")
         parser.add_argument("--json", action="store_true", dest="as_json", help="print a report per line as JSON")
 
     def handle(self, *, only_list: bool, project: str | None, files: list[Path], **options: Any) -> None:
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(f"{name:<14} {study.title}" for name, study in studies().items()))
             return
         if not project or not files:
-            raise CommandError("Say a project and the files: import_study PROJECT FILE...", returncode=USAGE)
+            raise CommandError("Name a project and the files: import_study PROJECT FILE...", returncode=USAGE)
         with ExitStack() as stack:
             given = [(path.name, stack.enter_context(_open(path))) for path in _inside(files)]
             study, taken = self._study(options["name"], given, is_folder=any(path.is_dir() for path in files))
@@ -69,15 +69,15 @@ class Command(BaseCommand):
         """The study and those of the files that are its own; all of them, unless they came as a folder."""
         study = studies().get(name) if name else _recognised(files, is_folder)
         if study is None:
-            said = f"There is no study “{name}”" if name else "These files are of no study that is known"
-            raise CommandError(f"{said}. Known are: {', '.join(studies())}. See --list.", returncode=USAGE)
+            said = f"There is no study “{name}”" if name else "The study of these files is not known"
+            raise CommandError(f"{said}. Known studies: {', '.join(studies())}. See --list.", returncode=USAGE)
         foreign = study.unclaimed(files)
         taken = [file for file in files if file[0] not in foreign]
         if not taken or (foreign and not is_folder):
             sentence = f"Not a file of {study.name}, by its name or its columns: {', '.join(foreign)}."
             raise CommandError(sentence, returncode=USAGE)
         if foreign:
-            self.stderr.write(f"Left alone, not part of {study.name}: {', '.join(foreign)}.")
+            self.stderr.write(f"Ignored, not part of {study.name}: {', '.join(foreign)}.")
         return study, taken
 
     def _look(self, file_import: Import, as_json: bool) -> None:
@@ -154,7 +154,7 @@ def _project(slug: str) -> Project:
     project = Project.objects.filter(slug=slug).first()
     if project is None:
         there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-        raise CommandError(f"There is no project “{slug}”. There is: {there_is}.", returncode=USAGE)
+        raise CommandError(f"There is no project “{slug}”. Available: {there_is}.", returncode=USAGE)
     return project
 
 

@@ -15,7 +15,7 @@ from judging.runs import Phase
 
 
 class Command(BaseCommand):
-    help = "Say how far a judge run is."
+    help = "Show the progress of a judge run."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("run", type=int, metavar="RUN", help="the run's number, as in its address")

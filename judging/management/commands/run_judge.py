@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
         again = "ask about items that the judge has been asked about already, and pay again"
         parser.add_argument("--again", action="store_true", help=again)
-        _add_judge(parser.add_argument_group("the judge: one that is declared, or what it is to be"))
+        _add_judge(parser.add_argument_group("the judge: a declared one, or the definition of a new one"))
         after = parser.add_mutually_exclusive_group()
         after.add_argument("--wait", action="store_true", help="show progress until the workers have finished")
         after.add_argument("--here", action="store_true", help="do the work in this process, without a queue")
@@ -87,7 +87,7 @@ class Command(BaseCommand):
                     self.stdout.write(line)
                 elif time.monotonic() - since > STILL:
                     since = time.monotonic()
-                    self.stdout.write("Nothing moves. Is a worker running? Start one with: panelbench up")
+                    self.stdout.write("There is no progress. Is a worker running? Start one with: panelbench up")
                 time.sleep(LOOK)
                 run.refresh_from_db(fields=["state", "reason"])
         except KeyboardInterrupt:

@@ -94,7 +94,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: not as things stand."""
+    """409: not as they are."""
 
 
 class Gone(ApiError):
@@ -174,7 +174,7 @@ class Connection:
     ) -> None:
         place = urlsplit(address)
         if place.scheme != "https" and not (place.scheme == "http" and (allow_http or place.hostname in HERE)):
-            raise ValueError("The address has to start with https://, or the token could be read on the way.")
+            raise ValueError("The address has to start with https://, or others could read the token.")
         self.address, self.project = f"{place.scheme}://{place.netloc}", project
         self._http = httpx.Client(
             base_url=f"{self.address}/api/v1",
@@ -244,8 +244,8 @@ class Connection:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return f"No connection to {self.address} ({error}). Is the address right, and is Panelbench running there?"
         if isinstance(error, httpx.TimeoutException):
-            return f"No answer to {what} in time. Look whether it was done, or give the client a longer timeout."
-        return f"The connection was cut during {what} ({error}). Look whether it was done, and try again."
+            return f"No answer to {what} in time. Check whether it was done, or give the client a longer timeout."
+        return f"The connection was cut during {what} ({error}). Check whether it was done, then try again."
 
     # --- many of them -----------------------------------------------------------------------------------------------
     def pages(self, path: str, **params: Any) -> Iterator[Any]:
@@ -268,7 +268,7 @@ class Connection:
                     file.write(piece)
             partial.replace(target)
         except httpx.TransportError as error:
-            raise Unreachable(f"The download broke off, and nothing was kept: {error}. Try again.") from None
+            raise Unreachable(f"The download was interrupted, and nothing was saved: {error}. Try again.") from None
         finally:
             partial.unlink(missing_ok=True)
         return target
@@ -278,7 +278,9 @@ class Connection:
         ends, pause = time.monotonic() + timeout, 0.2
         while not (value := found()):
             if time.monotonic() + pause > ends:
-                raise TimedOut(f"{what} took more than {timeout:g} seconds. It goes on: wait for it again, or longer.")
+                raise TimedOut(
+                    f"{what} took more than {timeout:g} seconds. It is still running: wait for it again, or longer."
+                )
             time.sleep(pause)
             pause = min(pause * 1.5, 10.0)
         return value
@@ -286,7 +288,7 @@ class Connection:
     def at(self, path: str, *parts: object) -> str:
         """A path below the project, its ``{}`` filled with ``parts``."""
         if not self.project:
-            raise ValueError("Say which project: Client(address, token, project).")
+            raise ValueError("Name the project: Client(address, token, project).")
         return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(each), safe='') for each in parts))}"
 
 

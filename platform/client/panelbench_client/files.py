@@ -260,7 +260,7 @@ class ExportMethods(ImportMethods):
     ) -> Path:
         """Write ``what`` (items, ratings, verdicts, scores, rubric, campaign) to a file; docs/exporting.md names all.
 
-        Raters bear pseudonyms. Where the project has only one campaign, dataset or rubric it need not be named.
+        Raters have pseudonyms. Where the project has only one campaign, dataset or rubric it need not be named.
         """
         params = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
         return self.save(self.at("exports/{}/", what), to, params=params)

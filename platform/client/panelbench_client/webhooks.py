@@ -31,12 +31,12 @@ def received(
     said = {name.lower(): value for name, value in headers.items()}
     key, stamp = said.get("webhook-id", ""), said.get("webhook-timestamp", "")
     if not (stamp.isascii() and stamp.isdecimal()):
-        raise Forged("It has no timestamp of ours.")
+        raise Forged("The request has no timestamp of Panelbench.")
     if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
         raise Forged(f"It was signed more than {tolerance:g} seconds ago, or a clock is wrong.")
     mine = _signature(secret, key, stamp, body)
     if not any(hmac.compare_digest(mine, each.encode()) for each in said.get("webhook-signature", "").split()):
-        raise Forged("Its signature is not ours. Was the secret renewed, or the body parsed and written anew?")
+        raise Forged("Its signature is wrong. Was the secret renewed, or was the body changed before the check?")
     event: Event = json.loads(body)
     return event
 

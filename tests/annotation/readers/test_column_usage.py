@@ -59,7 +59,7 @@ def test_columns_that_nothing_takes_and_that_no_file_has_are_noted() -> None:
     parsed = parse_ratings([("r.csv", LONG)], mapping)
     assert not parsed.problems
     assert parsed.problems.notes == [
-        "Columns that nothing takes, not stored: why.",
+        "Columns that are not used and not stored: why.",
         "Columns that the mapping names and no file has: whyy (did you mean why?).",
     ]
 

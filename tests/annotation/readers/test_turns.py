@@ -51,7 +51,7 @@ def test_a_value_map_names_the_speakers() -> None:
 
 
 SCATTERED = """\
-chat.csv, line 4, conversation_id: found rows of “a” once more, after those of others; \
+chat.csv, line 4, conversation_id: found rows of “a” again, after the rows of other dialogues; \
 expected all rows of a dialogue below each other: sort the file by conversation_id."""
 WITHOUT_ID = "chat.csv, line 3, conversation_id: found nothing; expected the id of the dialogue in each of its rows."
 TWICE = "chat.csv, line 2, turn: found turn 1 more than once; expected a number of its own for each turn."

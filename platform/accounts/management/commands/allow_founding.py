@@ -10,7 +10,7 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    help = "Let an account found projects, or with --revoke no longer. Projects it leads stay as they are."
+    help = "Allow an account to create projects, or stop it with --revoke. Its projects do not change."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email")
@@ -19,7 +19,9 @@ class Command(BaseCommand):
     def handle(self, *, email: str, revoke: bool, **options: Any) -> None:
         user = User.objects.filter(email=email.lower()).first()
         if user is None:
-            raise CommandError(f"There is no account for {email}. Make one: panelbench create_user {email} --may-found")
+            raise CommandError(
+                f"There is no account for {email}. Create one: panelbench create_user {email} --may-found"
+            )
         changed = people.allow_founding(user=user, allowed=not revoke)
         may = "may not" if revoke else "may"
         self.stdout.write(f"{email} {may} found projects{' now' if changed else ', as before'}.")

@@ -11,7 +11,7 @@ from accounts.refusals import Refused
 
 
 class Command(BaseCommand):
-    help = "Start a project led by an existing account."
+    help = "Create a project with an existing account as its lead."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
@@ -21,9 +21,9 @@ class Command(BaseCommand):
     def handle(self, *, name: str, lead: str, slug: str, **options: Any) -> None:
         founder = User.objects.filter(email=lead.lower()).first()
         if founder is None:
-            raise CommandError(f"There is no account for {lead}. Make one: panelbench create_user {lead}")
+            raise CommandError(f"There is no account for {lead}. Create one: panelbench create_user {lead}")
         try:
             project = people.found_project(name=name, slug=slug, founder=founder)
         except Refused as refused:
             raise CommandError(refused.sentence) from None
-        self.stdout.write(f"Started the project {project.slug}.")
+        self.stdout.write(f"Created the project {project.slug}.")

@@ -14,13 +14,15 @@ from accounts.models import User
 
 
 class Command(BaseCommand):
-    help = "Create an account. Without --password-stdin a password is made up and printed once."
+    help = "Create an account. Without --password-stdin, a random password is created and printed once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("email")
         parser.add_argument("--name", default="")
         parser.add_argument(
-            "--may-found", action="store_true", help="let them found projects; the first account always may"
+            "--may-found",
+            action="store_true",
+            help="allow the account to create projects; the first account always can",
         )
         parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
 
@@ -35,4 +37,4 @@ class Command(BaseCommand):
             raise CommandError(f"There is an account for {email} already.")
         allowed = {"may_found_projects": True} if may_found else {}
         User.objects.create_user(email, password, name=name, **allowed)
-        self.stdout.write(f"Made an account for {email}." + ("" if password_stdin else f" Password: {password}"))
+        self.stdout.write(f"Created an account for {email}." + ("" if password_stdin else f" Password: {password}"))
