@@ -1,4 +1,4 @@
-"""A snapshot's estimates as a page reads them: found by what they are about, and spelt out. No numpy here."""
+"""A snapshot's estimates for pages: looked up by statistic, criterion and language, and formatted. No numpy."""
 
 from __future__ import annotations
 

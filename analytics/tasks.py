@@ -1,4 +1,4 @@
-"""What workers do for the numbers, and for what goes out and in. What is delivered twice is found to be done."""
+"""Celery tasks that compute numbers, export, and load bundles. Each may be delivered twice without harm."""
 
 from __future__ import annotations
 

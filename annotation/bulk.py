@@ -1,4 +1,4 @@
-"""Many rows at once, at the database's own speed: COPY on PostgreSQL, executemany on SQLite.
+"""Insert many rows with one statement: COPY on PostgreSQL, executemany on SQLite.
 
 Nothing of Django's model layer runs (no defaults, no `save`), so every column that has no database default is named.
 """

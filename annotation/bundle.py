@@ -1,4 +1,4 @@
-"""A project's rows on their way out of one database and into another: every field, and references by number.
+"""Write a project's rows to a bundle and read them into another database: every field, with references by number.
 
 A member is one table of a bundle: its rows in the order of their keys, one JSON object a line. A row is referred to by
 its place in its member, from 0, so that nothing of it depends on the database it came from: the same content is the

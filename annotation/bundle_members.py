@@ -1,4 +1,4 @@
-"""What a bundle carries of the panel's work: items, rubrics, panels without their people, campaigns, ratings."""
+"""The tables of the annotation app in a bundle: items, rubrics, panels without their people, campaigns, ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generators' names in what annotators and judges see of the items: found, and masked. Pure.
+"""Find and mask generators' names in the parts of items that annotators and judges see. Pure.
 
 The rule, also in docs/importing.md. A name is looked for in speakers, turn names, the title, the texts that the layout
 shows and the content warning, whatever its case, spacing and punctuation (``GPT-4o``, ``gpt 4O``, ``gpt_4o``), also

@@ -1,4 +1,4 @@
-"""From rows to what a prompt is made of: the item as a judge may see it, and the criteria in the prompt's language."""
+"""Build the input of a prompt from database rows: the visible part of the item, and the criteria in one language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question to one model: the only importer of ``openai``, and it imports it late (0.9 s).
+"""Send one request to one model: the only importer of ``openai``, which it imports late (0.9 s).
 
 A client belongs to the event loop it was made in: ``async with connect(endpoint) as connection`` inside the task that
 uses it. Every way a request can fail comes out as ``Unavailable`` (worth trying again) or ``Refused`` (recorded, not

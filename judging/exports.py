@@ -1,4 +1,4 @@
-"""What judges said, as tables: a row per item x judge x criterion x repeat, beginning with the columns of a rating."""
+"""Export verdicts as tables: a row per item x judge x criterion x repeat, with the columns of a rating first."""
 
 from __future__ import annotations
 

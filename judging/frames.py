@@ -1,4 +1,4 @@
-"""The fixed sentences of a judge's prompt, once per instruction language. The rubric brings the rest.
+"""The fixed sentences of a judge's prompt, once per instruction language. All other text comes from the rubric.
 
 A wording changed here makes a new judge (see ``digests.template_digest``), so change it only on purpose.
 """

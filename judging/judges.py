@@ -1,4 +1,4 @@
-"""Judges: declared once, told apart by everything that can change a verdict."""
+"""Judges: declared once, and identified by everything that can change a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases on calls: taken by compare-and-set, settled once by their holder, given back when a worker dies.
+"""Leases on calls: taken by compare-and-set, settled once by their holder, released when a worker dies.
 
 A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
 Leasing a call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the

@@ -1,4 +1,4 @@
-"""How fast judges may ask: a budget per endpoint, shared between workers, and a lane that finds its own width.
+"""Rate limits for judges: a budget per endpoint that workers share, and an adaptive concurrency limiter.
 
 The budget paces requests and tokens per minute as a queue of time slots (the generic cell rate algorithm): each
 request books the next free slot and waits for it. A pause of ``BURST`` seconds may be caught up on at once, so in any

@@ -1,4 +1,4 @@
-"""What a bundle carries of the judges' work: who they are, their runs, and what each call cost and said."""
+"""The tables of the judging app in a bundle: judges, their runs, and the cost and reply of each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one request came to: the attempt as settled, and the readings of its reply or the time of the next try.
+"""The outcome of one request: the settled attempt, and the verdicts in its reply or the time of the next try.
 
 What was paid is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows
 how much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its

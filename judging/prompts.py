@@ -1,4 +1,4 @@
-"""What a judge is shown: rubric and item in, chat messages and the schema of the reply out. Pure.
+"""Render the prompt: from rubric and item to chat messages and the schema of the reply. Pure.
 
 The rubric goes into the system message, in the manner of S0 Table 9; the item goes into the user message between
 marks. Rated text is untrusted (DESIGN 8.11): the marks of an item carry a key that no text can know, and what looks

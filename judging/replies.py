@@ -1,4 +1,4 @@
-"""What a judge said: the text of a reply in, one reading per criterion out. Pure, and never raises on any text.
+"""Parse the reply of a judge: from its text to one reading per criterion. Pure; never raises on any text.
 
 The ladder, from the top: a JSON object that is the whole reply; JSON objects inside prose or a code fence; members of
 a broken or cut-off object; tagged text (``[RESULT] 3 [END]``, ``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.

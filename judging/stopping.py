@@ -1,4 +1,4 @@
-"""Whether this worker was asked to end: a flag that its main process sets and its children see.
+"""A flag that tells the processes of a worker that it must stop; the main process sets it.
 
 Celery tells only the main process of a worker that it is to end, and then waits for the tasks of its children. They
 look here, so that a work session takes nothing more and stores what comes. The flag lies in memory that is shared with

@@ -1,4 +1,4 @@
-"""A worker's share of a run: keep a window of calls in flight, and store each reply as it comes.
+"""One work session of a run: keep a limited number of calls in progress, and store each reply when it arrives.
 
 One event loop, one client, one thread for the database and one for marking requests as sent. The loop has a thread of
 its own: a signal that ends the worker raises in the main thread, wherever that is, and an event loop interrupted there

@@ -1,7 +1,7 @@
-"""The dry run of an import that is too large for a page to wait for: made by a worker, kept, and shown from there.
+"""Check a large import in a background worker, store the report, and show it on the import's page.
 
-A check goes uploaded | failed -> checking -> uploaded | failed. Its worker holds a lease and tells now and then that it
-lives and how far it is. When it falls silent, the sweep hands the check to another; a worker that finds its lease gone
+A check goes uploaded | failed -> checking -> uploaded | failed. Its worker has a lease and sends heartbeats
+with its progress. When the heartbeat stops, the sweep gives the check to another worker; one that has lost its lease
 stops, so a mapping may be corrected, or the import discarded, while its check runs.
 """
 

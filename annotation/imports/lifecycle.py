@@ -1,7 +1,7 @@
-"""Files come in: kept byte for byte, read as their mapping says, then stored whole or not at all, and taken back whole.
+"""The life of an import: files are kept unchanged, read by their mapping, stored completely or not at all, and undone.
 
 An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `checks` lets a large one be looked
-at in between. A failed one can be mapped anew and stored after all; a stored one that nothing depends on goes back to
+at in between. A failed one can get another mapping and be stored; a stored one that nothing depends on goes back to
 uploaded.
 """
 

@@ -1,7 +1,7 @@
-"""A file comes in by chunks: each is appended where the file ends so far, so that none is lost and none counts twice.
+"""Resumable uploads: each chunk is appended at the present end of the file, so that none is lost or stored twice.
 
-The file grows in the media directory, which every web process shares. What the row says is received was written before
-it was said; bytes beyond that, left by a process that died, are written over.
+The file grows in the media directory, which every web process shares. The row counts only bytes that
+are already written; later bytes, left by a process that died, are overwritten.
 """
 
 from __future__ import annotations

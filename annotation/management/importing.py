@@ -1,6 +1,6 @@
-"""What the import commands share: read the files, store them or only look, and say what came of it.
+"""The common part of the import commands: read the files, store or preview them, and print the result.
 
-Exit status: 0 stored (or could be); 1 refused, with one line per problem; 2 asked for wrongly; 3 the disk, the database
+Exit status: 0 stored (or could be); 1 refused, with one line per problem; 2 wrong usage; 3 the disk, the database
 or the reader of the output failed.
 """
 

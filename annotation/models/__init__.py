@@ -1,4 +1,4 @@
-"""What is rated, by whom, on which rubric."""
+"""The models of datasets, rubrics, panels, campaigns and imports."""
 
 from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
 from annotation.models.corpus import Dataset, Item

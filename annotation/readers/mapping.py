@@ -1,4 +1,4 @@
-"""How the columns of somebody's file become our fields: said in YAML or on the command line, or guessed from names."""
+"""The mapping of a file's columns to our fields: written in YAML or on the command line, or guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet, a batch of rows at a time; needs pyarrow, which the extra ``parquet`` brings.
+"""Read Parquet, a batch of rows at a time; needs pyarrow (the extra ``parquet``).
 
 A few bytes can say that a text stands in millions of rows, so what comes out is bounded by what went in: rows and cells
 by what the file promises, before anything is read; bytes as they are decoded, and a batch has fewer rows where one of

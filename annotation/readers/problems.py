@@ -1,6 +1,6 @@
-"""What is wrong with the files of an import, and what became of their rows: problems, the report, and progress.
+"""Problems in the files of an import, the report that counts its rows, and progress.
 
-A problem names file, line, column, what was found and what was expected, so that the owner of the file can mend it.
+A problem names file, line, column, what was found and what was expected, so that the owner can correct it.
 """
 
 from __future__ import annotations

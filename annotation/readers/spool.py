@@ -1,4 +1,4 @@
-"""Rows of a large file, kept so that memory holds only a few of them: the rest lie in temporary files.
+"""Collections of rows that keep only a few rows in memory; the others are in temporary files.
 
 `Spool` is a list, `KeyedRows` finds the rows that have one key, `PartitionedRows` brings rows that belong together
 into parts that fit into memory.

@@ -1,4 +1,4 @@
-"""The steps by which records are made long, in the order in which a mapping's ``shape`` names them.
+"""The steps that reshape records into one row per answer, in the order in which a mapping's ``shape`` names them.
 
 A step takes rows and gives rows. What it cannot take is refused as a whole record, with its line and column; what it
 leaves out on purpose is noted with a count.

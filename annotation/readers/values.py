@@ -1,4 +1,4 @@
-"""Values of one record: where they stand, how names and texts are compared, and how text becomes a key or a number.
+"""Values of one record: their paths, the comparison of names and texts, and the conversion of text to keys and numbers.
 
 `score`, or `annotations.safety.scores` for what is inside objects. Patterns are names with holes: `Human {rater}
 {criterion}` takes a column apart, `{Model}-{position}` makes an id.

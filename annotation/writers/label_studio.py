@@ -1,4 +1,4 @@
-"""A campaign as Label Studio takes it in: a labelling configuration, and tasks with annotations and predictions.
+"""Export a campaign for Label Studio: a labelling configuration, and tasks with annotations and predictions.
 
 The server refuses annotators it does not know, so that nobody is named in ``completed_by``: raters, and what an answer
 says besides its value, stand in the ``meta`` of each result, which Label Studio keeps. The ready mapping

@@ -1,4 +1,4 @@
-"""A whole study comes in at once: its datasets, rubrics, ratings and verdicts, each an import that is part of one.
+"""Import a whole study: its datasets, rubrics, ratings and verdicts, each as a part of one import.
 
 All of it is stored or nothing. A dataset that the very same files made is not stored again, ratings and verdicts that
 are there already collapse, and the same rubric is the same version, so that a study can be imported again.

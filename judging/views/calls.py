@@ -1,4 +1,4 @@
-"""The log of a run: what was asked, what came back, how it was read."""
+"""The pages of a run's calls: the request, the reply, and the parsed verdicts."""
 
 from __future__ import annotations
 

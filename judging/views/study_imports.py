@@ -1,4 +1,4 @@
-"""Imports of whole studies: what all of their parts would come to, then what they are."""
+"""The pages of imports of whole studies: the preview of all parts, then the stored parts."""
 
 from __future__ import annotations
 

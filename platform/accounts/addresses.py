@@ -1,4 +1,4 @@
-"""The address that a request comes from: one answer for sign-in, throttles and logs.
+"""The client address of a request, computed in one way for sign-in, throttles and logs.
 
 A proxy appends the address that it was asked from to X-Forwarded-For; what stands left of the entries that trusted
 proxies appended is what the client wrote itself. Pure.

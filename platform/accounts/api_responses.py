@@ -1,4 +1,4 @@
-"""What the API answers when something is wrong, in one shape, and how the schema says so."""
+"""Error replies of the API: one format for all of them, and its description in the schema."""
 
 from __future__ import annotations
 

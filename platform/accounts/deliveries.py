@@ -1,4 +1,4 @@
-"""Deliveries go out: claimed by compare-and-set, sent outside any transaction, tried again later and later.
+"""Send webhook deliveries: claimed by compare-and-set, sent outside any transaction, repeated with growing delays.
 
 A claim sets the time of the next try before the request is made, so that a worker that dies loses nothing: the delivery
 is due again by then. A receiver may so hear of an event twice, always under the same id.

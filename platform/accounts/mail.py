@@ -1,4 +1,4 @@
-"""Mails about accounts, sent by workers: no page waits for a mail server, nor tells by its time what it sent."""
+"""Send e-mail about accounts from workers, so that the response time of a page shows nothing."""
 
 from __future__ import annotations
 

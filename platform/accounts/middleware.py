@@ -1,4 +1,4 @@
-"""What every request passes: whom it comes from, how long somebody stays signed in, and in which language."""
+"""Middleware of every request: the client address, the length of the session, and the language."""
 
 import time
 from collections.abc import Callable

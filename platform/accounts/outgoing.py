@@ -1,4 +1,4 @@
-"""One signed request to an address that somebody typed in: never to a private network, never further by redirect.
+"""Send one signed request to a user's address: never to a private network, and without following redirects.
 
 Pure. The name is resolved at the moment of sending, every address it stands for is checked, and the connection is made
 to a checked address, so that a name which points elsewhere a second later gains nothing.

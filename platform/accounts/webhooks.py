@@ -1,4 +1,4 @@
-"""Webhooks: what a project's leads have sent to their own programs, and what is to be sent.
+"""Webhooks: the addresses of a project's leads, and the deliveries to them.
 
 `announce` writes one delivery for each webhook that listens, in the transaction of the verb that did something; what is
 rolled back is so never told. Once that is committed a worker is asked to send it (decision 0012); `accounts.deliveries`

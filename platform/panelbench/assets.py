@@ -1,4 +1,4 @@
-"""Style sheets, scripts and icons as browsers get them: compressed, named by their content, and cached for good.
+"""Static files for browsers: compressed, named by a digest of their content, and cached permanently.
 
 `panelbench up`, `panelbench demo` and the image collect them (`collect`). Where nothing was collected, as in tests and
 with DEBUG, they go by their plain names. Libraries bring megabytes for pages that few or none open (the API's

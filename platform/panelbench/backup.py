@@ -1,4 +1,4 @@
-"""The whole instance as one file, and back: every table and every file that a row names, whatever the database.
+"""Back up the whole instance to one file, and restore it: every table and every file, on either database.
 
 A backup is a zip: one JSON Lines member for each table, one row a line; the uploaded files as they are; the signing key
 where it lies in the data directory; and a manifest with the version, the migrations that were applied, and the rows,

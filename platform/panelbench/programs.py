@@ -1,4 +1,4 @@
-"""The programs of one instance, as functions that run until they are told to end (``panelbench.supervisor``)."""
+"""The programs of one instance, as functions that run until they get the signal to stop (``panelbench.supervisor``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every address. Each app brings its own pages and API routes; this file only joins them."""
+"""All URL patterns. Each app defines its own pages and API routes; this file includes them."""
 
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView

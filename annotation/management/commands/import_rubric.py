@@ -1,4 +1,4 @@
-"""`panelbench import_rubric`: rubrics from YAML or JSON become drafts, or are published at once."""
+"""`panelbench import_rubric`: store rubrics from YAML or JSON as drafts, or publish them directly."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,6 +1,6 @@
-"""`panelbench import_study PROJECT FILE...`: a study whose files are known comes in whole, or not at all.
+"""`panelbench import_study PROJECT FILE...`: import the files of a known study, completely or not at all.
 
-Exit status: 0 stored, or could be; 1 refused, with a line per problem; 2 asked for wrongly.
+Exit status: 0 stored, or could be; 1 refused, with a line per problem; 2 wrong usage.
 """
 
 from __future__ import annotations

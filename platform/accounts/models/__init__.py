@@ -1,4 +1,4 @@
-"""People and projects, and who is told of what happens in them."""
+"""The models of people, projects and webhooks."""
 
 from accounts.models.people import (
     SIGHTED,

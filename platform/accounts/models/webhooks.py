@@ -1,4 +1,4 @@
-"""Who is told of what happens in a project, and what they were told."""
+"""The models of webhooks and their deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lead's pages of webhooks: what is told, to whom, and what became of it."""
+"""A lead's pages of webhooks: addresses, events and deliveries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a project holds: members, datasets, rubrics, campaigns, panels, judges and their runs, numbers.
+"""Methods for the objects of a project: members, datasets, rubrics, campaigns, panels, judges, runs, numbers.
 
-And who else is told: webhooks and share links.
+Also webhooks and share links.
 """
 
 from __future__ import annotations

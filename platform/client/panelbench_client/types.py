@@ -1,4 +1,4 @@
-"""What the API answers and is sent. Written by `manage.py client_types` from the schema; not by hand."""
+"""Types of the API's requests and replies. Written by `manage.py client_types` from the schema; not by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The other end of a webhook: whether a request came from Panelbench, is fresh and unchanged, and what it tells."""
+"""The receiver of a webhook: check that a request is from Panelbench, recent and unchanged."""
 
 from __future__ import annotations
 

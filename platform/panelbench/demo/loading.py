@@ -1,4 +1,4 @@
-"""The demo project: made once by the product's own verbs, as its people would have made it."""
+"""The demo project: created once through the same functions that the pages use."""
 
 from __future__ import annotations
 

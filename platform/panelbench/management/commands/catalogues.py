@@ -1,6 +1,6 @@
 """Bring the catalogues in `locale/` up to date with what the code marks for translation, and compile them.
 
-For a checkout; docs/translating.md tells how to work with it. Babel does all of it, so nobody needs GNU gettext.
+For a checkout; docs/translating.md explains how to use it. Babel does all of it, so nobody needs GNU gettext.
 """
 
 from __future__ import annotations

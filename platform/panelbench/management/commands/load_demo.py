@@ -1,4 +1,4 @@
-"""`panelbench load_demo`: the demo project, once; says whom to sign in as."""
+"""`panelbench load_demo`: load the demo project once, and print its accounts."""
 
 from typing import Any
 
