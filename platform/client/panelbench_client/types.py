@@ -1,4 +1,4 @@
-"""Types of the API's requests and replies. Written by `manage.py client_types` from the schema; not by hand."""
+"""Types of the API's requests and replies, written by `manage.py client_types` from the schema."""
 
 from __future__ import annotations
 

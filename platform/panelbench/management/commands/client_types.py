@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
 FILE = settings.CHECKOUT_DIR / "platform" / "client" / "panelbench_client" / "types.py"
-HEAD = '''"""Types of the API's requests and replies. Written by `manage.py client_types` from the schema; not by hand."""
+HEAD = '''"""Types of the API's requests and replies, written by `manage.py client_types` from the schema."""
 
 from __future__ import annotations
 
