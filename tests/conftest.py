@@ -16,7 +16,7 @@ import pytest
 from django.core.cache import caches
 from django.db import connection
 
-from panelbench import secrets
+from panelbench import environment
 from tests.cast import cast  # noqa: F401
 from tests.provider_server import RunningProvider, running_provider
 from tests.services import CHROMIUM, PLAYWRIGHTS
@@ -76,7 +76,7 @@ def provider(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running
     with running_provider() as running:
         declared = [{"name": "simulated", "base_url": running.base_url, "simulated": True}]
         monkeypatch.setenv("PANELBENCH_PROVIDERS", json.dumps(declared))
-        settings.PROVIDERS = secrets.providers(os.environ)
+        settings.PROVIDERS = environment.declared_providers(os.environ)
         yield running
 
 

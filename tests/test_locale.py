@@ -72,7 +72,7 @@ def po(language: str) -> Path:
 
 @cache
 def catalogue(language: str) -> Catalog:
-    return catalogues.read(po(language))
+    return catalogues.read_catalogue(po(language))
 
 
 def forms(text: Any) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from panelbench import secrets
+from panelbench import environment
 from panelbench.celery import QUEUES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,7 +94,11 @@ def test_only_the_worker_of_judges_has_the_key_of_a_provider(compose: Config) ->
     holders = {name for name, service in found.items() if "sk-very-private" in str(service)}
     assert holders == {"judging"}
     web = found["web"]["environment"]
-    assert set(secrets.providers(web)) == set(secrets.providers(found["judging"]["environment"])) == {"openai"}
+    assert (
+        set(environment.declared_providers(web))
+        == set(environment.declared_providers(found["judging"]["environment"]))
+        == {"openai"}
+    )
 
 
 def test_each_queue_is_served_by_one_service(services: dict[str, Any]) -> None:

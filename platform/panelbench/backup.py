@@ -71,7 +71,7 @@ class Summary:
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
-def write(out: IO[bytes], *, with_key: bool = True) -> Summary:
+def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
     """Write a backup of the database and of the files that its rows name, as of one moment.
 
     The tables are read as the migrations that were applied made them, so that an instance can be backed up with the
@@ -262,7 +262,7 @@ def _key_digest() -> str:
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
-def read(source: IO[bytes], *, replace: bool = False) -> Summary:
+def restore_backup(source: IO[bytes], *, replace: bool = False) -> Summary:
     """Restore a backup into an empty instance, or over what is there with ``replace``; migrated to this version.
 
     Everything is verified before anything is changed. Raises ``CannotRestore``.

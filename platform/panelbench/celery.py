@@ -22,8 +22,8 @@ ROUTES = {
     "judging.tasks.store_*": {"queue": "imports"},
 }
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
-TRANSPORT = "panelbench.folder_queue:Transport"  # where there is no Redis
-REDIS_TRANSPORT = "panelbench.redis_queue:Transport"
+TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
+REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 SWEEPS = {"judging.tasks.sweep": 10.0}  # a run whose worker died waits for this one
 SWEEPERS = (
     *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from panelbench import programs, secrets
+from panelbench import environment, programs
 from panelbench.probe import health
 from panelbench.supervisor import Program, Supervisor, Warden
 
@@ -99,7 +99,7 @@ def _run_web(options: argparse.Namespace, warden: Warden) -> None:
 def _demo_programs() -> list[Program]:
     """What loads the demo and, unless the operator declared a provider, the simulated one."""
     loading = Program(name="load_demo", function=programs.command, arguments=("load_demo",), once=True)
-    if secrets.providers(os.environ):
+    if environment.declared_providers(os.environ):
         return [loading]
     port = _free_port()
     declared = {"name": "simulated", "base_url": f"http://127.0.0.1:{port}/v1", "simulated": True}

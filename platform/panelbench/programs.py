@@ -34,7 +34,7 @@ def preload() -> None:
         import_module(module)
 
 
-def web(listener: socket.socket, threads: int, application: str = APPLICATION) -> None:
+def serve_web(listener: socket.socket, threads: int, application: str = APPLICATION) -> None:
     """A web process on a bound socket, which it shares with the others. ``application`` is `module:name`."""
     from django.utils.module_loading import import_string
 
@@ -47,7 +47,9 @@ def web(listener: socket.socket, threads: int, application: str = APPLICATION) -
 def web_programs(listener: socket.socket, *, threads: int, application: str = APPLICATION) -> list[Program]:
     """The web processes of one instance."""
     arguments = (listener, threads, application)
-    return [Program(name=f"web {number}", function=web, arguments=arguments) for number in range(1, WEB_PROCESSES + 1)]
+    return [
+        Program(name=f"web {number}", function=serve_web, arguments=arguments) for number in range(1, WEB_PROCESSES + 1)
+    ]
 
 
 def web_threads() -> int:

@@ -51,7 +51,7 @@ WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 logger = logging.getLogger(__name__)
 
 
-class Channel(HTTPChannel):
+class TimedChannel(HTTPChannel):
     """A client's connection, which knows how far the request or answer under way is and since when."""
 
     began: float | None = None
@@ -107,7 +107,7 @@ class Channel(HTTPChannel):
 class Server(TcpWSGIServer):
     """Waitress on a socket that is already bound, until ``stop`` is called."""
 
-    channel_class = Channel
+    channel_class = TimedChannel
     stopping = False
 
     def __init__(

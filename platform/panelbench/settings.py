@@ -9,7 +9,7 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from panelbench import logs, secrets
+from panelbench import environment
 from panelbench.environment import Environment
 
 env = Environment()
@@ -26,7 +26,7 @@ DEBUG = env.switch("DEBUG", default=False)
 DATABASE_URL = env.address("DATABASE_URL", schemes=("postgres", "postgresql", "sqlite"))
 REDIS_URL = env.address("REDIS_URL", schemes=("redis", "rediss", "unix"))
 EMBEDDED = not DATABASE_URL or DATABASE_URL.startswith("sqlite")
-SECRET_KEY = secrets.secret_key(env.text("SECRET_KEY"), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
+SECRET_KEY = environment.secret_key(env.text("SECRET_KEY"), debug=DEBUG, embedded=EMBEDDED, data_dir=DATA_DIR)
 ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS", default=("localhost", "127.0.0.1", "[::1]"), debug=DEBUG)
 CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 
@@ -87,7 +87,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "panelbench.shell.shell",
+                "panelbench.pages.shell",
             ]
         },
     }
@@ -286,7 +286,7 @@ SPECTACULAR_SETTINGS = {
 
 # --- judges ---------------------------------------------------------------------------------------------------------
 # Endpoints are declared here by the operator; researchers choose them by name, and keys stay in the environment.
-PROVIDERS = secrets.providers(os.environ)
+PROVIDERS = environment.declared_providers(os.environ)
 # How long a worker that is told to end waits for the replies that it is paying for.
 DRAIN_SECONDS = env.number("JUDGE_DRAIN_SECONDS", default=100, least=0)
 
@@ -303,4 +303,4 @@ LOG_FORMAT = env.choice(
     "LOG_FORMAT", default="console" if DEBUG or sys.stderr.isatty() else "json", among=("console", "json")
 )
 LOG_LEVEL = env.choice("LOG_LEVEL", default="INFO", among=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
-LOGGING = logs.configuration(LOG_FORMAT, LOG_LEVEL)
+LOGGING = environment.logging_configuration(LOG_FORMAT, LOG_LEVEL)

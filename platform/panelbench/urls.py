@@ -9,8 +9,8 @@ import annotation.urls
 import judging.urls
 from panelbench import health
 
-handler404 = "panelbench.missing.not_found"
-handler500 = "panelbench.missing.server_error"
+handler404 = "panelbench.pages.not_found"
+handler500 = "panelbench.pages.server_error"
 
 APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
 

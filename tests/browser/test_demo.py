@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_scoring_right_to_left_moves_the_heatmap(
     browser: Browser, live_server: Any, provider: RunningProvider, worker: subprocess.Popen[bytes], settings: Any
 ) -> None:
-    loading.load()
+    loading.load_demo()
     settings.DEMO = True
     _offered(browser, live_server.url)
     with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:

@@ -94,5 +94,7 @@ def test_a_method_returns_what_is_answered(method: str, path: str) -> None:
 
 def test_the_types_are_those_of_the_schema() -> None:
     """If not: `manage.py client_types`."""
-    assert client_types.FILE.read_text(encoding="utf-8") == client_types.rendered(schema()["components"]["schemas"])
+    assert client_types.FILE.read_text(encoding="utf-8") == client_types.rendered_types(
+        schema()["components"]["schemas"]
+    )
     assert typing.get_type_hints(types.Dataset)["items"] is int

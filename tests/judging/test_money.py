@@ -19,7 +19,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from judging import judges, leases, runs, working
 from judging.models import Attempt, Call, Judge, JudgeRun, ProviderAllowance
-from panelbench import secrets
+from panelbench import environment
 from tests import make
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started
@@ -38,7 +38,7 @@ def priced(provider: RunningProvider, settings: Any) -> RunningProvider:
     prices |= {f"sim-steady:{kind}": ["2", "80"] for kind in ("slow", "dropped", "not_json")}
     entry = {"base_url": provider.base_url, "prices": prices}
     entries = [{"name": "simulated", "simulated": True, **entry}, {"name": "paid", **entry}]
-    settings.PROVIDERS = secrets.providers({"PANELBENCH_PROVIDERS": json.dumps(entries)})
+    settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps(entries)})
     return provider
 
 

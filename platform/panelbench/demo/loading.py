@@ -48,7 +48,7 @@ class Login:
     to_score: int = 0
 
 
-def load() -> list[Login]:
+def load_demo() -> list[Login]:
     """Make what of the demo is not there yet; returns whom to sign in as."""
     project = Project.objects.filter(slug=SLUG).first()
     if project is None:

@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *, file: str, with_key: bool, **options: Any) -> None:
         try:
             if file == "-":
-                summary = backup.write(sys.stdout.buffer, with_key=with_key)
+                summary = backup.write_backup(sys.stdout.buffer, with_key=with_key)
             else:
                 summary = _written(Path(file), with_key=with_key)
         except backup.CannotBackUp as error:
@@ -50,7 +50,7 @@ def _written(path: Path, *, with_key: bool) -> Summary:
     part = path.with_name(f"{path.name}.part")
     try:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as out:
-            summary = backup.write(out, with_key=with_key)
+            summary = backup.write_backup(out, with_key=with_key)
             out.flush()
             os.fsync(out.fileno())
         part.rename(path)

@@ -52,7 +52,7 @@ def _as_python(path: Path) -> bytes:
     return code.encode()
 
 
-def read(path: Path) -> Catalog:
+def read_catalogue(path: Path) -> Catalog:
     with path.open("rb") as file:
         return read_po(file, locale=path.parent.parent.name)
 
@@ -68,9 +68,9 @@ def compiled(catalogue: Catalog) -> bytes:
     return target.getvalue()
 
 
-def refresh(path: Path, template: Catalog) -> Catalog:
+def refreshed_catalogue(path: Path, template: Catalog) -> Catalog:
     """Give the catalogue at ``path`` the template's sentences, keep its translations of them, and compile it."""
-    catalogue = read(path)
+    catalogue = read_catalogue(path)
     # A copy: a new message would be shared with the next catalogue, which has other plural forms.
     catalogue.update(deepcopy(template), no_fuzzy_matching=True, update_creation_date=False)
     with path.open("wb") as file:
@@ -85,6 +85,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         template = extracted(settings.CHECKOUT_DIR, sources(settings.CHECKOUT_DIR))
         for path in sorted((settings.CHECKOUT_DIR / "locale").glob("*/LC_MESSAGES/django.po")):
-            catalogue = refresh(path, template)
+            catalogue = refreshed_catalogue(path, template)
             done = sum(1 for message in catalogue if message.id and message.string and all(message.string))
             self.stdout.write(f"{path.parent.parent.name}: {done} of {len(template)} sentences translated")

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--check", action="store_true", help="write nothing; fail when they are not")
 
     def handle(self, **options: Any) -> None:
-        written = rendered(schema()["components"]["schemas"])
+        written = rendered_types(schema()["components"]["schemas"])
         if not options["check"]:
             FILE.write_text(written, encoding="utf-8")
         elif FILE.read_text(encoding="utf-8") != written:
@@ -51,7 +51,7 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def rendered(components: Mapping[str, Mapping[str, Any]]) -> str:
+def rendered_types(components: Mapping[str, Mapping[str, Any]]) -> str:
     """The module: one type for every component that is sent or answered."""
     kept = {name: part for name, part in sorted(components.items()) if not LEFT_OUT.match(name)}
     choices = [f"{name}: TypeAlias = {_literal(part)}" for name, part in kept.items() if "enum" in part]

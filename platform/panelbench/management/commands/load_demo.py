@@ -11,7 +11,7 @@ class Command(BaseCommand):
     help = "Load the demo project (once) and start its judges on the provider that is declared."
 
     def handle(self, **options: Any) -> None:
-        logins = loading.load()
+        logins = loading.load_demo()
         self.stdout.write(f"Sign in with the password: {loading.PASSWORD}")
         for login in logins:
             rest = f", {login.to_score} dialogues to score" if login.to_score else ""

@@ -51,4 +51,4 @@ class Command(BaseCommand):
 
 def _read(source: IO[bytes], replace: bool) -> Summary:
     source.seek(0)
-    return backup.read(source, replace=replace)
+    return backup.restore_backup(source, replace=replace)

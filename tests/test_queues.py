@@ -109,4 +109,4 @@ def test_an_embedded_instance_queues_this_way(settings: Any) -> None:
     if settings.REDIS_URL:
         pytest.skip("this run has Redis")
     with app.connection_for_write() as connection:
-        assert type(connection.channel()).__module__ == "panelbench.folder_queue"
+        assert type(connection.channel()).__module__ == "panelbench.queues"

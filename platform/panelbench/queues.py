@@ -1,9 +1,14 @@
-"""The broker of an embedded instance: kombu's transport over a folder, with files that appear whole or not at all.
+"""The brokers: a folder of an embedded instance, and Redis on servers, each as a transport of kombu.
 
-kombu makes a file visible before it has written it, so that a reader can take an empty or half-written message (and
-the worker ends with a JSON error), and it moves a message through the machine's temporary folder, where a copy between
-two file systems is no atomic step either. Here every file is written under a name that nobody looks for and renamed,
-and a message is taken by a rename inside the queue's own folder.
+In a folder kombu makes a file visible before it has written it, so that a reader can take an empty or half-written
+message (and the worker ends with a JSON error), and it moves a message through the machine's temporary folder, where a
+copy between two file systems is no atomic step either. Here every file is written under a name that nobody looks for
+and renamed, and a message is taken by a rename inside the queue's own folder.
+
+When the connection to Redis is lost, kombu takes its transport apart and then puts back the messages that are not
+acknowledged yet. There is no connection to do that with any more, and the ``AttributeError`` that says so is none of
+the errors after which a Celery worker connects again: it ended with "Unrecoverable error". Here it is a connection
+error. The messages are not lost: Redis delivers them again, and what is to be done lies in the database.
 """
 
 from __future__ import annotations
@@ -20,15 +25,18 @@ from uuid import uuid4
 
 from kombu.exceptions import ChannelError
 from kombu.transport import filesystem
+from kombu.transport import redis as kombu_redis
 from kombu.utils.encoding import bytes_to_str, str_to_bytes
 from kombu.utils.json import dumps, loads
+from redis.exceptions import ConnectionError as RedisConnectionError
 
+# --- a folder --------------------------------------------------------------------------------------------------------
 logger = logging.getLogger(__name__)
 
 TEMPORARY = ".tmp"  # such names end in no queue's name, so that nobody takes them for messages
 
 
-class Channel(filesystem.Channel):
+class FolderChannel(filesystem.Channel):
     """A channel of kombu's file system transport that replaces and takes files in one step."""
 
     def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # as its parent does
@@ -74,10 +82,10 @@ class Channel(filesystem.Channel):
                 _write_whole(path, str_to_bytes(dumps(changed)))
 
 
-class Transport(filesystem.Transport):
+class FolderTransport(filesystem.Transport):
     """kombu's file system transport with this module's channel."""
 
-    Channel = Channel
+    Channel = FolderChannel
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -97,3 +105,20 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+# --- Redis -----------------------------------------------------------------------------------------------------------
+class RedisChannel(kombu_redis.Channel):
+    """A channel that says by a connection error that its connection is closed."""
+
+    def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
+        if self.connection is None or self.connection.client is None:
+            raise RedisConnectionError("the connection to the broker is closed")
+        parameters: dict[str, Any] = super()._connparams(asynchronous=asynchronous)
+        return parameters
+
+
+class RedisTransport(kombu_redis.Transport):
+    """Kombu's transport with that channel."""
+
+    Channel = RedisChannel

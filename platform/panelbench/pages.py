@@ -1,0 +1,157 @@
+"""What every page has around it, and the pages for addresses that lead nowhere and for failures of the server."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import loader
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views import defaults
+
+from accounts.models import SIGHTED, Membership, Project, Role
+from annotation.imports.uploads import FULL
+from panelbench import heartbeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    label: str
+    url: str
+    icon: str
+    current: bool = False
+    group: str = ""
+
+
+# (label, URL name, icon, who sees it, group); every URL takes the project's slug.
+_PROJECT_LINKS = (
+    (gettext_lazy("Overview"), "project", "overview", SIGHTED, ""),
+    (gettext_lazy("Datasets"), "datasets", "dataset", SIGHTED, ""),
+    (gettext_lazy("Rubrics"), "rubrics", "rubric", SIGHTED, ""),
+    (gettext_lazy("Campaigns"), "campaigns", "campaign", SIGHTED, ""),
+    (gettext_lazy("Judges"), "judges", "judge", SIGHTED, ""),
+    (gettext_lazy("Numbers"), "numbers", "agreement", SIGHTED, ""),
+    (gettext_lazy("Export"), "export", "download", SIGHTED, ""),
+    (gettext_lazy("Panels"), "panels", "panel", SIGHTED, gettext_lazy("Manage")),
+    (gettext_lazy("People"), "people", "people", (Role.LEAD,), gettext_lazy("Manage")),
+    (gettext_lazy("Audit trail"), "audit", "audit", (Role.LEAD,), gettext_lazy("Manage")),
+    (gettext_lazy("Settings"), "settings", "settings", (Role.LEAD,), gettext_lazy("Manage")),
+)
+
+# Pages that have no link of their own are under another one.
+_BELOW = {"datasets": ("imports", "mappings", "verdict-imports", "study-imports"), "judges": ("runs",)}
+
+_SILENT = {
+    heartbeat.WORKER: gettext_lazy(
+        "No worker is running. Judge runs and figures wait until “panelbench up” starts one."
+    ),
+    heartbeat.BEAT: gettext_lazy(
+        "The scheduler is not running. Interrupted work does not continue until “panelbench up” starts it."
+    ),
+}
+
+
+def shell(request: HttpRequest) -> dict[str, object]:
+    """The frame's `shell` (project, role, nav, silent, notices, version), and `unreviewed_languages` for its menu."""
+    return {
+        "shell": SimpleLazyObject(lambda: _shell(request)),
+        "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
+        "demo": SimpleLazyObject(_demo),
+    }
+
+
+def _demo() -> dict[str, object]:
+    """Whom the sign-in page of a demo offers to sign in as, and their password."""
+    if not settings.DEMO:
+        return {}
+    from panelbench.demo import loading
+
+    return {"people": loading.logins(), "password": loading.PASSWORD}
+
+
+def _shell(request: HttpRequest) -> dict[str, object]:
+    held = _membership(request)
+    silent = heartbeat.silent() if held and held.role in SIGHTED else []
+    return {
+        "project": held.project if held else None,
+        "role": held.get_role_display() if held else "",
+        "nav": _links(request, held),
+        "silent": silent,
+        "notices": [_SILENT[kind] for kind in silent],
+        "version": settings.VERSION,
+    }
+
+
+def _membership(request: HttpRequest) -> Membership | None:
+    slug = request.resolver_match.kwargs.get("project") if request.resolver_match else None
+    if not slug or not request.user.is_authenticated:
+        return None
+    return Membership.objects.select_related("project").filter(user=request.user, project__slug=slug).first()
+
+
+def _links(request: HttpRequest, held: Membership | None) -> list[Link]:
+    if held is None:
+        return []
+    return [
+        Link(
+            label=str(label),
+            url=(url := _url(name, held.project)),
+            icon=icon,
+            group=str(group),
+            current=_is_current(request.path, name, url, root=_url("project", held.project)),
+        )
+        for label, name, icon, roles, group in _PROJECT_LINKS
+        if held.role in roles
+    ]
+
+
+def _is_current(path: str, name: str, url: str, *, root: str) -> bool:
+    if name == "project":
+        return path == url
+    return path.startswith((url, *(f"{root}{part}/" for part in _BELOW.get(name, ()))))
+
+
+def _url(name: str, project: Project) -> str:
+    return reverse(name, args=[project.slug])
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+NO_SPACE = 507  # Insufficient Storage
+SQLITE_FULL, POSTGRESQL_FULL = "SQLITE_FULL", "53100"
+RETRY_AFTER = 60  # seconds
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404, in the form the caller reads."""
+    if request.path.startswith("/api/"):
+        return JsonResponse({"code": "not_found", "detail": _("There is nothing here."), "fields": {}}, status=404)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500, or 507 with a sentence about it when the disk of the server or of its database is full."""
+    if not is_disk_full(sys.exc_info()[1]):
+        return defaults.server_error(request)
+    if request.path.startswith("/api/") or "application/json" in request.headers.get("Accept", ""):
+        detail = _("The server's disk is full, so nothing can be stored now. Keep your input and try again later.")
+        response: HttpResponse = JsonResponse({"code": "disk_full", "detail": detail, "fields": {}}, status=NO_SPACE)
+    else:
+        response = HttpResponse(loader.get_template("507.html").render(), status=NO_SPACE)
+    response.headers["Retry-After"] = str(RETRY_AFTER)
+    return response
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it came from, says that a disk had no room."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if getattr(error, "sqlite_errorname", "") == SQLITE_FULL or getattr(error, "sqlstate", "") == POSTGRESQL_FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
