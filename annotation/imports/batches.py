@@ -25,6 +25,7 @@ from annotation.readers import (
     is_not_data,
     kinds_of_files,
     recognise,
+    with_cached_head,
     without_absent_columns,
 )
 
@@ -83,9 +84,10 @@ def _looked_into(
     target: dict[str, Any] | None,
 ) -> tuple[str, dict[str, Any] | None, list[Part]]:
     """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
+    heads = {id(file): with_cached_head(file, said) for file in (*files, *(each.file for each in kept))}
     if kind == Kind.STUDY or (not kind and target is None and said == Mapping()):
-        kind, target = _recognised([*files, *(each.file for each in kept)], kind, target)
-    return kind, target, _parts(project, files, kept, kind, said)
+        kind, target = _recognised(list(heads.values()), kind, target)
+    return kind, target, _parts(project, files, kept, kind, said, heads)
 
 
 def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> Import:
@@ -158,15 +160,24 @@ def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None)
     return (Kind.STUDY, {**(target or {}), "study": study.name}) if study else (kind, target)
 
 
-def _parts(project: Project, files: Sequence[File], kept: Sequence[Kept], kind: str, said: Mapping) -> list[Part]:
-    """The files by what they hold, each part with its mapping guessed."""
-    kinds = {id(file): kind or _kind_of(file, said) for file in (*files, *(each.file for each in kept))}
+def _parts(
+    project: Project,
+    files: Sequence[File],
+    kept: Sequence[Kept],
+    kind: str,
+    said: Mapping,
+    heads: dict[int, File] | None = None,
+) -> list[Part]:
+    """The files by what they hold, each part with its mapping guessed. ``heads`` are the files to be looked at instead,
+    by the identity of each."""
+    heads = heads or {id(file): file for file in (*files, *(each.file for each in kept))}
+    kinds = {key: kind or _kind_of(head, said) for key, head in heads.items()}
     parts = []
     for each in ORDER:
         own = [file for file in files if kinds[id(file)] == each]
         own_kept = [one for one in kept if kinds[id(one.file)] == each]
         if own or own_kept:
-            read = [*own, *(one.file for one in own_kept)]
+            read = [heads[id(file)] for file in (*own, *(one.file for one in own_kept))]
             parts.append(Part(each, lifecycle.proposal(project, each, read, said), own, own_kept))
     return parts
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cache, partial
+from functools import cache
 from gzip import GzipFile
 from io import BufferedReader
 from pathlib import Path
@@ -38,8 +38,6 @@ from annotation.readers import (
     ItemRow,
     Mapping,
     ParsedItems,
-    ParsedRatings,
-    ParsedVerdicts,
     Problem,
     Problems,
     Progress,
@@ -194,8 +192,11 @@ def _parsed_answers(
     progress: Progress | None,
     facts: TableFacts | None,
 ) -> ParsedFiles:
-    parse: Callable[..., ParsedRatings | ParsedVerdicts] = parse_ratings if kind == Kind.RATINGS else parse_verdicts
-    parsed, mapping, notes = _read_matched(partial(parse, progress=progress, facts=facts), files, mapping, version)
+    parse = parse_ratings if kind == Kind.RATINGS else parse_verdicts
+    names = _CriterionNames(version)
+    parsed = parse(files, mapping, progress=progress, facts=facts, criterion_key=names.key_of)
+    mapping = _applied(mapping, names.matches) if names.matches else mapping
+    notes = [f"“{name}” was taken as the criterion {key}." for name, key in sorted(names.matches.items())]
     counts = parsed.counts()
     if kind == Kind.RATINGS:
         _explain_words(parsed.problems, counts.scored)
@@ -232,37 +233,30 @@ def _explain_words(problems: Problems, scored: int) -> None:
     problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
 
 
-def _read_matched(
-    parse: Callable[[Iterable[File], Mapping], ParsedRatings | ParsedVerdicts],
-    files: Sequence[File],
-    mapping: Mapping,
-    rubric_version: RubricVersion | None,
-) -> tuple[ParsedRatings | ParsedVerdicts, Mapping, list[str]]:
-    """The answers in ``files`` under the rubric's keys; the mapping that gave them; a sentence for each match made.
+class _CriterionNames:
+    """The criteria of a rubric by what files call them: by key, by name or by question, in any language.
 
-    Names are matched before the answers are put together, so that one file may name a criterion by its key and another
-    by its question.
+    A name that is no key itself and that only one criterion goes by, upper and lower case alike, means that criterion.
+    Names are matched before answers are put together, so that one file may name a criterion by its key and another by
+    its question. ``matches`` are the names that were met, with the key of each.
     """
-    parsed = parse(files, mapping)
-    if rubric_version is None:
-        return parsed, mapping, []
-    matches = _matches({row.criterion for row in parsed.rows}, list(rubric_version.criteria.all()))
-    if not matches:
-        return parsed, mapping, []
-    mapping = _applied(mapping, matches)
-    notes = [f"“{name}” was taken as the criterion {key}." for name, key in matches.items()]
-    return parse(files, mapping), mapping, notes
 
+    def __init__(self, version: RubricVersion | None) -> None:
+        criteria = list(version.criteria.all()) if version else []
+        self.matches: dict[str, str] = {}
+        self._keys = {criterion.key for criterion in criteria}
+        self._called: dict[str, set[str]] = {}
+        for criterion in criteria:
+            for spelling in _spellings(criterion):
+                self._called.setdefault(spelling, set()).add(criterion.key)
 
-def _matches(names: Iterable[str], criteria: Sequence[Criterion]) -> dict[str, str]:
-    """The key of each name that is not a key itself and that only one criterion goes by, upper and lower case alike."""
-    keys = {criterion.key for criterion in criteria}
-    called: dict[str, set[str]] = {}
-    for criterion in criteria:
-        for spelling in _spellings(criterion):
-            called.setdefault(spelling, set()).add(criterion.key)
-    found = {name: called.get(case_folded(name), set()) for name in sorted(names) if name not in keys}
-    return {name: next(iter(among)) for name, among in found.items() if len(among) == 1}
+    def key_of(self, name: str) -> str:
+        """The key of the criterion of that name; the name itself where the rubric has none, or several."""
+        among = () if name in self._keys else self._called.get(case_folded(name), ())
+        if len(among) != 1:
+            return name
+        self.matches[name] = next(iter(among))
+        return self.matches[name]
 
 
 def names_known(project: Project) -> set[str]:
@@ -280,7 +274,8 @@ def _applied(mapping: Mapping, matches: dict[str, str]) -> Mapping:
     columns = {column: _field(field, matches) for column, field in mapping.columns.items()}
     # What a value map gives is not looked up again: its results are replaced.
     said = {found: matches.get(meant, meant) for found, meant in mapping.values.get("criterion", {}).items()}
-    values = {**mapping.values, "criterion": {**matches, **said}}
+    values = {_field(field, matches): found for field, found in mapping.values.items()}
+    values["criterion"] = {**matches, **said}
     return replace(mapping, columns=columns, constants=constants, values=values)
 
 

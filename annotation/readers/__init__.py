@@ -44,14 +44,22 @@ if TYPE_CHECKING:
         shortened_list,
     )
     from annotation.readers.ratings import (
-        ParsedRatings,
-        ParsedVerdicts,
+        ParsedAnswers,
         RatingRow,
         VerdictRow,
         parse_ratings,
         parse_verdicts,
     )
-    from annotation.readers.reading import ABSENT, ADDED, FORMULA_STARTS, MARKS_COLUMN, first_lines, peek, sheet_names
+    from annotation.readers.reading import (
+        ABSENT,
+        ADDED,
+        FORMULA_STARTS,
+        MARKS_COLUMN,
+        first_lines,
+        peek,
+        sheet_names,
+        with_cached_head,
+    )
     from annotation.readers.rows import set_bounds
     from annotation.readers.rubric import (
         CriterionDocument,
@@ -91,9 +99,8 @@ __all__ = [
     "ItemRow",
     "KnownStudy",
     "Mapping",
+    "ParsedAnswers",
     "ParsedItems",
-    "ParsedRatings",
-    "ParsedVerdicts",
     "PartitionedRows",
     "PlainRow",
     "Problem",
@@ -149,6 +156,7 @@ __all__ = [
     "sheet_names",
     "shortened_list",
     "unpacked_files",
+    "with_cached_head",
     "with_constants",
     "with_inferred_rubrics",
     "without_absent_columns",
@@ -210,8 +218,7 @@ _MODULES = {
         "shortened_list",
     ),
     "ratings": (
-        "ParsedRatings",
-        "ParsedVerdicts",
+        "ParsedAnswers",
         "RatingRow",
         "VerdictRow",
         "parse_ratings",
@@ -225,6 +232,7 @@ _MODULES = {
         "first_lines",
         "peek",
         "sheet_names",
+        "with_cached_head",
     ),
     "rows": ("set_bounds",),
     "rubric": (

@@ -9,7 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
-from io import BytesIO, StringIO
+from io import SEEK_SET, BytesIO, RawIOBase, StringIO, UnsupportedOperation
 from typing import BinaryIO, NamedTuple
 
 from accounts.inputs import NUL
@@ -221,6 +221,54 @@ def open_stream(raw: bytes | BinaryIO) -> BinaryIO:
     if stream.seekable():
         stream.seek(0)
     return stream
+
+
+class HeadCache(RawIOBase):
+    """A stream whose first piece is read once, however often it is read from its start; what follows is read again."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._stream = open_stream(raw)
+        self._head: bytes | None = None  # read when it is first asked for
+        self._read = 0  # of the stream
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        """Back to the start; nothing else is asked of text."""
+        if offset or whence != SEEK_SET:
+            raise UnsupportedOperation("only to the start")
+        self._place = 0
+        return 0
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head is None:
+            self._head = self._taken(PIECE)
+        if self._place < len(self._head):
+            content = self._head[self._place :] if size < 0 else self._head[self._place : self._place + size]
+            content += self._after(len(self._head), -1) if size < 0 else b""
+        else:
+            content = self._after(self._place, size)
+        self._place += len(content)
+        return content
+
+    def _after(self, place: int, size: int) -> bytes:
+        """What follows a place, which a compressed stream reaches only by reading up to it."""
+        if self._read != place:
+            open_stream(self._stream)
+            self._read = 0
+            while self._read < place and self._taken(min(place - self._read, PIECE)):
+                pass
+        return self._taken(size)
+
+    def _taken(self, size: int) -> bytes:
+        content = self._stream.read(size)
+        self._read += len(content)
+        return content
 
 
 def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -> Iterator[str]:

@@ -16,7 +16,7 @@ from annotation.readers.encoding import open_stream
 from annotation.readers.items import SPEAKER_KEYS, TEXT_KEYS, TURN_PREFIX, speakers_of
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
-from annotation.readers.reading import guess_layout, join_aligned_files, peek
+from annotation.readers.reading import guess_layout, join_aligned_files, peek, with_cached_head
 from annotation.readers.rows import KEY_COLUMN
 from annotation.readers.values import as_written, case_folded, matches_any
 
@@ -356,7 +356,8 @@ def propose_mapping(
     """
     guessed, unread = Mapping(), Problems()
     layouts: dict[str, Mapping] = {}
-    for name, raw in join_aligned_files(unpacked_files(files, unread), said, unread):
+    for file in join_aligned_files(unpacked_files(files, unread), said, unread):
+        name, raw = with_cached_head(file, said)
         layouts[name] = guess_layout(name, raw, said)
         sample = peek(name, raw, layout=_laid(name, layouts[name], said))
         rows = [row.fields for row in sample.rows]

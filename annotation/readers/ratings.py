@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from annotation.readers.answers import (
     AnswerCounts,
     AnswerReader,
+    AnswerRow,
     ValuesByField,
     as_answer,
     cached_conversion,
@@ -25,6 +26,91 @@ from annotation.readers.problems import InvalidValue, Problems, Progress, excerp
 from annotation.readers.reading import FileProgress
 from annotation.readers.spool import PlainRow, Spool
 from annotation.readers.values import as_key, as_language, as_number, as_text, is_blank
+
+CriterionKey = Callable[[str], str]
+Row = TypeVar("Row", bound=AnswerRow)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAnswers(Generic[Row]):
+    """Ratings or verdicts: ``read = len(rows) + collapsed + refused``; ``rows`` holds the missing ones too, marked so.
+
+    ``collapsed`` identical repetitions (``collapsed_blank`` of them blank); ``missing`` rows without a score.
+    """
+
+    rows: Spool[Row]
+    read: int
+    collapsed: int
+    collapsed_blank: int
+    refused: int
+    problems: Problems
+
+    def counts(self) -> AnswerCounts:
+        """How many rows carry a score, N/A or nothing, and what they name."""
+        return AnswerCounts.of(self.rows)
+
+    @property
+    def missing(self) -> int:
+        """Rows without a score."""
+        return self.counts().missing
+
+    @property
+    def scored(self) -> int:
+        """Rows that carry a score."""
+        return self.counts().scored
+
+
+class _AnswerBuilder:
+    """Makes rows of answers. Files say the same few things over and over: what was converted is remembered."""
+
+    who = ""
+
+    def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
+        self.mapping = mapping
+        self._as_key = partial(as_key, is_trusted=mapping.trust_ids)
+        self._score = cached_conversion(as_answer)
+        self._criterion_key = criterion_key
+        self._keys = {
+            "item": cached_conversion(partial(self._as_key, field="item")),
+            self.who: cached_conversion(partial(self._as_key, field=self.who)),
+            "criterion": cached_conversion(self._criterion),
+        }
+
+    def _criterion(self, value: Any) -> str:
+        name = self._as_key(value, field="criterion")
+        return name if self._criterion_key is None else self._criterion_key(name)
+
+    def rows(self, answers: ValuesByField, file: str) -> list[PlainRow]:
+        """The rows of some answers, as plain values. Raises ``InvalidValue`` at the first bad one."""
+        given = zip(*self._score.each(answers["score"]), strict=True)  # score, applicable, missing
+        blank = [None] * len(answers["line"])
+        keys = [convert.each(answers.get(name, blank)) for name, convert in self._keys.items()]
+        places = (repeat(file), answers["line"], answers["column"])
+        return list(zip(*keys, *given, answers["rationale"], *self._beside(answers, places), strict=False))
+
+    def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
+        """The columns after the rationale, with the file, line and column of each answer among them."""
+        raise NotImplementedError
+
+
+def _parsed(
+    builder: _AnswerBuilder,
+    restore: Callable[[PlainRow], Row],
+    key: Callable[[PlainRow], Hashable],
+    files: Iterable[File],
+    progress: Progress | None,
+    facts: TableFacts | None,
+) -> ParsedAnswers[Row]:
+    reader = AnswerReader(builder.mapping, builder, restore, key)
+    rows = reader.read_files(FileProgress(files, progress, facts))
+    return ParsedAnswers(
+        rows=rows,
+        read=reader.read,
+        collapsed=reader.repetitions.collapsed,
+        collapsed_blank=reader.repetitions.collapsed_blank,
+        refused=reader.problems.refused,
+        problems=reader.problems,
+    )
 
 
 class RatingRow(NamedTuple):
@@ -48,80 +134,39 @@ class RatingRow(NamedTuple):
     column: str = "score"
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedRatings:
-    """``read = len(rows) + collapsed + refused``; ``rows`` holds the missing ones too, marked so.
-
-    ``collapsed`` identical repetitions (``collapsed_blank`` of them blank); ``missing`` rows without a score.
-    """
-
-    rows: Spool[RatingRow]
-    read: int
-    collapsed: int
-    collapsed_blank: int
-    refused: int
-    problems: Problems
-
-    def counts(self) -> AnswerCounts:
-        """How many rows carry a score, N/A or nothing, and what they name."""
-        return AnswerCounts.of(self.rows)
-
-    @property
-    def missing(self) -> int:
-        """Rows without a score."""
-        return self.counts().missing
-
-    @property
-    def scored(self) -> int:
-        """Rows that carry a score."""
-        return self.counts().scored
-
-
 def parse_ratings(
-    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: TableFacts | None = None
-) -> ParsedRatings:
+    files: Iterable[File],
+    mapping: Mapping,
+    *,
+    progress: Progress | None = None,
+    facts: TableFacts | None = None,
+    criterion_key: CriterionKey | None = None,
+) -> ParsedAnswers[RatingRow]:
     """Read the ratings of one study from all its ``(name, content)`` files at once. Never raises on bad input.
 
     Repeated (rater, item, criterion) rows that say the same collapse and are counted, also across files; rows that
-    contradict each other are problems naming both lines. A blank score is missing, never 0.
+    contradict each other are problems naming both lines. A blank score is missing, never 0. ``criterion_key`` gives the
+    key of a criterion from the name that a file has for it, before answers are put together.
     """
-    reader = AnswerReader(mapping, _RatingBuilder(mapping), RatingRow._make, _rating_key)
-    rows = reader.read_files(FileProgress(files, progress, facts))
-    return ParsedRatings(
-        rows=rows,
-        read=reader.read,
-        collapsed=reader.repetitions.collapsed,
-        collapsed_blank=reader.repetitions.collapsed_blank,
-        refused=reader.problems.refused,
-        problems=reader.problems,
-    )
+    return _parsed(_RatingBuilder(mapping, criterion_key), RatingRow._make, _rating_key, files, progress, facts)
 
 
 _rating_key: Callable[[PlainRow], Hashable] = itemgetter(0, 1, 2)
 
 
-class _RatingBuilder:
-    """Makes ratings of answers. Files say the same few things over and over: what was converted is remembered."""
-
+class _RatingBuilder(_AnswerBuilder):
     who = "rater"
 
-    def __init__(self, mapping: Mapping) -> None:
-        key = partial(as_key, is_trusted=mapping.trust_ids)
-        self._answer = cached_conversion(as_answer)
-        self._key = {name: cached_conversion(partial(key, field=name)) for name in ("item", "rater", "criterion")}
+    def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
+        super().__init__(mapping, criterion_key)
         self._number = {
             name: cached_conversion(partial(optional_number, field=name)) for name in ("seconds", "scale_max")
         }
         self._language = cached_conversion(lambda value: None if is_blank(value) else as_language(value))
 
-    def rows(self, answers: ValuesByField, file: str) -> list[PlainRow]:
-        given = zip(*self._answer.each(answers["score"]), strict=True)  # score, applicable, missing
-        blank = [None] * len(answers["line"])
-        keys = [convert.each(answers.get(name, blank)) for name, convert in self._key.items()]
+    def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
         seconds, scale_max = (convert_column(convert, answers.get(name)) for name, convert in self._number.items())
-        language = convert_column(self._language, answers.get("language"))
-        beside = (answers["rationale"], seconds, language, scale_max)
-        return list(zip(*keys, *given, *beside, repeat(file), answers["line"], answers["column"], strict=False))
+        return seconds, convert_column(self._language, answers.get("language")), scale_max, *places
 
 
 class VerdictRow(NamedTuple):
@@ -148,80 +193,41 @@ class VerdictRow(NamedTuple):
     variant: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedVerdicts:
-    """``read = len(rows) + collapsed + refused``; ``rows`` holds the missing ones too, marked so."""
-
-    rows: Spool[VerdictRow]
-    read: int
-    collapsed: int
-    collapsed_blank: int
-    refused: int
-    problems: Problems
-
-    def counts(self) -> AnswerCounts:
-        """How many rows carry a score, N/A or nothing, and what they name."""
-        return AnswerCounts.of(self.rows)
-
-    @property
-    def missing(self) -> int:
-        """Rows without a score."""
-        return self.counts().missing
-
-    @property
-    def scored(self) -> int:
-        """Rows that carry a score."""
-        return self.counts().scored
-
-
 def parse_verdicts(
-    files: Iterable[File], mapping: Mapping, *, progress: Progress | None = None, facts: TableFacts | None = None
-) -> ParsedVerdicts:
+    files: Iterable[File],
+    mapping: Mapping,
+    *,
+    progress: Progress | None = None,
+    facts: TableFacts | None = None,
+    criterion_key: CriterionKey | None = None,
+) -> ParsedAnswers[VerdictRow]:
     """Read verdicts from all ``(name, content)`` files at once, long or with one column per criterion.
 
     Repetitions and contradictions are those of ``parse_ratings``, by (judge, variant, item, generator, criterion,
     repeat).
     """
-    reader = AnswerReader(mapping, _VerdictBuilder(mapping), VerdictRow._make, _verdict_key)
-    rows = reader.read_files(FileProgress(files, progress, facts))
-    return ParsedVerdicts(
-        rows=rows,
-        read=reader.read,
-        collapsed=reader.repetitions.collapsed,
-        collapsed_blank=reader.repetitions.collapsed_blank,
-        refused=reader.problems.refused,
-        problems=reader.problems,
-    )
+    return _parsed(_VerdictBuilder(mapping, criterion_key), VerdictRow._make, _verdict_key, files, progress, facts)
 
 
 _VERDICT_KEY = ("judge", "variant", "item", "generator", "criterion", "repeat")
 _verdict_key: Callable[[PlainRow], Hashable] = itemgetter(*map(VerdictRow._fields.index, _VERDICT_KEY))
 
 
-class _VerdictBuilder:
-    """Makes verdicts of answers; what was converted is remembered."""
-
+class _VerdictBuilder(_AnswerBuilder):
     who = "judge"
 
-    def __init__(self, mapping: Mapping) -> None:
-        key = partial(as_key, is_trusted=mapping.trust_ids)
-        self._answer = cached_conversion(as_answer)
-        self._key = {name: cached_conversion(partial(key, field=name)) for name in ("item", "judge", "criterion")}
+    def __init__(self, mapping: Mapping, criterion_key: CriterionKey | None) -> None:
+        super().__init__(mapping, criterion_key)
+        key = self._as_key
         self._repeat = cached_conversion(_repeat)
-        self._generator = cached_conversion(lambda value: None if is_blank(value) else key(value, "generator"))
-        self._variant = cached_conversion(lambda value: "" if is_blank(value) else key(value, "variant"))
+        self._generator = cached_conversion(lambda value: None if is_blank(value) else key(value, field="generator"))
+        self._variant = cached_conversion(lambda value: "" if is_blank(value) else key(value, field="variant"))
 
-    def rows(self, answers: ValuesByField, file: str) -> list[PlainRow]:
-        given = zip(*self._answer.each(answers["score"]), strict=True)  # score, applicable, missing
-        blank = [None] * len(answers["line"])
-        keys = [convert.each(answers.get(name, blank)) for name, convert in self._key.items()]
-        repeats = self._repeat.each(answers.get("repeat", blank))
+    def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
+        repeats = self._repeat.each(answers.get("repeat", [None] * len(answers["line"])))
         replies = map(_reply, answers.get("reply", repeat(None)))
         generators = convert_column(self._generator, answers.get("generator"))
-        variants = map(self._variant, answers.get("variant", repeat("")))
-        beside = (answers["rationale"], repeats, replies, generators)
-        places = (repeat(file), answers["line"], answers["column"])
-        return list(zip(*keys, *given, *beside, *places, variants, strict=False))
+        return repeats, replies, generators, *places, map(self._variant, answers.get("variant", repeat("")))
 
 
 def _reply(value: Any) -> str:

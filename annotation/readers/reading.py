@@ -33,6 +33,7 @@ from annotation.readers.csv import DELIMITERS, CsvDialect, likely_delimiter, rea
 from annotation.readers.encoding import (
     ENCODINGS,
     PIECE,
+    HeadCache,
     codec_called,
     legacy_codec,
     line_blocks,
@@ -342,6 +343,15 @@ def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
         return workbook_sheet_names(name, open_stream(raw)) if (layout.format or _kind(name)) == "xlsx" else []
     except FormatError:
         return []
+
+
+def with_cached_head(file: File, said: Mapping) -> File:
+    """A text file that is to be looked at several times: its first piece is read once. Others are as they are."""
+    name, raw = file
+    kind = said.of(name).format or _kind(name)
+    if isinstance(raw, bytes | HeadCache) or kind not in {"csv", "tsv", "jsonl", "json"} or not raw.seekable():
+        return file
+    return name, cast(BinaryIO, HeadCache(raw))
 
 
 def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from annotation import tasks
-from annotation.imports import checks, lifecycle, parsed_files
+from annotation.imports import batches, checks, lifecycle, parsed_files
 from annotation.models import Campaign, Dataset, Import, Item, Rating
+from annotation.readers import Mapping, propose_mapping
+from annotation.readers.encoding import PIECE
 from judging.models import Verdict
 from tests import make
 from tests.cast import Cast
@@ -369,3 +372,41 @@ def test_what_the_check_of_a_study_read_is_what_its_parts_store(cast: Cast, open
         "to tell the parts apart"
     )
     assert test_study_imports.counts() == test_study_imports.WHOLE
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", ["ratings", "verdicts"])
+def test_answers_are_read_once_however_their_criteria_are_called(kind: str, scene: Campaign) -> None:
+    told: list[int] = []
+    files = [(f"{kind}.csv", FILES[kind].encode())]
+    mapping = propose_mapping(kind, files, Mapping())  # type: ignore[arg-type]
+    parsed = parsed_files.parse_files(
+        kind, files, mapping, scene.rubric_version, lambda done, _total: told.append(done)
+    )
+    assert {row.criterion for row in parsed.rows} == {"fluency", "coherence"}
+    assert parsed.report.notes[0] == "“Fluency” was taken as the criterion fluency."
+    assert parsed.mapping.values["criterion"] == {"Fluency": "fluency"}
+    assert told == sorted(told), "reading began again"
+
+
+class Counted(BytesIO):
+    """A file that counts the bytes that are read of it."""
+
+    total = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        content = super().read(size)
+        self.total += len(content)
+        return content
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", ["", "dataset"])
+def test_an_upload_reads_the_first_page_of_a_file_and_copies_it(kind: str, cast: Cast) -> None:
+    rows = "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8},Vaatan järele,atlas,-\n" for n in range(40_000))
+    file = Counted((ITEMS.partition("\n")[0] + "\n" + rows).encode())
+    size = len(file.getvalue())
+    assert size > 3 * PIECE
+    (file_import,) = batches.receive(project=cast.kassa, files=[("items.csv", file)], kind=kind, actor=cast.boris)
+    assert file_import.mapping["columns"]["question"] == "question"
+    assert file.total <= size + PIECE, "more than the first page was read, beside the copy"

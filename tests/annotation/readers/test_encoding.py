@@ -1,8 +1,11 @@
 """Encodings: another than UTF-8 is named and shown, and read only where the mapping says so."""
 
+from io import BytesIO
+
 import pytest
 
 from annotation.readers import encoding as room
+from annotation.readers.encoding import PIECE, HeadCache
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.reading import read_rows
@@ -101,3 +104,22 @@ def test_a_damaged_file_in_another_encoding_is_refused_by_its_name() -> None:
     assert list(read_rows("a.csv", raw, problems=problems)) == []
 
     assert [problem.code for problem in problems] == ["encoding"]
+
+
+@pytest.mark.parametrize("size", [0, 10, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+def test_a_cached_head_reads_as_the_file_does(size: int) -> None:
+    content = bytes(number % 251 for number in range(size))
+    cached = HeadCache(BytesIO(content))
+    for steps in ([-1], [10, -1], [PIECE, 5, -1], [PIECE + 7, PIECE, -1], [3 * PIECE + 1]):
+        cached.seek(0)
+        assert b"".join(_read_fully(cached, step) for step in steps) == content[: None if -1 in steps else sum(steps)]
+
+
+def _read_fully(stream: HeadCache, size: int) -> bytes:
+    """So many bytes, in as many reads as that takes."""
+    if size < 0:
+        return stream.read()
+    content = b""
+    while len(content) < size and (more := stream.read(size - len(content))):
+        content += more
+    return content

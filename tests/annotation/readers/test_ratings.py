@@ -4,16 +4,16 @@ import pytest
 
 from annotation.readers.guessing import guess_mapping
 from annotation.readers.mapping import Mapping
-from annotation.readers.ratings import ParsedRatings, parse_ratings
+from annotation.readers.ratings import ParsedAnswers, RatingRow, parse_ratings
 
 LONG = Mapping(columns={"i": "item", "r": "rater", "c": "criterion", "s": "score"})
 
 
-def parse(*rows: str, mapping: Mapping = LONG, header: str = "i,r,c,s") -> ParsedRatings:
+def parse(*rows: str, mapping: Mapping = LONG, header: str = "i,r,c,s") -> ParsedAnswers[RatingRow]:
     return parse_ratings([("a.csv", "\n".join([header, *rows]).encode())], mapping)
 
 
-def codes(parsed: ParsedRatings) -> list[tuple[str, int | None, str | None]]:
+def codes(parsed: ParsedAnswers[RatingRow]) -> list[tuple[str, int | None, str | None]]:
     return [(problem.code, problem.line, problem.column) for problem in parsed.problems]
 
 
