@@ -14,8 +14,8 @@ from analytics import ratings
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.tables import ratings_table
 from annotation.models import Campaign, Dataset, Rating
-from tests.annotation.readers.shared import SHARED
 from tests.cast import Cast
+from tests.study_data import SHARED, study_path
 
 STUDY = SHARED / "data" / "xls-estonian"
 RATED = STUDY / "human_annotated_data_et"
@@ -25,9 +25,10 @@ RUBRIC = Path(__file__).resolve().parent.parent / "examples" / "estonian-rubric.
 KEY_RATERS = ("Annotator1", "Annotator2", "Annotator4")
 EVERYBODY = (*KEY_RATERS, "Annotator3", "Annotator5")
 
-pytestmark = pytest.mark.skipif(
-    not STUDY.exists(), reason=f"NOT TESTED, no {STUDY}: set PANELBENCH_SHARED to the folder that holds data/"
-)
+
+@pytest.fixture(autouse=True)
+def _study_files() -> None:
+    study_path(STUDY.name)
 
 
 def told(command: str, *arguments: object) -> list[str]:

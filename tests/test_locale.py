@@ -182,11 +182,13 @@ def without_tags(path: Path) -> str:
     return text
 
 
-@pytest.mark.parametrize("path", templates(), ids=lambda path: path.relative_to(ROOT / "templates").as_posix())
-def test_a_template_says_nothing_unmarked(path: Path) -> None:
-    page = Unmarked()
-    page.feed(without_tags(path))
-    assert [words for words in page.words if words not in ("Panelbench", "· Panelbench")] == []
+def test_a_template_says_nothing_unmarked() -> None:
+    unmarked = []
+    for path in templates():
+        page = Unmarked()
+        page.feed(without_tags(path))
+        unmarked += [(path.name, words) for words in page.words if words not in ("Panelbench", "· Panelbench")]
+    assert unmarked == []
 
 
 @pytest.mark.django_db

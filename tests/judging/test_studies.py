@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Annotator, Dataset, Import, ImportFile, Rating
 from judging.models import Verdict
-from tests.annotation.readers.shared import SHARED
 from tests.cast import Cast
+from tests.study_data import study_path
 
 # Folder -> what is read, stored, collapsed, missing and flagged by each import, in order.
 COUNTS: dict[str, list[tuple[str, dict[str, int]]]] = {
@@ -76,10 +76,7 @@ class Told:
 
 
 def folder(name: str) -> Path:
-    place = SHARED / "data" / name
-    if not place.is_dir():
-        pytest.skip(f"no {name} in {SHARED}/data: set PANELBENCH_SHARED to the folder that holds data/")
-    return place
+    return study_path(name)
 
 
 @pytest.mark.parametrize("name", COUNTS)

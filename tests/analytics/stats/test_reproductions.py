@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from analytics.stats.cli.commandline import main
+from tests.study_data import SHARED, study_path
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reproductions.md"
-DATA = ROOT.parent / "shared" / "data"
+DATA = SHARED / "data"
 PANEL = "--raters Annotator1,Annotator2,Annotator4"
 LANGUAGES = (
     "ar",
@@ -44,7 +45,10 @@ LANGUAGES = (
 )
 CRITERIA = ("RE", "CH", "EM", "SU", "EG", "CX", "fluency", "coherence", "safety")
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the study files are not beside this checkout")
+
+@pytest.fixture(autouse=True)
+def _study_files() -> None:
+    study_path(".")
 
 
 class Row(NamedTuple):
@@ -94,6 +98,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study files as ratings tables, made by the two scripts the document names."""
     from bench import long_form, long_form_judges
 
+    study_path(".")
     folder = tmp_path_factory.mktemp("long")
     long_form.main(DATA, folder)
     long_form_judges.main(DATA, folder)

@@ -4,7 +4,7 @@ import pytest
 
 from bench.mutants import examine, mutants
 from bench.mutations import Original, forms, original
-from tests.annotation.readers.shared import SHARED
+from tests.study_data import study_file
 
 EMBEDDED = {
     "ratings.csv": b'item,rater,criterion,score,rationale\nx,A,fluency,2.0,"so, so"\ny,"B ""b""",fluency,,\r\n'
@@ -41,9 +41,6 @@ def test_damage_to_small_files_of_every_kind() -> None:
 
 @pytest.mark.parametrize("path", PUBLISHED)
 def test_damage_to_published_files(path: str) -> None:
-    place = SHARED / "data" / path
-    if not place.exists():
-        pytest.skip(f"no {path} in {SHARED}/data")
-    plain = original(place.name, place.read_bytes(), most=8_000)
+    plain = original(*study_file(path), most=8_000)
     assert plain
     require_no_fault(forms(plain), 40)

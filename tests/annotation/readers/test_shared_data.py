@@ -10,7 +10,7 @@ from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
 from annotation.readers.ratings import parse_ratings
 from annotation.readers.reading import peek, read_rows
-from tests.annotation.readers.shared import shared
+from tests.study_data import study_file
 
 ESTONIAN = "xls-estonian/human_annotated_data_et"
 CSVS = [f"{ESTONIAN}/{kind}_query_result_anonymized.csv" for kind in ("calibration", "manual")]
@@ -33,7 +33,7 @@ def guessed(kind: Kind, *files: tuple[str, bytes]) -> Mapping:
 
 
 def test_the_estonian_ratings_of_two_files_with_different_names() -> None:
-    files = [shared(path) for path in CSVS]
+    files = [study_file(path) for path in CSVS]
     parsed = parse_ratings(files, guessed("ratings", *files))
     assert parsed.problems.sentences() == []
     counts = (parsed.read, parsed.collapsed, parsed.collapsed_blank, parsed.missing, parsed.scored)
@@ -43,14 +43,14 @@ def test_the_estonian_ratings_of_two_files_with_different_names() -> None:
 
 
 def test_the_ratings_inside_the_estonian_dialogues_agree_with_the_csv() -> None:
-    files = [shared(path) for path in (*CSVS, f"{ESTONIAN}/combined_et_with_annotations.json")]
+    files = [study_file(path) for path in (*CSVS, f"{ESTONIAN}/combined_et_with_annotations.json")]
     parsed = parse_ratings(files, guessed("ratings", *files).updated(CRITERIA))
     assert parsed.problems.sentences() == []
     assert (parsed.read, parsed.collapsed, parsed.missing, parsed.scored) == (1268 + 1016, 248 + 1016, 4, 1016)
 
 
 def test_the_estonian_dialogues() -> None:
-    file = shared(f"{ESTONIAN}/combined_et_with_annotations.json")
+    file = study_file(f"{ESTONIAN}/combined_et_with_annotations.json")
     parsed = parse_items([file], guessed("dataset", file))
     assert parsed.problems.sentences() == []
     assert (len(parsed.items), parsed.report.embedded_ratings, parsed.report.derived_ids) == (120, 1016, 0)
@@ -74,7 +74,7 @@ def test_the_estonian_dialogues() -> None:
     ("language", "count", "empty"), [("en", 692, 0), ("et", 697, 1), ("fi", 692, 0), ("hu", 684, 0)]
 )
 def test_the_dialogues_of_the_paper(language: str, count: int, empty: int) -> None:
-    file = shared(f"xls-estonian/paper_data/combined_{language}.json")
+    file = study_file(f"xls-estonian/paper_data/combined_{language}.json")
     parsed = parse_items([file], guessed("dataset", file))
     assert parsed.problems.sentences() == []
     assert (len(parsed.items), parsed.report.empty) == (count, empty)
@@ -83,7 +83,7 @@ def test_the_dialogues_of_the_paper(language: str, count: int, empty: int) -> No
 
 
 def test_the_multilingual_posts_and_their_labels() -> None:
-    items, labels = shared("multipico-dev/items.csv"), shared("multipico-dev/labels.csv")
+    items, labels = study_file("multipico-dev/items.csv"), study_file("multipico-dev/labels.csv")
     parsed = parse_items([items], guessed("dataset", items))
     assert parsed.problems.sentences() == []
     assert parsed.report.languages == Counter(es=756, en=489, ar=363, de=358, pt=325, fr=276, it=159, nl=147, hi=132)
@@ -100,7 +100,7 @@ def test_the_multilingual_posts_and_their_labels() -> None:
 
 @pytest.mark.parametrize("pair", ["enzh", "eten", "neen", "ruen", "sien"])
 def test_a_tsv_with_unescaped_quotes_is_refused_until_quoting_is_off(pair: str) -> None:
-    name, raw = shared(f"mlqe-pe/direct-assessments/test20.{pair}.df.short.tsv")
+    name, raw = study_file(f"mlqe-pe/direct-assessments/test20.{pair}.df.short.tsv")
     strict, off = Problems(), Problems()
     assert len(list(read_rows(name, raw, problems=strict))) < 1000
     assert strict.codes.keys() <= {"stray_quote", "merged_records", "unclosed_quote"}
@@ -110,7 +110,7 @@ def test_a_tsv_with_unescaped_quotes_is_refused_until_quoting_is_off(pair: str) 
 
 @pytest.mark.parametrize("pair", ["encs", "ende", "enja", "enzh"])
 def test_a_tsv_without_a_header_is_refused_until_its_columns_are_named(pair: str) -> None:
-    name, raw = shared(f"mlqe-pe/catastrophic-errors/{pair}_majority_dev.tsv")
+    name, raw = study_file(f"mlqe-pe/catastrophic-errors/{pair}_majority_dev.tsv")
     problems = Problems()
     assert list(read_rows(name, raw, problems=problems)) == []
     assert problems.codes == {"header": 1}
@@ -120,14 +120,14 @@ def test_a_tsv_without_a_header_is_refused_until_its_columns_are_named(pair: str
 
 def test_wide_files_are_read_whole() -> None:
     for path, count in (("hanna/hanna_metric_scores_llm.csv", 11), ("hanna/user_study.csv", 300)):
-        name, raw = shared(path)
+        name, raw = study_file(path)
         problems = Problems()
         assert len(list(read_rows(name, raw, problems=problems))) == count
         assert not problems
 
 
 def test_one_list_of_a_larger_document_is_read_when_it_is_named() -> None:
-    name, raw = shared("dices-350/dices_350_crowdsourced.json")
+    name, raw = study_file("dices-350/dices_350_crowdsourced.json")
     problems = Problems()
     assert list(read_rows(name, raw, problems=problems)) == []
     assert problems.codes == {"shape": 1}

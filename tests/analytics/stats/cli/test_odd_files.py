@@ -70,16 +70,15 @@ def soundly(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *opt
 
 # --- files that give figures -----------------------------------------------------------------------------------------
 
-BLANK = {
-    "nobody": respelt(lambda *_: ""),
-    "not_applicable": respelt(lambda *_: "N/A"),
-    "no_judge": respelt(lambda _, rater, score: "" if rater == "gpt" else score),
-    "no_humans": respelt(lambda _, rater, score: score if rater == "gpt" else ""),
-    "one_criterion_blank": csv_of(
-        [(*cell[:2], criterion, cell[2] if criterion == "tone" else "") for criterion in ("tone", "form")
-         for cell in CELLS], "item,rater,criterion,score\n"
-    ),
-}  # fmt: skip
+BLANK = csv_of(
+    [
+        (*cell[:2], criterion, cell[2] if criterion == "tone" else "")
+        for criterion in ("tone", "form")
+        for cell in CELLS
+    ],
+    "item,rater,criterion,score\n",
+)
+"""One criterion without a score; files without any, or without those of people or of judges, are in test_edges.py."""
 
 
 def with_columns_of(subcommand: str, text: str) -> str:
@@ -99,12 +98,9 @@ def with_columns_of(subcommand: str, text: str) -> str:
     return "\n".join(map(",".join, [list(rows[0]), *(list(row.values()) for row in rows)])) + "\n"
 
 
-@pytest.mark.parametrize("subcommand", RATINGS)
-@pytest.mark.parametrize("name", BLANK)
-def test_blank_scores_are_missing_everywhere(
-    name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    soundly(capsys, subcommand, written(tmp_path, with_columns_of(subcommand, BLANK[name])))
+def test_blank_scores_are_missing_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for subcommand in RATINGS:
+        soundly(capsys, subcommand, written(tmp_path, with_columns_of(subcommand, BLANK)))
 
 
 @pytest.mark.parametrize("kept", ["neither", "asked", "read"])
@@ -198,16 +194,23 @@ REFUSED: dict[str, tuple[str | bytes, str, list[str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("subcommand", RATINGS)
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_file_is_refused_line_by_line(
-    name: str, subcommand: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def assert_refused(name: str, subcommand: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content, file, complaints = REFUSED[name]
-    status, out, errors = ran(capsys, subcommand, path := written(tmp_path, content, file))
+    status, out, errors = ran(capsys, subcommand, path := written(folder, content, file))
     assert (status, out) == (2, "")
     assert len(errors) == len(complaints)
     assert all(line.startswith(f"{path}:{said}") for line, said in zip(errors, complaints, strict=True))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_file_is_refused_line_by_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert_refused(name, "agreement", tmp_path, capsys)
+
+
+@pytest.mark.parametrize("name", ["semicolons_and_comma", "list"])
+def test_all_subcommands_refuse_alike(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for subcommand in RATINGS:
+        assert_refused(name, subcommand, tmp_path, capsys)
 
 
 @pytest.mark.parametrize("scale", [[], ["--scale", "0,1,2,3"]])
