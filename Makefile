@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 LOCK := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --upgrade
 
-.PHONY: help demo up test check audit format locale lock bench clean
+.PHONY: help demo up test test-quick check audit format locale lock bench clean
 
 help:
 	@echo "make demo    install, load the demo project, start it and print its address"
 	@echo "make up      the same without the demo"
 	@echo "make test    every test, on PostgreSQL and Redis and on the embedded default"
+	@echo "make test-quick   the walk on the embedded default and all tests that need no database, server or process"
 	@echo "make check   style, types, layers, templates, migrations"
 	@echo "make audit   risky code, secrets in the repository, dependencies with known vulnerabilities"
 	@echo "make format  put the code into its style"
@@ -30,8 +31,11 @@ test: export PANELBENCH_TEST_INSTALL := 1
 test: export PANELBENCH_TEST_SERIES := $(VENV)/test-runs
 test: $(VENV)/dev.stamp
 	@rm -f $(PANELBENCH_TEST_SERIES)
-	$(PYTEST) --embedded -m walk $(ARGS)
+	$(PYTEST) --embedded -m "walk or both_databases" $(ARGS)
 	$(PYTEST) -n 2 $(ARGS)
+
+test-quick: $(VENV)/dev.stamp
+	$(PYTEST) --embedded -n 2 -m "walk or not slow" $(ARGS)
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -17,19 +17,25 @@ from django.core.cache import caches
 from django.db import connection
 
 from panelbench import environment
+from tests import study_data
 from tests.cast import cast  # noqa: F401
 from tests.provider_server import RunningProvider, running_provider
 from tests.services import CHROMIUM, PLAYWRIGHTS
 
-BROWSER_TESTS = Path(__file__).parent / "browser"
+TESTS = Path(__file__).parent
+BROWSER_TESTS = TESTS / "browser"
+COMMANDS_ON_FILES = TESTS / "analytics" / "stats" / "cli"
+SLOW_FOLDERS = {BROWSER_TESTS, COMMANDS_ON_FILES, TESTS / "releases"}
 NEEDED_BY_SLOW = frozenset({"db", "transactional_db", "live_server", "worker", "provider"})  # fixtures
-STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "serving"})  # names in the module
+STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider", "panelbench"})  # names in a module
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """Mark what is slow, before `-m` chooses. Browser tests go last: Playwright's event loop, once running, would
-    refuse the ORM to the tests after it."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Mark what is slow, before `-m` chooses, and leave out what needs study files that are missing.
+
+    Browser tests go last: Playwright's event loop, once running, would refuse the ORM to the tests after it.
+    """
     for item in items:
         if needs_services(item):
             item.add_marker(pytest.mark.slow)
@@ -37,6 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
             item.add_marker(pytest.mark.browser)
             if not os.environ[CHROMIUM]:
                 item.add_marker(pytest.mark.skip(reason="no Chromium"))
+    if not study_data.FOLDER.is_dir():  # the summary says so in one line
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("study_data")])
+        items[:] = [item for item in items if not item.get_closest_marker("study_data")]
     yield
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
@@ -45,7 +54,8 @@ def needs_services(item: pytest.Item) -> bool:
     """Whether a test needs a database, a server, a browser or another process; `make test-quick` runs all others."""
     fixtures, names = getattr(item, "fixturenames", ()), vars(getattr(item, "module", None) or object)
     uses_database = item.get_closest_marker("django_db") or not NEEDED_BY_SLOW.isdisjoint(fixtures)
-    return bool(uses_database or BROWSER_TESTS in item.path.parents or not STARTED_BY_SLOW.isdisjoint(names))
+    starts_process = not SLOW_FOLDERS.isdisjoint(item.path.parents) or not STARTED_BY_SLOW.isdisjoint(names)
+    return bool(uses_database or starts_process)
 
 
 @pytest.hookimpl(wrapper=True)

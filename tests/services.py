@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from panelbench.supervisor import Warden
+from tests import study_data
 
 MISSING = pytest.StashKey[list[str]]()
 SERVING = pytest.StashKey[str]()
@@ -36,7 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "walk: the whole job in one test; run on both databases")
+    config.addinivalue_line("markers", "both_databases: run on the embedded default too, as the walk is")
     config.addinivalue_line("markers", "slow: needs a database, a server or a process (set by conftest), or takes long")
+    config.addinivalue_line("markers", "study_data: needs the published study files (tests/study_data.py)")
     config.addinivalue_line("markers", "browser: driven in Chromium (every test below tests/browser)")
 
 
@@ -44,6 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
     """Put the services' addresses into the environment, before pytest-django loads the settings."""
     early_config.stash[MISSING] = []
+    if not study_data.FOLDER.is_dir():
+        missing = "Study files: set PANELBENCH_SHARED to the folder that holds data/; their tests are left out"
+        early_config.stash[MISSING].append(missing)
     early_config.stash[SERVING] = "SQLite and a queue folder"
     if "PYTEST_XDIST_WORKER" not in os.environ:
         _start(early_config)

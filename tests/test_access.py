@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -19,23 +22,38 @@ ANNOTATORS = ("layla", "maarika")
 BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_figures")
 
 
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """The cast, one of everything, and the files of that."""
+
+    cast: Cast
+    parts: dict[str, Any]
+    files: dict[Path, bytes]
+
+
 @pytest.fixture(scope="module")
-def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Cast, dict[str, Any]]]:
-    """The cast and one of everything, made once: every test, and every request of `asked`, is rolled back to it."""
+def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[Furnished]:
+    """Made once: every test, and every request of `asked`, is rolled back to it."""
     with django_db_blocker.unblock(), transaction.atomic():
         cast = make_cast()
-        yield cast, access.furnish(cast)
+        parts = access.furnish(cast)
+        uploads = (path for path in (settings.DATA_DIR / "uploads").rglob("*") if path.is_file())
+        yield Furnished(cast, parts, {path: path.read_bytes() for path in uploads})
         transaction.set_rollback(True)
 
 
 @pytest.fixture
-def cast(furnished: tuple[Cast, dict[str, Any]], db: None) -> Cast:
-    return furnished[0]
+def cast(furnished: Furnished, db: None) -> Cast:
+    return furnished.cast
 
 
 @pytest.fixture
-def parts(furnished: tuple[Cast, dict[str, Any]]) -> dict[str, Any]:
-    return furnished[1]
+def parts(furnished: Furnished) -> dict[str, Any]:
+    """What stands for each part of an address. No rollback brings a removed file back, so that is done here."""
+    for path, content in furnished.files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return furnished.parts
 
 
 def address(route: Route, parts: dict[str, Any]) -> str:

@@ -15,9 +15,9 @@ from analytics.stats.agreement import among_raters
 from analytics.stats.core.tables import ratings_table
 from annotation.models import Campaign, Dataset, Rating
 from tests.cast import Cast
-from tests.study_data import SHARED, study_path
+from tests.study_data import FOLDER
 
-STUDY = SHARED / "data" / "xls-estonian"
+STUDY = FOLDER / "xls-estonian"
 RATED = STUDY / "human_annotated_data_et"
 DIALOGUES = RATED / "combined_et_with_annotations.json"
 RATINGS = (RATED / "calibration_query_result_anonymized.csv", RATED / "manual_query_result_anonymized.csv")
@@ -25,10 +25,7 @@ RUBRIC = Path(__file__).resolve().parent.parent / "examples" / "estonian-rubric.
 KEY_RATERS = ("Annotator1", "Annotator2", "Annotator4")
 EVERYBODY = (*KEY_RATERS, "Annotator3", "Annotator5")
 
-
-@pytest.fixture(autouse=True)
-def _study_files() -> None:
-    study_path(STUDY.name)
+pytestmark = pytest.mark.study_data
 
 
 def told(command: str, *arguments: object) -> list[str]:

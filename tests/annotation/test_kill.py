@@ -49,7 +49,7 @@ def left_to_the_sweep(file_import: Import) -> None:
     tasks.sweep()
 
 
-@pytest.mark.walk
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "AT_ONCE", 10)

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from annotation.models import Annotator, Dataset, Import, ImportFile, Rating
 from judging.models import Verdict
 from tests.cast import Cast
-from tests.study_data import study_path
+from tests.study_data import FOLDER
 
 # Folder -> what is read, stored, collapsed, missing and flagged by each import, in order.
 COUNTS: dict[str, list[tuple[str, dict[str, int]]]] = {
@@ -75,13 +75,10 @@ class Told:
         return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
 
 
-def folder(name: str) -> Path:
-    return study_path(name)
-
-
+@pytest.mark.study_data
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_shared_folder_comes_in_with_the_counts_of_its_source(cast: Cast, name: str) -> None:
-    told = Told("kassa", folder(name), "--json")
+    told = Told("kassa", FOLDER / name, "--json")
     assert told.status == 0, told.err
     found = [(f"{each['kind']} {each['made']}", each["report"]) for each in told.outcomes]
     assert [made for made, _report in found] == [made for made, _counts in COUNTS[name]]
@@ -95,7 +92,7 @@ def test_a_shared_folder_comes_in_with_the_counts_of_its_source(cast: Cast, name
     assert persons == {name in {"multipico-dev", "xls-estonian"}}, "raters by position are slots, not persons"
     if name == "hanna":
         assert Verdict.objects.filter(status=Verdict.Status.OUT_OF_RANGE, score__lt=1).count() == 1051
-    again = Told("kassa", folder(name), "--json")
+    again = Told("kassa", FOLDER / name, "--json")
     assert {each["report"]["stored"] for each in again.outcomes} == {0}
     assert Rating.objects.count() == stored
 

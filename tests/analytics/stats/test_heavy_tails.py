@@ -17,6 +17,7 @@ from analytics.stats.judge import calibration
 from bench.populations import met
 
 Floats = NDArray[np.float64]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from analytics.stats.cli.commandline import main
-from tests.study_data import SHARED, study_path
+from tests.study_data import FOLDER
 
 ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "reproductions.md"
-DATA = SHARED / "data"
+DATA = FOLDER
 PANEL = "--raters Annotator1,Annotator2,Annotator4"
 LANGUAGES = (
     "ar",
@@ -45,10 +45,7 @@ LANGUAGES = (
 )
 CRITERIA = ("RE", "CH", "EM", "SU", "EG", "CX", "fluency", "coherence", "safety")
 
-
-@pytest.fixture(autouse=True)
-def _study_files() -> None:
-    study_path(".")
+pytestmark = pytest.mark.study_data
 
 
 class Row(NamedTuple):
@@ -98,7 +95,6 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study files as ratings tables, made by the two scripts the document names."""
     from bench import long_form, long_form_judges
 
-    study_path(".")
     folder = tmp_path_factory.mktemp("long")
     long_form.main(DATA, folder)
     long_form_judges.main(DATA, folder)

@@ -39,6 +39,7 @@ def test_damage_to_small_files_of_every_kind() -> None:
     require_no_fault(wholes, 250)
 
 
+@pytest.mark.study_data
 @pytest.mark.parametrize("path", PUBLISHED)
 def test_damage_to_published_files(path: str) -> None:
     plain = original(*study_file(path), most=8_000)

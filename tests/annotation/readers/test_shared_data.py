@@ -12,6 +12,8 @@ from annotation.readers.ratings import parse_ratings
 from annotation.readers.reading import peek, read_rows
 from tests.study_data import study_file
 
+pytestmark = pytest.mark.study_data
+
 ESTONIAN = "xls-estonian/human_annotated_data_et"
 CSVS = [f"{ESTONIAN}/{kind}_query_result_anonymized.csv" for kind in ("calibration", "manual")]
 CRITERIA = Mapping(

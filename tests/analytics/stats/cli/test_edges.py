@@ -145,7 +145,7 @@ def assert_sound(row: Row) -> None:
 
 
 FUZZED = ("agreement", "calibration", "alt-test", "stability", "consistency", "correct", "plan", "reference", "compare")
-"""Thousands of random tables go through these (test_fuzz.py); what METHODS rules of them is below."""
+"""A thousand random tables go through these (test_fuzz.py); what METHODS rules of them is below."""
 
 
 @pytest.mark.parametrize("subcommand", [name for name in RATINGS if name not in FUZZED])
