@@ -8,28 +8,34 @@ import json
 import re
 import subprocess
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, Role
+from annotation import tasks as import_tasks
+from annotation.imports import previews, storage, uploads
 from annotation.models import Campaign, Dataset, Rating, RubricVersion
 from judging import judges, runs, tasks
 from tests import make
 from tests.cast import Cast, person
 from tests.provider_server import RunningProvider
 
-pytestmark = [pytest.mark.walk, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 API = "/api/v1/projects/kassa"
 ITEMS = 6
+CHUNK = 8 * 2**20
 
 
+@pytest.mark.walk
 def test_one_dialogue_from_a_file_to_a_figure(
     cast: Cast, provider: RunningProvider, worker: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
@@ -67,26 +73,28 @@ def test_one_dialogue_from_a_file_to_a_figure(
 
 
 def _prepared(lead: Client, folder: Path) -> Campaign:
-    """Dataset and rubric by command, campaign by API."""
-    dialogues, rubric = folder / "dialogues.jsonl", folder / "rubric.yaml"
+    """Dataset by page and, as another, by command; rubric by API, published by page; campaign by API."""
     rows = [make.item(number) for number in range(1, ITEMS + 1)]
-    lines = [
-        {
-            "id": row.external_id,
-            "language": row.language,
-            "generator": row.generator,
-            "title": row.title,
-            "turns": row.turns,
-        }
-        for row in rows
-    ]
-    dialogues.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines), "utf-8")
+    names = ("language", "generator", "title", "turns")
+    lines = [{"id": row.external_id, **{name: getattr(row, name) for name in names}} for row in rows]
+    content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
+    imported = lead.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("Walk.jsonl", content)]})
+    assert lead.post(f"{imported['Location']}store/").status_code == 302
+    dialogues = folder / "dialogues.jsonl"
+    dialogues.write_bytes(content)
+    call_command("import_dataset", str(dialogues), project="kassa", name="By command", stdout=io.StringIO())
+    by_page, by_command = (Dataset.objects.get(name=name).items for name in ("Walk", "By command"))
+    digests = [list(items.order_by("pk").values_list("digest", flat=True)) for items in (by_page, by_command)]
+    assert digests[0] == digests[1] and len(digests[0]) == ITEMS
+
     criteria = [make.criterion("fluency"), make.criterion("coherence", (0, 1))]
     document = {"key": "quality", "name": {"en": "Quality"}, "source_language": "en", "criteria": criteria}
-    rubric.write_text(yaml.safe_dump(document, allow_unicode=True), "utf-8")
-    call_command("import_dataset", str(dialogues), project="kassa", name="Walk", stdout=io.StringIO())
-    call_command("import_rubric", str(rubric), project="kassa", publish=True, stdout=io.StringIO())
-    chosen = {"dataset": Dataset.objects.get().pk, "rubric_version": RubricVersion.objects.get().pk}
+    rubric = yaml.safe_dump(document, allow_unicode=True).encode()
+    sent = lead.post(f"{API}/imports/?kind=rubric&name=rubric.yaml", rubric, "application/yaml")
+    assert sent.status_code == 201, sent.content
+    assert lead.post(f"{API}/imports/{sent.json()['id']}/store/").status_code == 200
+    assert lead.post("/p/kassa/rubrics/quality/v1/publish/").status_code == 302
+    chosen = {"dataset": Dataset.objects.get(name="Walk").pk, "rubric_version": RubricVersion.objects.get().pk}
     made = lead.post(f"{API}/campaigns/", {"name": "Walk", **chosen}, "application/json")
     assert made.status_code == 201, made.content
     return Campaign.objects.get()
@@ -149,3 +157,48 @@ def _until(found: Callable[[], Any], *, seconds: float = 60) -> Any:
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.3)
     return value
+
+
+@pytest.mark.both_databases
+def test_files_above_every_threshold_come_in_by_page_and_by_api(cast: Cast, worker: subprocess.Popen[bytes]) -> None:
+    """By page more rows than one transaction stores; by API, in chunks, more bytes than one request may bring."""
+    browser = cast.client("boris")
+    rows = b"id,language,question,answer\n" + b"".join(
+        b"d%d,et,%b?,%b.\n" % (n, b"Kus on minu pakk " * 6, b"Pakk on teel " * 8) for n in range(storage.STAGE + 1)
+    )
+    assert len(rows) > import_tasks.AT_ONCE
+    imported = browser.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("Rows.csv", rows)]})["Location"]
+    _until(lambda: "What would be stored" in browser.get(imported).content.decode(), seconds=300)
+    browser.post(f"{imported}store/")
+    _until(lambda: Dataset.objects.filter(name="Rows", state=Dataset.State.READY).exists(), seconds=300)
+    assert Dataset.objects.get(name="Rows").items.count() == storage.STAGE + 1
+
+    text = "Kus on minu pakk? " * 230_000
+    lines = [json.dumps({"id": f"d{n}", "language": "et", "question": text}).encode() for n in range(26)]
+    content = b"\n".join(lines)
+    assert len(content) > uploads.AT_ONCE and len(lines[0]) > max(previews.MOST_SHOWN, storage.STAGE_BYTES // 3)
+    key = _uploaded(browser, "Bytes.jsonl", content)
+    sent = browser.post(f"{API}/imports/", {"uploads": [key], "kind": "dataset"}, "application/json")
+    assert sent.status_code == 201, sent.content
+    imported = f"{API}/imports/{sent.json()['id']}/"
+    _until(lambda: browser.get(f"{imported}preview/").status_code == 200, seconds=300)
+    assert browser.post(f"{imported}store/").status_code == 202
+    _until(lambda: browser.get(imported).json()["state"] == "stored", seconds=300)
+    stored = Dataset.objects.get(name="Bytes")
+    assert stored.items.count() == len(lines)
+    assert stored.items.order_by("pk").last().fields == {"question": text}
+
+
+def _uploaded(browser: Client, name: str, content: bytes) -> str:
+    """Bring a file in by chunks (tus); the key of the upload."""
+    told = {"Upload-Length": str(len(content)), "Upload-Metadata": f"filename {b64encode(name.encode()).decode()}"}
+    begun = browser.post(f"{API}/uploads/", headers={"Tus-Resumable": "1.0.0", **told})
+    assert begun.status_code == 201, begun.content
+    for offset in range(0, len(content), CHUNK):
+        headers = {"Tus-Resumable": "1.0.0", "Upload-Offset": str(offset)}
+        chunk = content[offset : offset + CHUNK]
+        answer = browser.patch(
+            begun["Location"], chunk, content_type="application/offset+octet-stream", headers=headers
+        )
+        assert answer.status_code == 204, answer.content
+    return str(begun["Location"]).strip("/").split("/")[-1]
