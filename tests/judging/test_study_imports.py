@@ -18,7 +18,8 @@ from judging.imports import studies
 from judging.models import Judge, Verdict
 from tests.cast import Cast
 from tests.judging import made_up
-from tests.judging.test_studies import COUNTS, folder
+from tests.judging.test_studies import COUNTS
+from tests.study_data import FOLDER
 
 API = "/api/v1/projects/kassa"
 
@@ -213,10 +214,11 @@ def test_a_ready_mapping_is_picked_by_name_for_any_upload(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("by", ["page", "api"])
+@pytest.mark.study_data
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_shared_folder_comes_in_by_page_and_api(cast: Cast, name: str, by: str) -> None:
     boris = cast.client("boris")
-    place = folder(name)
+    place = FOLDER / name
     files = {path.name: path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
     if by == "page":
         file_import = stored(boris, opened(boris, files))
