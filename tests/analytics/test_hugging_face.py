@@ -94,7 +94,7 @@ def described(cast: Cast) -> Campaign:
 
 def test_the_panel_is_described_by_those_who_consented_alone(cast: Cast, described: Campaign) -> None:
     _said, text = card(folder(cast))
-    assert "Of the 2 annotators of “Estonian”, 1 agreed to be described. Grew up with: et (1), vro (1)." in text
+    assert "Of the 2 annotators of “Estonian”, 1 agreed to be described. First languages: et (1), vro (1)." in text
     assert "Education: MA in \\| linguistics (1). Experience: ten years &lt;b> (1)." in text
     assert "secret" not in text and "ru (1)" not in text
     for user in (cast.maarika, cast.aino, cast.boris):

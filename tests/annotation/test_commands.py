@@ -122,7 +122,7 @@ def test_ratings_without_an_obvious_campaign_are_told_which_there_are(cast: Cast
     campaigns.open_campaign(
         project=cast.kassa, name="Round 2", dataset=first.dataset, rubric_version=first.rubric_version
     )
-    with pytest.raises(CommandError, match="There is: Round 2; Round 1") as error:
+    with pytest.raises(CommandError, match="Available: Round 2; Round 1") as error:
         run("import_ratings", folder / "ratings.csv")
     assert error.value.returncode == 2
     assert run("import_ratings", folder / "ratings.csv", "--campaign", "Round 2").status == 0

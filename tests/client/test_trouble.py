@@ -170,5 +170,5 @@ def test_a_refused_import_names_the_rows(cast: Cast, bench: Client, tmp_path: Pa
 
 
 def test_waiting_ends(bench: Client) -> None:
-    with pytest.raises(panelbench_client.TimedOut, match="It goes on"):
+    with pytest.raises(panelbench_client.TimedOut, match="It is still running"):
         bench.wait(lambda: None, timeout=0.1, what="Run 1")

@@ -154,7 +154,7 @@ class TestStopping:
         worked(run)
         run.refresh_from_db()
         assert run.state == "paused"
-        assert "fault" in run.reason
+        assert "error in Panelbench" in run.reason
         assert runs.progress(run).settled == provider.control()["answered"]
 
     def test_a_third_worker_finds_no_room(self, cast: Cast, provider: RunningProvider) -> None:
