@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
@@ -28,6 +28,7 @@ from annotation.models import (
     PanelSeat,
     Rubric,
     RubricVersion,
+    Skip,
 )
 
 # Where a campaign may go from each state; closing is for good.
@@ -148,6 +149,13 @@ def progress(campaign: Campaign) -> list[DutyProgress]:
     unfinished = dict(slots.exclude(state=Assignment.State.SUBMITTED).values_list("duty").annotate(items=items))
     annotators = _annotators(campaign, duties)
     return [_duty(duty, counts.get(duty.pk, {}), unfinished.get(duty.pk, 0), annotators[duty.pk]) for duty in duties]
+
+
+def skips(campaign: Campaign) -> QuerySet[Skip]:
+    """The items that annotators put aside, newest first, with their reasons and notes."""
+    return (
+        Skip.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator").order_by("-at", "-pk")
+    )
 
 
 def _counts() -> dict[str, Count]:

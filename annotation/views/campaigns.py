@@ -21,6 +21,8 @@ from annotation import allocation, campaigns
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, Panel, RubricVersion
 from annotation.views import import_page
 
+MOST_SKIPS = 200  # of the newest, on the page of a campaign
+
 
 class CampaignForm(forms.Form):
     """Which dataset is rated on which rubric."""
@@ -148,6 +150,7 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "project": room,
         "campaign": shown,
         "progress": campaigns.progress(shown),
+        "skips": campaigns.skips(shown)[:MOST_SKIPS],
         "moves": campaigns.MOVES[Campaign.State(shown.state)],
         **_new_items(shown),
     }

@@ -188,6 +188,17 @@ def test_a_skipped_item_goes_to_the_others_and_comes_back_last(cast: Cast) -> No
     assert met[-1] == skipped
     assert len(set(met)) == 3
     assert Skip.objects.values_list("reason", "note").get() == ("damaged", "Katki")
+    page = cast.client("boris").get(f"/p/kassa/campaigns/{work.campaign_id}/").content.decode()
+    assert "Katki" in page.partition("Skipped items")[2]
+    assert "Damaged or incomplete text" in page
+
+
+def test_a_reason_to_skip_is_chosen_and_not_offered_as_given(cast: Cast) -> None:
+    work = scene.duty(cast)
+    page = cast.client("maarika").get(scene.next_page(cast.client("maarika"), work)).content.decode()
+    reasons = page.partition('id="skip-form"')[2].partition("</form>")[0]
+    assert reasons.count('name="reason"') == 5
+    assert "checked" not in reasons
 
 
 def test_taking_back_the_last_submission_makes_a_second_revision(cast: Cast) -> None:

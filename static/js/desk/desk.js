@@ -1,10 +1,11 @@
 // The desk: joins the sheet, the keys, the draft, the lease and the submission.
 import { ActiveClock, Criterion, Sheet, keepTime } from "./sheet.js";
-import { Draft, Submission, Unsent, keepLease, sweep } from "./saving.js";
+import { Draft, Submission, Unsent, freshToken, keepLease, sweep } from "./saving.js";
 
 // From a key press to a command's name, pure; the desk decides what the command does.
 
 const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyU: "undo" };
+const PAGES = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
 
 export function command(event) {
@@ -31,7 +32,9 @@ function plain(event) {
   if (event.key === "?" || event.key === "؟") return { name: "shortcuts" };
   const digit = digitOf(event);
   if (digit !== null) return { name: "score", digit };
-  if (event.key in ARROWS) return isRadio(event.target) ? null : { name: ARROWS[event.key] };
+  if (event.key in PAGES) return { name: "read", by: PAGES[event.key] };
+  if (event.key === " ") return isControl(event.target) ? null : { name: "read", by: event.shiftKey ? -1 : 1 };
+  if (event.key in ARROWS) return isRadio(event.target) || isInText(event.target) ? null : { name: ARROWS[event.key] };
   const letter = letterOf(event);
   return letter ? { name: letter } : null;
 }
@@ -53,6 +56,16 @@ function letterOf(event) {
 // Arrows inside a radio group belong to the group.
 function isRadio(target) {
   return Boolean(target?.matches?.("input[type=radio]"));
+}
+
+// The space bar presses these.
+function isControl(target) {
+  return Boolean(target?.closest?.("a, button, input, label, summary"));
+}
+
+// Arrows inside the text to rate scroll it.
+function isInText(target) {
+  return Boolean(target?.closest?.("#dialogue"));
 }
 
 // What the frame around the sheet says: the saved state in the bar, the count at the foot, the live line for screen readers.
@@ -118,7 +131,9 @@ class Status {
 // Returns the function that shows one of the two.
 function switchViews(root, first) {
   const links = [...root.querySelectorAll("[data-shows]")];
+  const places = {};
   const show = (view) => {
+    places[root.body.dataset.view] = window.scrollY;
     root.body.dataset.view = view;
     for (const link of links) {
       if (link.dataset.shows === view) link.setAttribute("aria-current", "true");
@@ -129,7 +144,7 @@ function switchViews(root, first) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
       show(link.dataset.shows);
-      window.scrollTo(0, 0);
+      window.scrollTo(0, places[link.dataset.shows] ?? 0);
     });
   }
   show(first);
@@ -193,7 +208,7 @@ function refresh({ sheet, status }) {
 function listen(desk) {
   const { sheet, draft, status } = desk;
   let byPointer = false;
-  document.addEventListener("pointerdown", () => { byPointer = true; sheet.holdStill(); });
+  document.addEventListener("pointerdown", () => { byPointer = true; sheet.holdStill(); sheet.left = null; });
   document.addEventListener("keydown", (event) => { byPointer = false; onKey(event, desk); });
   form.addEventListener("input", (event) => {
     if (!event.target.matches("textarea, input[type=number]")) return;
@@ -209,6 +224,7 @@ function listen(desk) {
     // Arrows inside the radio group also land here: somebody is still looking through the points.
     if (byPointer || !event.isTrusted) sheet.advanceFrom(criterion, () => document.querySelector("[data-submit]").focus());
   });
+  document.addEventListener("submit", (event) => renewToken(event.target), { capture: true });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit(desk);
@@ -234,6 +250,7 @@ function onKey(event, desk) {
   if (!pressed) return;
   desk.sheet.holdStill();
   if (commands[pressed.name](desk, pressed) !== false) event.preventDefault();
+  if (pressed.name !== "read") desk.sheet.left = null;
 }
 
 // A command that returns false leaves the key to the browser.
@@ -252,7 +269,18 @@ const commands = {
   },
   next: ({ sheet }) => sheet.step(1),
   previous: ({ sheet }) => sheet.step(-1),
-  rationale: ({ sheet }) => sheet.current.rationale?.focus(),
+  // Of the criterion just scored, when its score has opened the next one by itself.
+  rationale({ sheet }) {
+    const criterion = sheet.left?.rationale ? sheet.left : sheet.current;
+    criterion.element.open = true;
+    criterion.rationale?.focus();
+  },
+  read(_desk, { by }) {
+    const text = document.querySelector("#dialogue .pane-scroll");
+    if (getComputedStyle(text).overflowY === "visible") return false; // on a phone the whole page scrolls
+    text.scrollBy({ top: by * 0.9 * text.clientHeight });
+    return true;
+  },
   "leave-text": ({ sheet }) => sheet.current.summary.focus(),
   submit: (desk) => submit(desk),
   save: ({ draft }) => void draft.flush(),
@@ -322,8 +350,14 @@ function postTo(url) {
   onward.method = "post";
   onward.action = url;
   onward.append(form.elements.csrfmiddlewaretoken.cloneNode());
+  renewToken(onward);
   document.body.append(onward);
   onward.submit();
+}
+
+function renewToken(posted) {
+  const { csrfmiddlewaretoken } = posted.elements;
+  if (csrfmiddlewaretoken) csrfmiddlewaretoken.value = freshToken() ?? csrfmiddlewaretoken.value;
 }
 
 function csrfOf(fields) {

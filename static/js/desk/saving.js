@@ -13,7 +13,7 @@ export async function post(url, fields, { keepalive = false } = {}) {
   try {
     response = await fetch(url, {
       method: "POST",
-      body: new URLSearchParams(fields),
+      body: withToken(new URLSearchParams(fields)),
       headers: { Accept: "application/json" },
       credentials: "same-origin",
       signal: AbortSignal.timeout(20_000),
@@ -23,6 +23,17 @@ export async function post(url, fields, { keepalive = false } = {}) {
     return { kind: "unavailable", retryAfter: 0 };
   }
   return { kind: kindOf(response), body: await bodyOf(response), retryAfter: waitOf(response) };
+}
+
+// Signing in elsewhere renews the token; the form still has the one that came with the page.
+export function freshToken() {
+  return /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1];
+}
+
+function withToken(fields) {
+  const token = freshToken();
+  if (token) fields.set("csrfmiddlewaretoken", token);
+  return fields;
 }
 
 export function kindOf(response) {
@@ -60,11 +71,7 @@ export class Unsent {
   }
 
   read() {
-    try {
-      return JSON.parse(this.#store.getItem(this.#key));
-    } catch {
-      return null;
-    }
+    return parsed(this.#store?.getItem(this.#key));
   }
 
   write(fields) {
@@ -85,12 +92,22 @@ export class Unsent {
   }
 }
 
+// What was kept, or null when it can't be read: another program may have written it, or a crash cut it short.
+function parsed(text) {
+  try {
+    const kept = JSON.parse(text);
+    return Array.isArray(kept?.fields) ? kept : null;
+  } catch {
+    return null;
+  }
+}
+
 // Drafts of assignments that never came back (a lease that expired elsewhere).
 export function sweep(store = localStore(), now = Date.now()) {
   for (const key of Object.keys(store ?? {})) {
     if (!key.startsWith(PREFIX)) continue;
-    const kept = JSON.parse(store.getItem(key));
-    if (now - kept.at > KEEP_DAYS * 86_400_000) store.removeItem(key);
+    const kept = parsed(store.getItem(key));
+    if (!kept || !(now - kept.at <= KEEP_DAYS * 86_400_000)) store.removeItem(key);
   }
 }
 

@@ -225,6 +225,7 @@ export class Sheet {
 
   constructor(criteria) {
     this.criteria = criteria;
+    this.left = null; // the criterion that a score has closed by itself
   }
 
   get current() {
@@ -269,6 +270,7 @@ export class Sheet {
       const next = this.stopper ? -1 : nextOpen(this.#answered, this.criteria.indexOf(criterion));
       if (next === -1) last();
       else this.criteria[next].open();
+      this.left = criterion;
     }, ADVANCE_MS);
   }
 

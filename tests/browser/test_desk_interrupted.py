@@ -1,0 +1,92 @@
+"""The desk in Chromium when something else got in the way: long texts, a damaged draft, a session that ended."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from annotation.models import Annotation, Rating
+from tests import make
+from tests.annotation import scene
+from tests.browser.conftest import VisitAs
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PHONE = {"width": 390, "height": 844}
+LONG = {"turns": [{"speaker": "customer", "text": f"Turn {n}: my parcel has not arrived yet."} for n in range(80)]}
+
+
+def first_item(visit_as: VisitAs, cast: Cast, *, long: bool = False) -> Page:
+    more = LONG if long else {}
+    duty = scene.duty(cast, items=[make.item(n, **more) for n in (1, 2)], overlap=1)
+    page = visit_as("maarika", "/desk/")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url(re.compile("/desk/at/"))
+    assert duty.pk
+    return page
+
+
+def test_a_long_dialogue_is_read_by_the_keys_wherever_the_focus_is(visit_as: VisitAs, cast: Cast) -> None:
+    page = first_item(visit_as, cast, long=True)
+    place = "document.querySelector('#dialogue .pane-scroll').scrollTop"
+    page.keyboard.press("PageDown")
+    page.wait_for_function(f"{place} > 200")
+    page.keyboard.press("PageUp")
+    page.wait_for_function(f"{place} === 0")
+    page.locator("body").press("Space")
+    page.wait_for_function(f"{place} > 200")
+
+
+def test_a_phone_keeps_the_place_in_the_dialogue(visit_as: VisitAs, cast: Cast) -> None:
+    page = first_item(visit_as, cast, long=True)
+    page.set_viewport_size(PHONE)
+    page.reload()
+    page.evaluate("window.scrollTo(0, 3000)")
+    page.locator("[data-shows=rubric]").first.click()
+    page.locator("[data-shows=dialogue]").first.click()
+    page.wait_for_function("window.scrollY === 3000")
+
+
+def test_the_reason_of_a_score_is_written_after_the_next_criterion_opened(visit_as: VisitAs, cast: Cast) -> None:
+    page = first_item(visit_as, cast)
+    page.keyboard.press("2")
+    expect(page.locator("#criterion-coherence")).to_have_attribute("open", "")
+    page.keyboard.press("r")
+    page.keyboard.type("Sest nii")
+    expect(page.locator("#rationale-fluency")).to_have_value("Sest nii")
+
+
+def test_a_damaged_draft_on_this_device_is_dropped(visit_as: VisitAs, cast: Cast) -> None:
+    page = first_item(visit_as, cast)
+    key = page.url.rstrip("/").rpartition("/")[2]
+    for damaged in ("{cut", "7", '{"at": 1}'):
+        page.evaluate("([name, text]) => localStorage.setItem(name, text)", [f"panelbench.draft.{key}", damaged])
+        page.evaluate("(text) => localStorage.setItem('panelbench.draft.other', text)", damaged)
+        page.reload()
+        page.keyboard.press("2")
+        expect(page.locator("#criterion-fluency [data-given]")).to_have_text("2")
+    assert page.evaluate("localStorage.getItem('panelbench.draft.other')") is None
+
+
+def test_signing_in_again_in_another_tab_lets_the_submission_through(visit_as: VisitAs, cast: Cast) -> None:
+    page = first_item(visit_as, cast)
+    context = page.context
+    context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+    page.keyboard.press("2")
+    page.keyboard.press("j")
+    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("[data-alert-text]")).to_contain_text("another tab")
+
+    server = page.url.partition("/desk/")[0]
+    context.new_page().goto(f"{server}/account/login/")
+    cookie = cast.client("maarika").cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": server}])
+    before = page.url
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(lambda now: now != before and "/desk/at/" in now)
+    assert (Annotation.objects.count(), Rating.objects.count()) == (1, 2)
