@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Project, Role, User
+from accounts.models import SIGHTED, Job, Project, Role, User
 from annotation.models import Campaign
 
 
@@ -130,9 +130,9 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
 class Transfer(models.Model):
     """A file that a worker writes for somebody, or a bundle that it loads. Only who asked for it sees it.
 
-    ``asked`` says what an export is of. A worker has the ``lease`` and tells at ``beat_at`` that it lives, and how many
-    of the ``total`` rows are ``done``. The file of an export is kept until ``expires_at``, that of a bundle until it is
-    loaded or refused; ``sentence`` says what came of it.
+    ``asked`` says what an export is of. Its ``job`` says whether a worker is at it, and how many rows are done. The
+    file of an export is kept until ``expires_at``, that of a bundle until it is loaded or refused; ``sentence`` says
+    what came of it.
     """
 
     class Kind(models.TextChoices):
@@ -153,11 +153,7 @@ class Transfer(models.Model):
     name = models.CharField(max_length=255)
     content = models.FileField(upload_to="transfers/%Y/%m/", max_length=300, blank=True)
     size = models.BigIntegerField(null=True)
-    done = models.BigIntegerField(default=0)
-    total = models.BigIntegerField(default=0)
-    lease = models.UUIDField(null=True)
-    beat_at = models.DateTimeField(default=timezone.now)
-    tries = models.PositiveSmallIntegerField(default=0)
+    job = models.OneToOneField(Job, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
     sentence = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -170,21 +166,27 @@ class Transfer(models.Model):
         constraints: ClassVar = [
             models.CheckConstraint(condition=models.Q(kind__in=["export", "bundle"]), name="transfer_kind_known"),
             models.CheckConstraint(
-                condition=models.Q(state__in=["waiting", "working", "done", "failed"]), name="transfer_state_known"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(state="working", lease__isnull=False)
-                | (~models.Q(state="working") & models.Q(lease=None)),
-                name="transfer_leased_while_working",
+                condition=models.Q(state__in=["waiting", "done", "failed"]), name="transfer_state_known"
             ),
         ]
 
     @property
     def is_moving(self) -> bool:
         """Whether something may still come of it."""
-        return self.state in (Transfer.State.WAITING, Transfer.State.WORKING)
+        return self.state == Transfer.State.WAITING
 
     @property
-    def percent(self) -> int:
-        """How far it is; 0 where nobody knows."""
-        return min(100, 100 * self.done // self.total) if self.total else 0
+    def stage(self) -> Transfer.State:
+        """Its state as it is shown: one that waits is under way while a worker is at it."""
+        is_running = self.is_moving and self.job is not None and self.job.state == Job.State.RUNNING
+        return Transfer.State.WORKING if is_running else Transfer.State(self.state)
+
+    @property
+    def done(self) -> int:
+        """How many of ``total`` rows are written or loaded."""
+        return self.job.done if self.job else 0
+
+    @property
+    def total(self) -> int:
+        """How many rows there are; 0 while nobody knows."""
+        return self.job.total if self.job else 0

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
 
 from celery import shared_task
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
-from django.db import transaction
 from kombu.exceptions import OperationalError
 
 from analytics import computing, dashboards, transfers
-from analytics.models import Computation, Transfer
+from analytics.models import Computation
 from annotation.models import Annotator, Campaign
 
 logger = logging.getLogger(__name__)
@@ -91,26 +89,3 @@ def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool
 def carry_transfer(transfer_pk: int) -> None:
     """Write an export to its file, or load a bundle."""
     transfers.carry_out(transfer_pk=transfer_pk)
-
-
-@shared_task
-def sweep() -> None:
-    """Delete files that have had their time, and have done what dead workers left undone."""
-    for transfer_pk in transfers.sweep():
-        ask_for_transfer(transfer_pk)
-
-
-def begin(transfer: Transfer) -> Transfer:
-    """Hand a transfer to a worker once it is stored."""
-    transaction.on_commit(partial(ask_for_transfer, transfer.pk))
-    return transfer
-
-
-def ask_for_transfer(transfer_pk: int) -> None:
-    """Queue a transfer. A queue that is away loses nothing: the sweep finds it once it is back."""
-    try:
-        carry_transfer.delay(transfer_pk)
-    except OperationalError as error:
-        logger.warning(
-            "The message broker is not available; transfer %s waits for the next sweep: %s", transfer_pk, error
-        )

@@ -1,7 +1,7 @@
 """What is too large to wait for: exports that a worker writes to a file, and bundles that it loads.
 
-A transfer goes waiting -> working -> done | failed, each step by compare-and-set. A worker that falls silent is noticed
-by the sweep, and somebody else begins again; files are deleted when their time is over.
+A transfer goes waiting -> done | failed, each step by compare-and-set, and has a job (`accounts.jobs`). Files are
+deleted when their time is over.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, cast
-from uuid import uuid4
 
 from django.core.files.base import ContentFile
 from django.core.files.base import File as StoredFile
 from django.db import transaction
-from django.db.models import F
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from accounts.models import Project, User
+from accounts import jobs
+from accounts.jobs import JobHeartbeat, JobKind
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from analytics import asking, bundles, exports, extents
 from analytics.exports import Export, Options
 from analytics.models import Transfer
 from annotation.imports import uploads
-from annotation.jobs import LEASE_TIMEOUT, JobHeartbeat
 from annotation.models import Upload
 
 State = Transfer.State
 KEPT = timedelta(days=3)
-MOST_TRIES = 3
 MOST_AT_ONCE = 5  # of one person in one project
 
 
@@ -81,13 +82,19 @@ def _arriving(project: Project, name: str, carried: bundles.Carried, actor: User
     return _begun(project, Transfer.Kind.BUNDLE, uploads.short_name(name), actor, total=total)
 
 
-def _begun(project: Project, kind: str, name: str, actor: User, **parts: Any) -> Transfer:
+def _begun(project: Project, kind: str, name: str, actor: User, *, total: int = 0, **parts: Any) -> Transfer:
+    """A transfer with its waiting job, which the edge enqueues."""
     expires = timezone.now() + KEPT
-    return Transfer.objects.create(project=project, kind=kind, name=name, created_by=actor, expires_at=expires, **parts)
+    begun = Transfer.objects.create(
+        project=project, kind=kind, name=name, created_by=actor, expires_at=expires, **parts
+    )
+    unit = Job.Unit.ROWS
+    jobs.begin(kind=Job.Kind(kind), subject=begun, project=project, owner=actor, total=total, unit=unit)
+    return begun
 
 
 def _require_room(project: Project, actor: User) -> None:
-    moving = Transfer.objects.filter(project=project, created_by=actor, state__in=[State.WAITING, State.WORKING])
+    moving = Transfer.objects.filter(project=project, created_by=actor, state=State.WAITING)
     if moving.count() >= MOST_AT_ONCE:
         sentence = _("%d of your files are already being created. Wait until one is ready, or remove one.")
         raise Refused(sentence % MOST_AT_ONCE, code="too_many")
@@ -113,13 +120,12 @@ def has_file(transfer: Transfer) -> bool:
 # --- carrying it out ------------------------------------------------------------------------------------------------
 def carry_out(*, transfer_pk: int) -> None:
     """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
-    lease = uuid4()
     waiting = Transfer.objects.filter(pk=transfer_pk, state=State.WAITING)
-    if not waiting.update(state=State.WORKING, lease=lease, beat_at=timezone.now(), tries=F("tries") + 1, done=0):
+    transfer = waiting.select_related("project", "created_by").first()
+    if transfer is None or (job := jobs.take(transfer, Job.Kind.EXPORT, Job.Kind.BUNDLE)) is None:
         return
-    transfer = Transfer.objects.select_related("project", "created_by").get(pk=transfer_pk)
     try:
-        with JobHeartbeat(transfer, total=transfer.total) as heartbeat:
+        with JobHeartbeat(job) as heartbeat:
             _WORK[Transfer.Kind(transfer.kind)](transfer, heartbeat)
     except Refused as refused:
         _settle(transfer, State.FAILED, sentence=refused.sentence)
@@ -140,7 +146,7 @@ def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
         file.flush()
         os.fsync(file.fileno())
         size = file.tell()
-    _settle(transfer, State.DONE, size=size, done=rows, total=rows, expires_at=timezone.now() + KEPT)
+    _settle(transfer, State.DONE, rows=rows, size=size, expires_at=timezone.now() + KEPT)
 
 
 def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
@@ -153,7 +159,7 @@ def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
             actor=transfer.created_by,
             progress=heartbeat.tell,
         )
-        if not _settle(transfer, State.DONE, sentence=carried.sentence, done=transfer.total):
+        if not _settle(transfer, State.DONE, rows=transfer.total, sentence=carried.sentence):
             raise Refused(
                 _("This was removed, or restarted by another worker, while it was running. Nothing was stored."),
                 code="lost",
@@ -166,12 +172,23 @@ _WORK: dict[Transfer.Kind, Callable[[Transfer, JobHeartbeat], None]] = {
 }
 
 
-def _settle(transfer: Transfer, state: Transfer.State, **told: Any) -> bool:
-    """Say what it came to, if it is still this worker's to say. The file of a bundle, and what was written of an
-    export that failed, are deleted.
+def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **told: Any) -> bool:
+    """Say what it came to, if it is still this worker's to say."""
+    job = cast(Job, transfer.job)
+    with transaction.atomic():
+        if _ended(transfer, state, **told):
+            is_failed = state == State.FAILED
+            if jobs.fail(job, told["sentence"]) if is_failed else jobs.finish(job, done=rows, total=rows):
+                return True
+        transaction.set_rollback(True)
+    return False
+
+
+def _ended(transfer: Transfer, state: Transfer.State, **told: Any) -> bool:
+    """End a transfer that is still moving. The file of a bundle, and what was written of an export that failed, are
+    deleted.
     """
-    mine = Transfer.objects.filter(pk=transfer.pk, lease=transfer.lease, state=State.WORKING)
-    if not mine.update(state=state, lease=None, **told):
+    if not Transfer.objects.filter(pk=transfer.pk, state=State.WAITING).update(state=state, **told):
         return False
     if transfer.kind == Transfer.Kind.BUNDLE or state == State.FAILED:
         transaction.on_commit(lambda: _delete_file(transfer))
@@ -188,22 +205,35 @@ def _delete_file(transfer: Transfer) -> None:
 # --- the end of it --------------------------------------------------------------------------------------------------
 def remove(*, transfer: Transfer) -> None:
     """Forget it, with its file. A worker that is at it finds nothing to settle."""
+    jobs.drop(transfer)
     _delete_file(transfer)
     Transfer.objects.filter(pk=transfer.pk).delete()
 
 
-def sweep(*, silent_for: timedelta = LEASE_TIMEOUT) -> list[int]:
-    """Delete what has had its time and give up on what fails again and again; returns what waits for a worker."""
-    now = timezone.now()
-    for over in Transfer.objects.filter(expires_at__lt=now).exclude(state=State.WORKING):
-        remove(transfer=over)
-    silent = Transfer.objects.filter(beat_at__lt=now - silent_for)
-    working = silent.filter(state=State.WORKING)
-    for lost in working.filter(tries__gte=MOST_TRIES):
-        sentence = (
-            _("It was interrupted %d times and will not be tried again. Request it again, or request a smaller part.")
-            % MOST_TRIES
-        )
-        _settle(lost, State.FAILED, sentence=sentence)
-    working.update(state=State.WAITING, lease=None)
-    return list(silent.filter(state=State.WAITING).values_list("pk", flat=True))
+def clear() -> None:
+    """Delete what has had its time."""
+    over = Transfer.objects.filter(expires_at__lt=timezone.now()).exclude(job__state=Job.State.RUNNING)
+    for transfer in over:
+        remove(transfer=transfer)
+
+
+# --- what jobs have to know -----------------------------------------------------------------------------------------
+def _kind(loses: str | Promise) -> JobKind:
+    return JobKind(
+        model=Transfer,
+        task=lambda _transfer: "analytics.tasks.carry_transfer",
+        fail=lambda transfer, sentence: _ended(transfer, State.FAILED, sentence=sentence),
+        title=lambda transfer: str(transfer.name),
+        address=lambda transfer: reverse("export", args=[transfer.project.slug]),
+        related=("project",),
+        interrupted=gettext_lazy(
+            "It was interrupted %d times and will not be tried again. Request it again, or request a smaller part."
+        ),
+        loses=loses,
+    )
+
+
+KINDS: dict[str, JobKind] = {
+    Job.Kind.EXPORT: _kind(gettext_lazy("Everything written so far is deleted. The file can be requested again.")),
+    Job.Kind.BUNDLE: _kind(gettext_lazy("The uploaded bundle is deleted. It can be uploaded again.")),
+}

@@ -8,8 +8,9 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import invitations, removal
+        from accounts import invitations, jobs, removal
         from annotation import campaigns, panels
+        from annotation.imports import import_jobs, parsed_files, storage, uploads
         from annotation.readers import set_bounds
         from annotation.redaction import redact
 
@@ -17,6 +18,10 @@ class AnnotationConfig(AppConfig):
             removal.redactions.append(redact)
         if campaigns.contents not in removal.contents:
             removal.contents.append(campaigns.contents)
+        jobs.KINDS.update(import_jobs.KINDS)
+        for clear in (storage.sweep, uploads.sweep, parsed_files.sweep_parsed):
+            if clear not in jobs.cleanings:
+                jobs.cleanings.append(clear)
         if not invitations.panel_access:
             invitations.panel_access.append(
                 invitations.PanelAccess(

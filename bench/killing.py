@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
+from accounts.models import Job
 from annotation.models import Dataset, Import, Item, Upload
 from bench import large_files, stack
 from bench.outside import Outside, Seen
@@ -202,7 +203,7 @@ class Walk:
     def _resume(self, file_import: int) -> None:
         """Start what is dead, let the dead holder's time run out, sweep; the import is held again."""
         tried = tries(file_import)
-        Import.objects.filter(pk=file_import).update(beat_at=long_ago())
+        silent_since(file_import, long_ago())
         self._back_to_work()
         started = time.monotonic()
         self._until(lambda: tries(file_import) > tried, "somebody to take the import up", sweep)
@@ -223,7 +224,7 @@ class Walk:
 
     def _give_up(self, file_import: int) -> None:
         """The third death: the sweep gives the import up, and clears what it had staged."""
-        Import.objects.filter(pk=file_import).update(beat_at=long_ago())
+        silent_since(file_import, long_ago())
         Dataset.objects.filter(state=Dataset.State.LOADING).update(staged_at=long_ago())
         self._back_to_work()
         self._until(lambda: not Item.objects.exists() and state(file_import) == "failed", "the sweep to clear", sweep)
@@ -251,7 +252,7 @@ class Walk:
             time.sleep(0.02)
 
     def _share(self, file_import: int) -> float:
-        lease, done, total = Import.objects.values_list("lease", "done", "total").get(pk=file_import)
+        lease, done, total = Import.objects.values_list("job__lease", "job__done", "job__total").get(pk=file_import)
         return done / total if lease and total else 0.0
 
     def _received(self) -> int:
@@ -282,13 +283,20 @@ def tries(file_import: int) -> int:
     return int(Import.objects.values_list("report", flat=True).get(pk=file_import).get("tries", 0))
 
 
+def silent_since(file_import: int, then: datetime) -> None:
+    """As if its holder had not been heard of since."""
+    job = Job.objects.filter(pk__in=Import.objects.filter(pk=file_import).values("job"))
+    job.filter(lease__isnull=False).update(lease_until=then)
+    job.update(due_at=then)
+
+
 def long_ago() -> datetime:
     return timezone.now() - timedelta(hours=1)
 
 
 def sweep() -> None:
     """What the clock asks for twice a minute."""
-    app.send_task("annotation.tasks.sweep", expires=30)
+    app.send_task("accounts.tasks.sweep", expires=30)
 
 
 def say(line: str) -> None:

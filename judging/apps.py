@@ -6,10 +6,13 @@ class JudgingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import people, removal
+        from accounts import jobs, people, removal
+        from judging.imports.studies import clear_commands
         from judging.runs import contents, pause_all
 
         if pause_all not in people.stops:
             people.stops.append(pause_all)
+        if clear_commands not in jobs.cleanings:
+            jobs.cleanings.append(clear_commands)
         if contents not in removal.contents:
             removal.contents.append(contents)

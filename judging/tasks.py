@@ -8,12 +8,12 @@ from celery import shared_task, signals
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 
+from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
-from annotation.tasks import LONGEST, ask_for_check, is_large, resume
-from annotation.tasks import enqueue as enqueue_import
+from annotation.tasks import LONGEST, is_large
 from judging import judges, leases, stopping, working
 from judging.imports import studies, verdicts
 
@@ -44,7 +44,7 @@ def store(file_import: Import, actor: User) -> bool:
         raise Refused(sentence, code="not_checked")
     if is_large(file_import):
         lifecycle.start(file_import=file_import, actor=actor)
-        enqueue_import(store_study if file_import.kind == Import.Kind.STUDY else store_verdicts, file_import, actor)
+        jobs.enqueue(file_import)
         return False
     verdicts.carry_out(file_import=file_import, actor=actor)
     return True
@@ -59,7 +59,7 @@ def check_verdicts(import_pk: int) -> None:
 @shared_task(**LONGEST)
 def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started import of verdicts. A refusal is on the import itself, for its page."""
-    _finish(verdicts.finish, import_pk, actor_pk)
+    _finish(verdicts.finish, import_pk)
 
 
 @shared_task(**LONGEST)
@@ -71,27 +71,21 @@ def check_study(import_pk: int) -> None:
 @shared_task(**LONGEST)
 def store_study(import_pk: int, actor_pk: int | None = None) -> None:
     """Store a started study. A refusal is on the import itself, for its page."""
-    _finish(studies.finish, import_pk, actor_pk)
+    _finish(studies.finish, import_pk)
 
 
-def _finish(finish: Callable[..., Import], import_pk: int, actor_pk: int | None) -> None:
-    started = Import.objects.filter(pk=import_pk, state=Import.State.STORING).select_related("project").first()
-    if started is None:
+def _finish(finish: Callable[..., Import], import_pk: int) -> None:
+    if (started := lifecycle.started(import_pk)) is None:
         return
     with suppress(Refused):
-        finish(file_import=started, actor=User.objects.filter(pk=actor_pk or 0).first())
+        finish(file_import=started, actor=started.job.owner if started.job else None)
 
 
 @shared_task
 def sweep() -> None:
-    """Take up again what dead workers and passing troubles left behind."""
+    """Take up again the calls that dead workers and passing troubles left behind."""
     for run_pk in leases.sweep():
         enqueue(run_pk, expires=LULL)
-    for kind, store_kind in ((Import.Kind.VERDICTS, store_verdicts), (Import.Kind.STUDY, store_study)):
-        for import_pk in checks.sweep(kinds=[kind]):
-            ask_for_check(import_pk, kind)
-        resume(store_kind, kinds=[kind])
-    studies.clear_commands()
 
 
 def enqueue(run_pk: int, *, expires: float | None = None) -> None:

@@ -9,7 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from tests.conftest import database_url
 
@@ -34,6 +37,11 @@ def kill(started: subprocess.Popen[bytes]) -> None:
     if started.poll() is None:
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
+
+
+def long_after() -> datetime:
+    """A time by which every lease of today has run out, for the sweep."""
+    return timezone.now() + timedelta(hours=1)
 
 
 def until(condition: Callable[[], Any], *, seconds: float = 90) -> None:

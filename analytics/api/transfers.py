@@ -14,9 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access
+from accounts import access, jobs
 from accounts.models import Role
-from analytics import exports, tasks, transfers
+from analytics import exports, transfers
 from analytics.api.exports import ExportQuerySerializer, wanted
 from analytics.api.numbers import WhateverIsAccepted
 from analytics.models import Transfer
@@ -29,7 +29,7 @@ class TransferSerializer(serializers.Serializer[Transfer]):
 
     key = serializers.UUIDField(read_only=True)
     kind = serializers.ChoiceField(choices=Transfer.Kind.choices, read_only=True)
-    state = serializers.ChoiceField(choices=Transfer.State.choices, read_only=True)
+    state = serializers.ChoiceField(source="stage", choices=Transfer.State.choices, read_only=True)
     name = serializers.CharField(read_only=True)
     size = serializers.IntegerField(read_only=True, allow_null=True)
     done = serializers.IntegerField(read_only=True)
@@ -54,7 +54,7 @@ class BundleSerializer(serializers.Serializer[Any]):
 def find(request: Request, project: str, transfer: Any) -> Transfer:
     """One's own transfer, in its project."""
     room = access.require(user=request.user, slug=project)
-    mine = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project")
+    mine = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
     return get_object_or_404(mine, key=transfer)
 
 
@@ -64,7 +64,7 @@ class Transfers(generics.ListAPIView):
 
     def get_queryset(self) -> Any:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return Transfer.objects.visible_to(self.request.user).filter(project=room)
+        return Transfer.objects.visible_to(self.request.user).filter(project=room).select_related("job")
 
     @extend_schema(request=PrepareSerializer, responses={202: TransferSerializer})
     def post(self, request: Request, project: str) -> Response:
@@ -73,7 +73,8 @@ class Transfers(generics.ListAPIView):
         said = PrepareSerializer(data=request.data)
         said.is_valid(raise_exception=True)
         export = wanted(room, said.validated_data["what"], said.validated_data, request)
-        begun = tasks.begin(transfers.prepare(export=export, actor=request.user))
+        begun = transfers.prepare(export=export, actor=request.user)
+        jobs.enqueue(begun)
         return Response(TransferSerializer(begun).data, status=status.HTTP_202_ACCEPTED)
 
 
@@ -113,5 +114,6 @@ class Bundles(APIView):
         said = BundleSerializer(data=request.data)
         said.is_valid(raise_exception=True)
         (upload,) = uploads.whole(project=room, keys=[said.validated_data["upload"]], actor=request.user)
-        begun = tasks.begin(transfers.take_over(upload=upload, actor=request.user))
+        begun = transfers.take_over(upload=upload, actor=request.user)
+        jobs.enqueue(begun)
         return Response(TransferSerializer(begun).data, status=status.HTTP_202_ACCEPTED)

@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access
+from accounts import access, jobs
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
-from analytics import exports, tasks, transfers
+from analytics import exports, transfers
 from analytics.models import Transfer
 from analytics.views import sending
 from annotation.imports import lifecycle, uploads
@@ -36,13 +36,13 @@ class BundleForm(forms.Form):
 
 def listed(room: Project, user: User) -> dict[str, Any]:
     """One's newest transfers in a project, and whether any of them moves."""
-    found = list(Transfer.objects.visible_to(user).filter(project=room)[:SHOWN])
+    found = list(Transfer.objects.visible_to(user).filter(project=room).select_related("job")[:SHOWN])
     return {"transfers": found, "moving": any(each.is_moving for each in found)}
 
 
 def _find(request: HttpRequest, project: str, transfer: UUID) -> Transfer:
     room = access.require(user=request.user, slug=project)
-    found = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project")
+    found = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
     return get_object_or_404(found, key=transfer)
 
 
@@ -82,7 +82,7 @@ def import_bundle(request: HttpRequest, project: str) -> HttpResponse:
     form = BundleForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
-            tasks.begin(_received(request, room, form.cleaned_data))
+            jobs.enqueue(_received(request, room, form.cleaned_data))
             messages.info(request, _("The bundle is being loaded. Its content appears when everything is loaded."))
             return redirect("export", room.slug)
         except Refused as refused:

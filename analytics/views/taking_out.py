@@ -16,11 +16,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import access
+from accounts import access, jobs
 from accounts.inputs import whole_number
 from accounts.models import Project, Role
 from accounts.refusals import Refused
-from analytics import asking, exports, extents, tasks, transfers
+from analytics import asking, exports, extents, transfers
 from analytics.exports import SUBJECTS, Export, Options
 from analytics.views import carrying, sending
 from annotation.readers import parquet_is_installed
@@ -137,7 +137,7 @@ def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpRespon
         messages.info(request, _told(export))
         return _back(export.project, said)
     if request.method == "POST" and ("later" in said or extents.is_large(export)):
-        tasks.begin(transfers.prepare(export=export, actor=request.user))
+        jobs.enqueue(transfers.prepare(export=export, actor=request.user))
         return redirect("export", export.project.slug)
     return sending.recorded(export, actor=request.user)
 

@@ -168,13 +168,14 @@ class OutlookSerializer(serializers.Serializer[Any]):
 def find(user: User, project: str, file_import: int) -> Import:
     """An import of a project, for those who may see it."""
     room = access.require(user=user, slug=project)
-    mine = Import.objects.visible_to(user).filter(project=room).select_related("project").prefetch_related("files")
-    return get_object_or_404(mine, pk=file_import)
+    mine = Import.objects.visible_to(user).filter(project=room).select_related("project", "job")
+    return get_object_or_404(mine.prefetch_related("files"), pk=file_import)
 
 
 def answer(file_import: Import, code: int = status.HTTP_200_OK) -> Response:
     """An import as the API shows it."""
-    return Response(ImportSerializer(Import.objects.prefetch_related("files").get(pk=file_import.pk)).data, status=code)
+    shown = Import.objects.select_related("job").prefetch_related("files").get(pk=file_import.pk)
+    return Response(ImportSerializer(shown).data, status=code)
 
 
 def refused(error: FileRefused) -> Response:
@@ -230,7 +231,8 @@ class Imports(generics.ListAPIView[Import]):
 
     def get_queryset(self) -> QuerySet[Import]:
         room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return Import.objects.visible_to(self.request.user).filter(project=room).prefetch_related("files")
+        mine = Import.objects.visible_to(self.request.user).filter(project=room)
+        return mine.select_related("job").prefetch_related("files")
 
     @extend_schema(
         request={

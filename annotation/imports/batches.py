@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports import lifecycle, removal, targets, uploads
+from annotation.imports import checks, lifecycle, removal, targets, uploads
 from annotation.imports.uploads import Kept
 from annotation.models import Dataset, Import, RubricVersion, Upload
 from annotation.readers import (
@@ -120,7 +119,7 @@ def open_packed(*, file_import: Import) -> list[Import]:
             for part in parts
         }
         with transaction.atomic():
-            held = Import.objects.filter(pk=file_import.pk, state=Import.State.CHECKING, lease=file_import.lease)
+            held = Import.objects.filter(pk=file_import.pk, state=Import.State.CHECKING)
             now = held.select_for_update().values_list("unread", flat=True).first() or {}
             changes = {
                 "kind": first.kind,
@@ -129,10 +128,10 @@ def open_packed(*, file_import: Import) -> list[Import]:
             }
             is_asked_for = now.get("store") and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
             state = Import.State.STORING if is_asked_for else Import.State.UPLOADED
-            over: dict[str, Any] = {"state": state, "lease": None, "unread": None, "report": {}}
-            if not held.update(**changes, **over, beat_at=timezone.now(), done=0, total=0):
+            if not checks.end(file_import, state, {}, **changes, unread=None):
                 return []
             if is_asked_for:
+                lifecycle.begin_storing(file_import=file_import, owner=actor)
                 audit.record(actor=actor, project=project, verb="start import", subject=file_import)
             own = [each.content for each in first.kept]
             file_import.files.exclude(content__in=own).delete()

@@ -21,18 +21,18 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import access, audit
+from accounts import access, audit, jobs
 from accounts.inputs import is_storable
-from accounts.models import Project, User
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
-from annotation import jobs, rubrics
-from annotation.imports import appending, checks, previews, targets, uploads
+from annotation import rubrics
+from annotation.imports import appending, checks, import_jobs, previews, targets, uploads
 from annotation.imports import storage as storing
+from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import names_known, parse_import
 from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
 from annotation.imports.uploads import Kept, opened
-from annotation.jobs import ImportLease
 from annotation.models import Import, ImportFile, RubricVersion
 from annotation.readers import File, Report, propose_mapping, without_absent_columns
 from annotation.readers import Mapping as ColumnMapping
@@ -233,7 +233,8 @@ def _laid(
 
 def _change(file_import: Import, changes: dict[str, Any], actor: User | None) -> None:
     with transaction.atomic():
-        _move(file_import, checks.EDITABLE, State.UPLOADED, report={}, lease=None, **changes)
+        _move(file_import, checks.EDITABLE, State.UPLOADED, report={}, **changes)
+        jobs.drop(file_import)
         audit.record(
             actor=actor, project=file_import.project, verb="map import", subject=file_import, fields=sorted(changes)
         )
@@ -255,12 +256,25 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
 
 
 def start(*, file_import: Import, actor: User | None = None) -> None:
-    """Say that storing has begun; the edge calls `finish`, or the task that does. A check that runs is given up."""
+    """Say that storing has begun; the edge calls `finish`, or enqueues the job. A check that runs is given up."""
     with transaction.atomic():
-        _move(
-            file_import, checks.EDITABLE, State.STORING, report={}, lease=None, beat_at=timezone.now(), done=0, total=0
-        )
+        _move(file_import, checks.EDITABLE, State.STORING, report={})
+        if file_import.part_of_id is None:
+            begin_storing(file_import=file_import, owner=actor)
         audit.record(actor=actor, project=file_import.project, verb="start import", subject=file_import)
+
+
+def begin_storing(*, file_import: Import, owner: User | None) -> Job:
+    """The job that stores an import, in the transaction that says so."""
+    return jobs.begin(
+        kind=Job.Kind.STORE, subject=file_import, project=file_import.project, owner=owner, unit=Job.Unit.BYTES
+    )
+
+
+def started(import_pk: int) -> Import | None:
+    """An import that is to be stored, with the job of that; None when it is over."""
+    storing = Import.objects.filter(pk=import_pk, state=State.STORING)
+    return storing.select_related("project", "job__owner").first()
 
 
 def store_once_read(*, file_import: Import) -> bool:
@@ -312,7 +326,7 @@ def recording(file_import: Import) -> Iterator[ImportLease]:
 
 
 def _fail(file_import: Import, sentence: str, report: dict[str, Any]) -> None:
-    jobs.fail(file_import, {"sentence": sentence, **file_import.report, **report})
+    import_jobs.fail(file_import, {"sentence": sentence, **file_import.report, **report})
 
 
 def tell(file_import: Import, report: Report, **rows: Any) -> None:
@@ -378,7 +392,7 @@ def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, 
     with transaction.atomic():
         before = set(RubricVersion.objects.filter(rubric__project=file_import.project).values_list("pk", flat=True))
         drafts = [rubrics.draft(project=file_import.project, document=document, actor=actor) for document in documents]
-        storing.settle(file_import)
+        import_jobs.settle(file_import)
         made = [draft.pk for draft in drafts if draft.pk not in before]
         report = Report(read=len(files), stored=len(made), collapsed=len(files) - len(made)).as_dict()
         file_import.report = {**report, "versions": [draft.pk for draft in drafts], "made": made}
@@ -415,20 +429,6 @@ def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any
     """Compare-and-set; refuses when somebody was faster."""
     found = Import.objects.filter(pk=file_import.pk, state__in=before)
     if not found.update(state=after, state_since=timezone.now(), **changes):
-        raise _wrong_state(file_import)
+        raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
     file_import.state = after
     file_import.report = changes.get("report", file_import.report)
-
-
-def _wrong_state(file_import: Import) -> Refused:
-    """The refusal of a step that the state of an import does not allow, by what that state is."""
-    state = Import.objects.filter(pk=file_import.pk).values_list("state", flat=True).first()
-    sentence = (
-        {
-            State.STORING: _("This import is being stored. Reload the page."),
-            State.STORED: _("This import is already stored. Reload the page."),
-        }.get(State(state))
-        if state
-        else None
-    )
-    return Refused(sentence or _("This import no longer exists. Upload the files again."), code="wrong_state")

@@ -9,7 +9,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import audit
+from accounts import audit, jobs
 from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports.checks import EDITABLE
@@ -62,6 +62,7 @@ def discard(*, file_import: Import, actor: User | None = None) -> None:
         raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
         audit.record(actor=actor, project=file_import.project, verb="discard import", subject=file_import)
+        jobs.drop(file_import)
         gone, _each = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE).delete()
         if not gone:
             raise Refused(_("This import is stored. Undo it first."), code="stored")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import orjson
@@ -16,9 +15,9 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation import bulk, jobs
+from annotation import bulk
 from annotation.imports import rating_rows
-from annotation.imports.parsed_files import forget_parsed
+from annotation.imports.import_jobs import settle
 from annotation.imports.rating_rows import RatingsReport, fit_ratings
 from annotation.models import Campaign, Dataset, Import, Item
 from annotation.readers import (
@@ -201,18 +200,6 @@ def _make_ready(dataset: Dataset, actor: User | None) -> None:
         settle(dataset.file_import)
         audit.record(actor=actor, project=dataset.project, verb="store dataset", subject=dataset, fields=["state"])
     dataset.state = Dataset.State.READY
-
-
-def settle(file_import: Import | None) -> None:
-    """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
-    if file_import is None:
-        return
-    ours = Import.objects.filter(pk=file_import.pk, lease=file_import.lease).exclude(state=Import.State.STORED)
-    if not ours.update(state=Import.State.STORED, state_since=timezone.now()):
-        raise Refused(_("This import is already stored. Reload the page."), code="already_stored")
-    transaction.on_commit(partial(forget_parsed, file_import.pk))
-    file_import.state = Import.State.STORED
-    jobs.announce_end(file_import)
 
 
 def _clear(dataset: Dataset, *, untouched_since: datetime | None = None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice, repeat
+from itertools import groupby, islice
 from typing import Any, NamedTuple, Self
 
 from annotation.readers.problems import FormatError, Problem
@@ -87,14 +87,10 @@ KEY_COLUMN = "(key)"
 
 
 class FileRow(NamedTuple):
-    """One record: the physical line it starts on, and its values by column (text from CSV, any JSON from JSON).
-
-    ``path`` is where it stands in a JSON document, such as ``[17]``, where others stand on the same line.
-    """
+    """One record: the physical line it starts on, and its values by column (text from CSV, any JSON from JSON)."""
 
     line: int
     fields: dict[str, Any]
-    path: str = ""
 
 
 class RowBlock(NamedTuple):
@@ -103,14 +99,12 @@ class RowBlock(NamedTuple):
     columns: tuple[str, ...]
     lines: Sequence[int]
     values: Sequence[Sequence[Any]]
-    paths: Sequence[str] = ()  # of all records, or of none
 
     @classmethod
     def of(cls, rows: Sequence[FileRow]) -> Self:
         """Of rows that have the same columns."""
         values = zip(*(row.fields.values() for row in rows), strict=True)
-        paths = [row.path for row in rows] if any(row.path for row in rows) else ()
-        return cls(tuple(rows[0].fields), [row.line for row in rows], list(values), paths)
+        return cls(tuple(rows[0].fields), [row.line for row in rows], list(values))
 
     @property
     def size(self) -> int:
@@ -127,8 +121,8 @@ class RowBlock(NamedTuple):
     def rows(self) -> Iterator[FileRow]:
         """The records one by one."""
         cells = zip(*self.values, strict=True) if self.values else iter([()] * self.size)
-        for line, values, path in zip(self.lines, cells, self.paths or repeat(""), strict=False):
-            yield FileRow(line, dict(zip(self.columns, values, strict=True)), path)
+        for line, values in zip(self.lines, cells, strict=True):
+            yield FileRow(line, dict(zip(self.columns, values, strict=True)))
 
 
 def blocks_of(rows: Iterable[FileRow], most: int) -> Iterator[RowBlock]:

@@ -26,7 +26,6 @@ from annotation.tasks import is_large
 from annotation.views import offers
 
 IGNORE = "ignore"
-ATTRIBUTE = "attributes."
 _WRITTEN = "written_mapping"  # in the session
 _PAGES: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
@@ -56,7 +55,6 @@ class ColumnShown:
 
     facts: Outlook
     options: tuple[str, ...]
-    attribute: str | None = None  # what a dataset's column without a name is to be called; None: it has a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class ConstantShown:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How far a worker is, ``done`` of ``total``; nothing is known before it has begun.
+    """How far a worker is, ``done`` of ``total``.
 
     The first ``size`` of it is the bytes of the files being read; what follows is for what becomes of them.
     """
@@ -77,21 +75,16 @@ class Way:
     done: int
     total: int
     size: int
-    is_begun: bool
 
     @property
     def read(self) -> int:
         return min(self.done, self.size)
 
-    @property
-    def percent(self) -> int:
-        return min(100, 100 * self.done // self.total) if self.total else 0
-
 
 def way(file_import: Import) -> Way:
     """How far the worker of an import is."""
     size = sum(each.size for each in file_import.files.all())
-    return Way(file_import.done, file_import.total, size, bool(file_import.lease or file_import.total))
+    return Way(file_import.done, file_import.total, size)
 
 
 def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
@@ -178,17 +171,9 @@ def _choices(user: User, project: Project) -> dict[str, Any]:
 def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
     fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
     return [
-        ColumnShown(
-            each,
-            tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)),
-            _attribute(each["target"]) if kind == Import.Kind.DATASET and is_unnamed(each["name"]) else None,
-        )
+        ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
         for each in columns
     ]
-
-
-def _attribute(field: str) -> str:
-    return field.removeprefix(ATTRIBUTE) if field.startswith(ATTRIBUTE) else ""
 
 
 def _unread(seen: Outlook) -> list[dict[str, Any]]:
@@ -266,10 +251,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
 # --- reading the form -----------------------------------------------------------------------------------------------
 def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
     """The mapping as the table has it; what the table does not show (layout, objects that are spread) stays."""
-    listed = {
-        column: _named_attribute(field, text(form, f"attribute-{column}"))
-        for column, field in zip(form.getlist("column"), form.getlist("field"), strict=False)
-    }
+    listed = dict(zip(form.getlist("column"), form.getlist("field"), strict=False))
     chosen = {column: field for column, field in listed.items() if field not in ("", IGNORE)}
     kept = {column: field for column, field in before.columns.items() if column not in listed}
     ignored = [column for column in before.ignore if column not in listed]
@@ -286,11 +268,6 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         speakers=_read_speakers(form, before),
         **_read_layout(form),
     )
-
-
-def _named_attribute(field: str, name: str) -> str:
-    """The field of a column, which becomes an attribute of that name where it gives no other field."""
-    return f"{ATTRIBUTE}{name}" if name and (not field or field.startswith(ATTRIBUTE)) else field
 
 
 def _read_layout(form: QueryDict) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class UploadForm(forms.Form):
 
 def _imports(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Import]]:
     room = access.require(user=request.user, slug=project)
-    return room, Import.objects.visible_to(request.user).filter(project=room).select_related("project")
+    return room, Import.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
 
 
 def find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import lifecycle, removal, targets
+from annotation.imports import import_jobs, lifecycle, removal, targets
 from annotation.imports import storage as storing
 from annotation.imports.parsed_files import forget_parsed
 from annotation.imports.previews import Outlook, plain
@@ -67,7 +67,7 @@ def finish(*, file_import: Import, actor: User | None = None) -> Import:
             take_back(file_import, actor)
             lifecycle.tell(file_import, Report())
             raise
-        storing.settle(file_import)
+        import_jobs.settle(file_import)
     return file_import
 
 
@@ -124,7 +124,7 @@ def take_back(file_import: Import, actor: User | None = None) -> None:
         if part.state == State.STORED:
             (verdicts if part.kind == Kind.VERDICTS else removal).undo(file_import=part, actor=actor)
         storing.unstage(part)
-        Import.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED, lease=None)
+        Import.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED)
         removal.discard(file_import=part, actor=actor)
 
 
@@ -238,9 +238,7 @@ def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User
     )
     if one.state == State.STORED:
         return one
-    if one.state == State.STORING:
-        Import.objects.filter(pk=one.pk, state=State.STORING).update(lease=None)
-    else:
+    if one.state != State.STORING:  # else a worker who died had begun it
         lifecycle.start(file_import=one, actor=actor)
     finish_one = verdicts.finish if one.kind == Kind.VERDICTS else lifecycle.finish
     return finish_one(file_import=one, actor=actor, keeps=keeps)

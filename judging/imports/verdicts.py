@@ -11,8 +11,7 @@ from django.utils.translation import gettext as _
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports import lifecycle, previews, removal, targets
-from annotation.imports import storage as storing
+from annotation.imports import import_jobs, lifecycle, previews, removal, targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
@@ -70,7 +69,7 @@ def store_verdicts(
             verdict_rows.write(
                 runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=progress_between(told, HELD, 1)
             )
-            storing.settle(file_import)
+            import_jobs.settle(file_import)
             audit.record(actor=actor, project=project, verb="import verdicts", subject=file_import)
     except IntegrityError:
         raise _outrun() from None

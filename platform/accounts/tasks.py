@@ -1,9 +1,14 @@
 """What workers do for webhooks and mails. A delivery may be sent twice, never lost: its row says what is left to do."""
 
+import logging
+from collections.abc import Callable
+
 from celery import shared_task
 
-from accounts import deliveries, mail, removal
+from accounts import deliveries, jobs, mail, removal
 from accounts.webhooks import LULL
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task
@@ -15,9 +20,17 @@ def deliver(webhook_pk: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Have sent what is due, and forget what is old."""
-    deliveries.sweep()
-    removal.forget_sessions()
+    """Take up again what dead workers left undone, have sent what waits, and forget what is old: for all kinds of jobs.
+
+    One that can't be cleared away keeps nothing else waiting.
+    """
+    jobs.sweep()
+    clearing: list[Callable[[], object]] = [deliveries.sweep, removal.forget_sessions, *jobs.cleanings]
+    for clear in clearing:
+        try:
+            clear()
+        except Exception:
+            logger.exception("%s could not be cleared away; the next sweep tries again", clear.__module__)
     for webhook_pk in deliveries.due():
         deliver.apply_async((webhook_pk,), expires=LULL)
 

@@ -25,10 +25,7 @@ SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropp
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis
 REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 SWEEPS = {"judging.tasks.sweep": 10.0}  # a run whose worker died waits for this one
-SWEEPERS = (
-    *("judging.tasks.sweep", "annotation.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.sweep"),
-    "analytics.tasks.refresh_stale",
-)
+SWEEPERS = ("judging.tasks.sweep", "accounts.tasks.sweep", "analytics.tasks.refresh_stale")
 
 
 def _transport_options() -> dict[str, object]:

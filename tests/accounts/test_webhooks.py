@@ -13,16 +13,16 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts import deliveries, outgoing, tasks, webhooks
-from accounts.models import Delivery, Event, Webhook
+from accounts import deliveries, jobs, outgoing, tasks, webhooks
+from accounts.models import Delivery, Event, Job, Webhook
 from accounts.refusals import Refused
-from annotation import jobs
 from annotation.desk import service
 from annotation.imports import lifecycle
 from annotation.models import Annotation, Import
 from tests.accounts.receiver import Receiver, receiver
 from tests.annotation import scene
 from tests.cast import Cast
+from tests.workers import long_after
 
 pytestmark = pytest.mark.django_db
 
@@ -110,10 +110,12 @@ def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, w
 
 
 def test_an_import_that_was_given_up_is_told(cast: Cast, webhook: Webhook) -> None:
-    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", b"{}")])
-    long_ago = timezone.now() - timedelta(hours=1)
-    Import.objects.filter(pk=opened.pk).update(state="storing", beat_at=long_ago, report={"tries": 3})
-    assert jobs.sweep(kinds=["dataset"]) == []
+    opened = lifecycle.open_import(
+        project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", b"{}")], actor=cast.boris
+    )
+    lifecycle.start(file_import=opened, actor=cast.boris)
+    Job.objects.update(tries=jobs.MOST_TRIES)
+    assert jobs.sweep(now=long_after()) == []
     assert Delivery.objects.get().payload["data"]["state"] == "failed"
 
 

@@ -7,16 +7,15 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 
-from annotation import tasks
+from accounts import jobs
 from annotation.imports import lifecycle
-from annotation.models import Dataset, Import
+from annotation.models import Dataset
 from tests.cast import Cast
+from tests.workers import long_after
 
 ROOT = Path(__file__).parents[2]
 ITEMS = "id,language,answer\n" + "".join(f"d{n},et,Vastus {n} {'pikk ' * 40}\n" for n in range(400))
@@ -100,8 +99,7 @@ def test_a_reader_that_goes_away(machine: Machine) -> None:
 def test_what_a_killed_command_began_is_stored_by_nobody(cast: Cast) -> None:
     file_import = lifecycle.open_import(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
     lifecycle.start(file_import=file_import)
-    Import.objects.filter(pk=file_import.pk).update(beat_at=timezone.now() - timedelta(hours=1))
-    tasks.sweep()
+    assert jobs.sweep(now=long_after()) == []
     file_import.refresh_from_db()
     assert (file_import.state, Dataset.objects.count()) == ("failed", 0)
     assert "Run it again" in file_import.report["sentence"]

@@ -9,19 +9,19 @@ from io import BytesIO
 import pytest
 from django.utils import timezone
 
+from accounts import jobs
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from annotation import jobs
-from annotation.imports import lifecycle, removal, uploads
+from annotation.imports import import_jobs, lifecycle, removal, uploads
 from annotation.imports import storage as storing
+from annotation.imports.import_jobs import ImportLease
 from annotation.imports.storage import FileRefused
-from annotation.jobs import ImportLease
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating
 from annotation.readers.guessing import guess_kind, propose_mapping
 from annotation.readers.items import ItemRow
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
-from tests import make
+from tests import make, workers
 from tests.annotation.scene import duty, taken
 from tests.cast import Cast
 
@@ -101,24 +101,22 @@ def test_an_import_is_held_by_one_and_taken_up_by_another_when_that_one_falls_si
             lifecycle.finish(file_import=file_import)
         assert Import.objects.get(pk=file_import.pk).state == "storing", "who does not hold it does not fail it"
         half = Dataset.objects.create(project=cast.kassa, name="d", file_import=file_import)
-        silent = timedelta(seconds=-1)
-        assert jobs.sweep(kinds=["ratings"], older_than=silent) == []
-        assert jobs.sweep(kinds=["dataset"], older_than=silent) == [file_import]
+        assert jobs.sweep() == [], "a young lease still runs"
+        assert jobs.sweep(now=workers.long_after()) == [dead.job]
         lifecycle.finish(file_import=Import.objects.get(pk=file_import.pk))
         assert not Dataset.objects.filter(pk=half.pk).exists(), "what was staged before is cleared"
         assert (Dataset.objects.get().state, Item.objects.count()) == ("ready", 2)
         with pytest.raises(Refused, match="already stored"):
-            storing.settle(dead)
+            import_jobs.settle(dead)
 
 
 def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
     file_import = opened(cast, "dataset", ("d.jsonl", JSONL), actor=cast.boris)
     lifecycle.start(file_import=file_import)
-    silent = timedelta(seconds=-1)
     for _try in range(jobs.MOST_TRIES):
         with ImportLease(Import.objects.get(pk=file_import.pk)):
             pass
-        freed = jobs.sweep(kinds=["dataset"], older_than=silent)
+        freed = jobs.sweep(now=workers.long_after())
     assert freed == []
     file_import.refresh_from_db()
     assert file_import.state == "failed" and "interrupted 3 times" in file_import.report["sentence"]
@@ -128,7 +126,7 @@ def test_an_import_that_kills_whoever_stores_it_is_given_up(cast: Cast) -> None:
 def test_a_young_import_is_not_swept(cast: Cast) -> None:
     Dataset.objects.create(project=cast.kassa, name="Loading")
     lifecycle.start(file_import=opened(cast, "dataset", ("d.jsonl", JSONL)))
-    assert (storing.sweep(), jobs.sweep(kinds=["dataset"])) == (0, [])
+    assert (storing.sweep(), jobs.sweep()) == (0, [])
 
 
 def test_names_beyond_their_columns_are_refused_with_their_line(cast: Cast) -> None:

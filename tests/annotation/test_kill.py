@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 from django.test import Client
-from django.utils import timezone
 
+from accounts import jobs
+from accounts.models import Job
 from annotation import tasks
 from annotation.imports import lifecycle
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.workers import kill, until, working
+from tests.workers import kill, long_after, until, working
 
 ITEMS = 50_000  # more than one transaction stages
 DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8}\n" for n in range(ITEMS))
@@ -42,11 +41,14 @@ def shown(boris: Client) -> tuple[object, ...]:
     return [each["name"] for each in api], ["Parcels" in page for page in pages], reached
 
 
+def held(file_import: Import) -> bool:
+    return Job.objects.filter(pk=Import.objects.get(pk=file_import.pk).job_id, lease__isnull=False).exists()
+
+
 def left_to_the_sweep(file_import: Import) -> None:
     """The patience with the dead holder runs out, and the clock asks for the sweep."""
     assert Import.objects.get(pk=file_import.pk).state == "storing"
-    Import.objects.filter(pk=file_import.pk).update(beat_at=timezone.now() - timedelta(hours=1))
-    tasks.sweep()
+    jobs.sweep(now=long_after())
 
 
 @pytest.mark.both_databases
@@ -58,7 +60,7 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
     nothing = shown(boris)
     file_import = started(cast, "dataset", DIALOGUES, {"name": "Parcels"})
     with working() as doomed:
-        until(lambda: Import.objects.get(pk=file_import.pk).lease)
+        until(lambda: held(file_import))
         kill(doomed)
     assert shown(boris) == nothing
     left_to_the_sweep(file_import)
@@ -75,7 +77,7 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
 
         target = {"dataset": dataset.pk, "rubric_version": make.rubric(cast.kassa).pk}
         ratings = started(cast, "ratings", RATINGS, target)
-        until(lambda: Import.objects.get(pk=ratings.pk).lease)
+        until(lambda: held(ratings))
         kill(doomed)
     assert not Rating.objects.exists() and not Campaign.objects.filter(dataset=dataset).exists()
     left_to_the_sweep(ratings)

@@ -11,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from accounts import jobs
 from annotation import tasks as tasks_of_imports
 from annotation.models import Dataset, Import, ImportFile, Rating
 from judging import tasks
@@ -20,6 +21,7 @@ from tests.cast import Cast
 from tests.judging import made_up
 from tests.judging.test_studies import COUNTS
 from tests.study_data import FOLDER
+from tests.workers import long_after
 
 API = "/api/v1/projects/kassa"
 
@@ -135,11 +137,11 @@ def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(studies.verdicts, "finish", die)
         # What a killed process can't do either.
-        patch.setattr("annotation.jobs.fail", lambda *_args, **_kwargs: None)
+        patch.setattr("annotation.imports.import_jobs.fail", lambda *_args, **_kwargs: None)
         with pytest.raises(Killed):
             studies.finish(file_import=file_import)
     assert counts() == (1, made_up.RATINGS, 0, 0)
-    Import.objects.filter(pk=file_import.pk).update(lease=None)  # as the sweep does
+    assert jobs.sweep(now=long_after()) == [file_import.job]
     tasks.store_study(file_import.pk, cast.boris.pk)
     file_import.refresh_from_db()
     assert file_import.state == "stored" and counts() == WHOLE

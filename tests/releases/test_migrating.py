@@ -22,7 +22,12 @@ from tests.releases.make import DIALOGUES, LEAD
 from tests.releases.running import Person, environment, until, up
 
 HERE = Path(__file__).parent
-MEANT: dict[str, frozenset[str]] = {"0.1.0": frozenset({"django_content_type.model", "accounts_auditentry.subject"})}
+IN_JOBS = ("beat_at", "done", "lease", "total")  # of an import: `carried_to_jobs`
+MEANT: dict[str, frozenset[str]] = {
+    "0.1.0": frozenset(
+        {"django_content_type.model", "accounts_auditentry.subject", *(f"annotation_import.{name}" for name in IN_JOBS)}
+    )
+}
 """By release, the tables and columns (`table`, `table.column`) that later versions change on purpose."""
 
 
@@ -63,8 +68,17 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
             panelbench("restore", str(before), variables=new)
         panelbench("backup", str(after), variables=new)
         assert archives.differences(before, after, meant=MEANT[release]) == []
+        assert carried_to_jobs(before, after)
         with up(new, "--concurrency", "4", log=tmp_path / "log") as address:
             work_goes_on(address, tmp_path / "log")
+
+
+def carried_to_jobs(before: Path, after: Path) -> bool:
+    """Whether every import that was under way has its lease, heartbeat and progress in a job."""
+    was, now = archives.tables(before)["annotation_intake"], archives.tables(after)
+    told = {key: [row[name] for name in IN_JOBS] for key, row in was.items() if row["state"] in ("checking", "storing")}
+    jobs = {key: now["accounts_job"].get(now["annotation_import"][key]["job_id"], {}) for key in told}
+    return bool(told) and told == {key: [job.get(name) for name in IN_JOBS] for key, job in jobs.items()}
 
 
 def work_goes_on(address: str, log: Path) -> None:

@@ -1,5 +1,6 @@
-"""The models of people, projects and webhooks."""
+"""The models of people, projects, webhooks and jobs."""
 
+from accounts.models.jobs import Job
 from accounts.models.people import (
     SIGHTED,
     AuditEntry,
@@ -22,6 +23,7 @@ __all__ = [
     "Event",
     "Heartbeat",
     "Invitation",
+    "Job",
     "Membership",
     "Profile",
     "Project",

@@ -1,0 +1,209 @@
+"""The job of an import: the lease under which it is stored, its end, and what `accounts.jobs` has to know of it.
+
+An import that is checked or stored has an open job; the parts of a study are stored under the study's. Whoever ends an
+import changes it only while it still has that lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, cast
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts import jobs, webhooks
+from accounts.jobs import JobHeartbeat, JobKind
+from accounts.models import Event, Job
+from accounts.refusals import Refused
+from annotation.imports.parsed_files import forget_parsed
+from annotation.models import Import
+
+State, Kind = Import.State, Import.Kind
+# Verdicts, and studies that may have some, are the business of judging, known here by name alone, as its pages are.
+HERE = (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
+CHECKING = {
+    **dict.fromkeys(HERE, "annotation.tasks.check_import"),
+    Kind.VERDICTS: "judging.tasks.check_verdicts",
+    Kind.STUDY: "judging.tasks.check_study",
+}
+OPENING = "annotation.tasks.open_packed"
+STORING = {
+    **dict.fromkeys(HERE, "annotation.tasks.store_import"),
+    Kind.VERDICTS: "judging.tasks.store_verdicts",
+    Kind.STUDY: "judging.tasks.store_study",
+}
+
+
+# --- storing under a lease ------------------------------------------------------------------------------------------
+class ImportLease:
+    """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
+
+    Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest. A part of
+    a study has no lease and tells nobody.
+    """
+
+    def __init__(self, file_import: Import) -> None:
+        self._file_import = file_import
+        self._heartbeat: JobHeartbeat | None = None
+        self._total = 0
+
+    def __enter__(self) -> Self:
+        held, tries = self._file_import, self._file_import.report.get("tries", 0) + 1
+        if held.part_of_id is None:
+            if (job := jobs.take(held, Job.Kind.STORE)) is None:
+                raise _taken()
+            tries = job.tries
+        if not Import.objects.filter(pk=held.pk, state=State.STORING).update(report={"tries": tries}):
+            raise _taken()
+        held.report = {"tries": tries}
+        if held.part_of_id is None:
+            self._heartbeat = JobHeartbeat(cast(Job, held.job)).__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._heartbeat:
+            self._heartbeat.__exit__(kind, error, trace)
+
+    def tell(self, done: int, total: int) -> None:
+        """So much of it is done. Refused when the lease is lost."""
+        self._total = total
+        if self._heartbeat:
+            self._heartbeat.tell(done, total)
+
+    def reading(self, done: int, total: int) -> None:
+        """So many bytes of the files are read. Storing takes about as long again, so this is half of it at most."""
+        self.tell(done, 2 * total)
+
+    def writing(self, share: float) -> None:
+        """This share of what was read is in the database."""
+        self.tell(int(self._total * (1 + share) / 2), self._total)
+
+
+def _taken() -> Refused:
+    return Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
+
+
+def _is_ours(file_import: Import) -> bool:
+    """Whether this process may end an import: it has the lease, or nobody has one. The job is ended elsewhere."""
+    whole = file_import.part_of or file_import
+    if whole.job is not None and whole.job.lease is not None:
+        return jobs.is_held(whole.job)
+    return not Import.objects.filter(pk=whole.pk, job__state=Job.State.RUNNING).exists()
+
+
+def settle(file_import: Import | None) -> None:
+    """Mark an import as stored, in the transaction that stores the last of it: it can't be stored twice."""
+    if file_import is None:
+        return
+    with transaction.atomic():
+        unstored = Import.objects.filter(pk=file_import.pk).exclude(state=State.STORED)
+        is_ours = unstored.update(state=State.STORED, state_since=timezone.now()) and _is_ours(file_import)
+        if not is_ours or not _ended(file_import, ""):
+            raise Refused(_("This import is already stored. Reload the page."), code="already_stored")
+        transaction.on_commit(partial(forget_parsed, file_import.pk))
+        file_import.state = State.STORED
+        announce_end(file_import)
+
+
+def fail(file_import: Import, report: Mapping[str, Any]) -> None:
+    """Leave an import failed, with the reason, unless somebody else has got its lease meanwhile."""
+    with transaction.atomic():
+        if _is_ours(file_import) and _failed(file_import, report) and _ended(file_import, report.get("sentence", "")):
+            file_import.state, file_import.report = State.FAILED, dict(report)
+        else:
+            transaction.set_rollback(True)
+
+
+def _ended(file_import: Import, sentence: str) -> bool:
+    """End the job of an import, failed with a sentence or finished without; a part has none."""
+    job = file_import.job if file_import.part_of_id is None else None
+    if job is None or job.lease is None:
+        jobs.drop(file_import)
+        return True
+    return jobs.fail(job, sentence) if sentence else jobs.finish(job)
+
+
+def _failed(file_import: Import, report: Mapping[str, Any]) -> bool:
+    storing = Import.objects.filter(pk=file_import.pk, state=State.STORING)
+    if not storing.update(state=State.FAILED, report=dict(report), state_since=timezone.now()):
+        return False
+    file_import.state, file_import.report = State.FAILED, dict(report)
+    announce_end(file_import)
+    return True
+
+
+def announce_end(file_import: Import) -> None:
+    """Tell the project's programs what became of an import, in the transaction that ends it; a part is told of nowhere.
+
+    Its files and what was wrong with them stay here: told are keys and counts.
+    """
+    if file_import.part_of_id is not None:
+        return
+    problems = len(file_import.report.get("problems", ())) + file_import.report.get("more", 0)
+    payload = {
+        "import_id": file_import.pk,
+        "intake": file_import.pk,  # what it was called before; gone with the next version of the API
+        "kind": file_import.kind,
+        "state": file_import.state,
+        "problems": problems,
+    }
+    webhooks.announce(project=file_import.project_id, event=Event.IMPORT, subject=file_import.pk, payload=payload)
+
+
+# --- what jobs have to know -----------------------------------------------------------------------------------------
+def _title(file_import: Import) -> str:
+    return ", ".join(each.name for each in file_import.files.all()) or str(file_import.get_kind_display())
+
+
+def _address(file_import: Import) -> str:
+    return reverse("import", args=[file_import.project.slug, file_import.pk])
+
+
+def _check_failed(file_import: Import, sentence: str) -> bool:
+    checking = Import.objects.filter(pk=file_import.pk, state=State.CHECKING)
+    return bool(checking.update(state=State.FAILED, state_since=timezone.now(), report={"sentence": sentence}))
+
+
+def _stranded(file_import: Import) -> str:
+    """A command brings its import itself, and nobody else by page or API asked for it."""
+    if file_import.created_by_id is not None:
+        return ""
+    return _(
+        "The command that started this import ended before everything was stored. Nothing was stored. Run it again."
+    )
+
+
+KINDS: dict[str, JobKind] = {
+    Job.Kind.CHECK: JobKind(
+        model=Import,
+        task=lambda file_import: OPENING if file_import.unread is not None else CHECKING[Kind(file_import.kind)],
+        fail=_check_failed,
+        title=_title,
+        address=_address,
+        related=("project", "files"),
+        interrupted=gettext_lazy(
+            "The check was interrupted %d times. Split the file, or ask the operator for more memory."
+        ),
+    ),
+    Job.Kind.STORE: JobKind(
+        model=Import,
+        task=lambda file_import: STORING[Kind(file_import.kind)],
+        fail=lambda file_import, sentence: _failed(file_import, {"sentence": sentence}),
+        title=_title,
+        address=_address,
+        related=("project", "files"),
+        stranded=_stranded,
+        interrupted=gettext_lazy(
+            "Storing was interrupted %d times, and nothing was stored. Split the file, or start it again."
+        ),
+        loses=gettext_lazy("Everything stored so far is deleted. The files are kept and can be stored again."),
+    ),
+}

@@ -1,0 +1,270 @@
+"""Jobs: one life of everything long. Begun by a verb, sent to the workers, leased, told how far, ended, swept.
+
+A verb writes the waiting row in its own transaction (`begin`); the edge that called it has it sent (`enqueue`). Where
+the broker can't be reached the row waits, its page says so, and the sweep sends it later: long work never runs inside a
+web request. A worker takes the lease (`take`) and reports that it lives and how far it is (`JobHeartbeat`); when it
+falls silent, the sweep has another worker begin again, a few times at most. Whoever ends a job changes what it is about
+first and the job after it, in one transaction: one that lost its lease meanwhile changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+from celery import current_app
+from django.db import OperationalError, connection, models, transaction
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from kombu.exceptions import OperationalError as BrokerError
+
+from accounts.models import Job, Project, User
+from accounts.refusals import Refused
+
+logger = logging.getLogger(__name__)
+
+State = Job.State
+HEARTBEAT_SECONDS = 2.0
+LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
+RESEND = timedelta(minutes=2)  # a job that no worker took for so long is sent once more
+MOST_TRIES = 3
+INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried again.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobKind:
+    """What this module has to know of one kind of job, from the app that does it.
+
+    ``model`` has a field `job`; ``task`` names the Celery task that works on one of its rows, which takes its primary
+    key. ``fail`` leaves such a row failed with a sentence, and says whether it was still to be done; it may not touch
+    the job. ``stranded`` says why nobody but the dead process can go on with it; empty where anybody can.
+    """
+
+    model: type[models.Model]
+    task: Callable[[Any], str]
+    fail: Callable[[Any, str], bool]
+    title: Callable[[Any], str]
+    address: Callable[[Any], str]
+    stranded: Callable[[Any], str] = lambda _subject: ""
+    most_tries: int | None = MOST_TRIES
+    interrupted: str | Promise = INTERRUPTED
+    expires: float | None = None  # seconds after which a message that no worker took is dropped
+    loses: str | Promise = ""  # what is lost when it is cancelled, where anything is
+    related: tuple[str, ...] = ()  # what `title` and `address` read of a row
+
+    def subject(self, job: Job) -> Any:
+        """The row that the job is about; None where that is gone, or has a newer job."""
+        return self.model._base_manager.filter(job=job.pk).first()
+
+
+# By kind; each app adds its own when it is loaded.
+KINDS: dict[str, JobKind] = {}
+# What else apps clear away at every sweep: files that have had their time, what abandoned imports left behind.
+cleanings: list[Callable[[], object]] = []
+
+
+# --- asking for one -------------------------------------------------------------------------------------------------
+def begin(*, kind: Job.Kind, subject: Any, project: Project, owner: User | None, total: int = 0, unit: str = "") -> Job:
+    """A waiting job of ``subject``, in the caller's transaction; the one before it, if it is still open, is cancelled.
+
+    Whoever called either has it sent (`enqueue`) or takes it at once. If neither happens, the sweep sends it.
+    """
+    job = Job.objects.create(
+        kind=kind, project=project, owner=owner, total=total, unit=unit, due_at=timezone.now() + RESEND
+    )
+    drop(subject)
+    type(subject)._base_manager.filter(pk=subject.pk).update(job=job)
+    subject.job = job
+    return job
+
+
+def drop(subject: Any) -> None:
+    """Cancel the open job of what is changed or removed while it runs; its worker finds nothing to settle."""
+    Job.objects.open().filter(pk__in=_current(subject)).update(**_ended(State.CANCELLED))
+
+
+def _current(subject: models.Model) -> models.QuerySet[Any, Any]:
+    return type(subject)._base_manager.filter(pk=subject.pk).values("job")
+
+
+def enqueue(subject: Any) -> None:
+    """Send the waiting job of ``subject`` to the workers once it is committed: the only way of long work to Celery."""
+    transaction.on_commit(partial(_send, subject.job))
+
+
+def _send(job: Job) -> None:
+    """Send a job. A broker that is away loses nothing: the job is due, and the sweep sends it once that is back."""
+    kind, now = KINDS[job.kind], timezone.now()
+    waiting = Job.objects.filter(pk=job.pk, state=State.WAITING)
+    if (subject := kind.subject(job)) is None:
+        waiting.update(**_ended(State.CANCELLED))
+        return
+    try:
+        current_app.send_task(kind.task(subject), (subject.pk,), expires=kind.expires)
+    except BrokerError as error:
+        logger.warning(
+            "The message broker is not available; job %s (%s) waits for the next sweep: %s", job.pk, job.kind, error
+        )
+        waiting.update(sent_at=None, due_at=now)
+    else:
+        waiting.update(sent_at=now, due_at=now + RESEND)
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+def take(subject: Any, *kinds: Job.Kind) -> Job | None:
+    """The waiting job of ``subject``, of one of these kinds, with a lease on it; None when it is over or in other
+    hands.
+    """
+    lease, now = uuid4(), timezone.now()
+    leased: dict[str, Any] = {"lease": lease, "lease_until": now + LEASE_TIMEOUT, "beat_at": now}
+    begun: dict[str, Any] = {"state": State.RUNNING, "tries": models.F("tries") + 1, "done": 0, "started_at": now}
+    waiting = Job.objects.filter(pk__in=_current(subject), kind__in=kinds, state=State.WAITING)
+    if not waiting.update(**leased, **begun):
+        return None
+    job = Job.objects.select_related("owner").get(lease=lease)
+    subject.job = job
+    return job
+
+
+class JobHeartbeat:
+    """Reports that the holder of a lease lives and how far it is, from a thread and a connection of its own.
+
+    So others see it while a long transaction runs, whose own updates they would not see.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.is_lost = False  # it was cancelled, or somebody else has it
+        self.job = job
+        self._done, self._total = job.done, job.total
+        self._over = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name=f"job {job.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._beating.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._beating.join(HEARTBEAT_SECONDS)
+
+    def tell(self, done: int, total: int) -> None:
+        """So much of it is done. Refused when the lease is lost."""
+        if self.is_lost:
+            raise Refused(_("This was cancelled or deleted while it was running. Start it again."), code="swept")
+        self._done, self._total = done, total
+
+    def _beat(self) -> None:
+        try:
+            while not self._over.wait(HEARTBEAT_SECONDS):
+                # SQLite has one writer: while we write, nobody can sweep us either.
+                with suppress(OperationalError):
+                    now = timezone.now()
+                    alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
+                    told = _held(self.job).update(**alive, done=self._done, total=self._total)
+                    self.is_lost = not told and Job.objects.filter(pk=self.job.pk).exists()
+        finally:
+            connection.close()
+
+
+def is_held(job: Job) -> bool:
+    """Whether this process still has the lease on a job that it took."""
+    return _held(job).exists()
+
+
+def _held(job: Job) -> models.QuerySet[Job]:
+    return Job.objects.filter(pk=job.pk, state=State.RUNNING, lease=job.lease)
+
+
+# --- the end of it --------------------------------------------------------------------------------------------------
+def finish(job: Job, **figures: Any) -> bool:
+    """Say that a leased job is done, in the transaction that stores what it made; False when the lease is lost."""
+    return bool(_held(job).update(**_ended(State.FINISHED), **figures))
+
+
+def fail(job: Job, sentence: str) -> bool:
+    """Say why a leased job failed, beside the change of what it is about; False when the lease is lost."""
+    return bool(_held(job).update(**_ended(State.FAILED), sentence=sentence))
+
+
+def release(job: Job, *, due_at: datetime) -> bool:
+    """Let a leased job wait again until it is due; False when the lease is lost."""
+    waiting = {"state": State.WAITING, "lease": None, "lease_until": None, "due_at": due_at}
+    return bool(_held(job).update(**waiting))
+
+
+def cancel(*, job: Job, actor: User) -> None:
+    """Stop an open job for good. Its worker notices at its next heartbeat, and what it did so far is taken back."""
+    sentence = _("This was cancelled by %s.") % actor
+    for _attempt in range(2):  # a worker may take it just now
+        found = Job.objects.open().filter(pk=job.pk).first()
+        if found is not None and _give_up(found, State.CANCELLED, sentence):
+            job.refresh_from_db()
+            return
+    raise Refused(_("This is over already. Reload the page."), code="wrong_state")
+
+
+def _give_up(job: Job, state: str, sentence: str) -> bool:
+    """End a job that another process has, or none; False when that process ended it, or took it, first."""
+    kind = KINDS[job.kind]
+    subject = kind.subject(job)
+    with transaction.atomic():
+        is_given_up = subject is None or kind.fail(subject, sentence)
+        as_seen = Job.objects.filter(pk=job.pk, state=job.state, lease=job.lease, tries=job.tries)
+        if is_given_up and as_seen.update(**_ended(state), sentence=sentence):
+            return True
+        transaction.set_rollback(True)
+    return False
+
+
+def _ended(state: str) -> dict[str, Any]:
+    return {"state": state, "lease": None, "lease_until": None, "ended_at": timezone.now()}
+
+
+# --- the sweep ------------------------------------------------------------------------------------------------------
+def sweep(*, now: datetime | None = None) -> list[Job]:
+    """Free the jobs whose worker fell silent, and send those that wait and are due; returns which were sent.
+
+    One that went silent too often takes its worker down with it, and is given up; so is one that only the dead process
+    could have ended.
+    """
+    now = now or timezone.now()
+    for silent in Job.objects.filter(state=State.RUNNING, lease_until__lt=now):
+        if not _given_up(silent):
+            again = {"state": State.WAITING, "lease": None, "lease_until": None, "sent_at": None, "due_at": now}
+            _held(silent).update(**again)
+    due = [job for job in Job.objects.filter(state=State.WAITING, due_at__lte=now) if not _given_up(job)]
+    for job in due:
+        _send(job)
+    _forget(now)
+    return due
+
+
+def _given_up(job: Job) -> bool:
+    """Whether nobody is to try again, and so the job is ended."""
+    kind = KINDS[job.kind]
+    subject = kind.subject(job)
+    if subject is not None and (sentence := kind.stranded(subject)):
+        return _give_up(job, State.FAILED, sentence)
+    if kind.most_tries is not None and job.tries >= kind.most_tries:
+        return _give_up(job, State.FAILED, str(kind.interrupted) % kind.most_tries)
+    return False
+
+
+def _forget(now: datetime) -> None:
+    """Delete what ended a while ago and nothing refers to any more: the older jobs of a row, and those of rows gone."""
+    for name, kind in KINDS.items():
+        current = kind.model._base_manager.exclude(job=None).values("job")
+        old = Job.objects.filter(kind=name, ended_at__lt=now - timedelta(days=1))
+        old.exclude(pk__in=current).delete()
