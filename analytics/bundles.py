@@ -52,7 +52,7 @@ def pieces(project: Project, *, replies: bool = False, renumbered: int | None = 
 
 
 def write(project: Project, out: BinaryIO, *, replies: bool = False, renumbered: int | None = None) -> None:
-    """Write the bundle, everything as it stands at one moment."""
+    """Write the bundle from one consistent snapshot."""
     with consistent(), ZipFile(out, "w", ZIP_DEFLATED, compresslevel=6) as archive:
         outgoing = Outgoing(project, replies, _pseudonyms(project, renumbered))
         members = {member.name: _written(archive, member, outgoing) for member in MEMBERS}
@@ -87,7 +87,7 @@ def _untold(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a bundle brought: rows by member."""
+    """The number of rows in a bundle, by member."""
 
     rows: dict[str, int]
 

@@ -48,7 +48,7 @@ def find(secret: str) -> Share | None:
 
 
 def revoke(*, share: Share, actor: User) -> None:
-    """End a link at once."""
+    """Revoke a link."""
     with transaction.atomic():
         Share.objects.filter(pk=share.pk, revoked_at=None).update(revoked_at=timezone.now())
         audit.record(actor=actor, project=share.campaign.project, verb="revoke share", subject=share)

@@ -316,7 +316,7 @@ def draw(
 
 
 def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratum: str, seed: int, origin: str) -> None:
-    """Selections and slots for ``items``, given in the dataset's order, in one that tells nothing of who wrote them.
+    """Selections and slots for ``items`` (in the dataset's order), in an order that is independent of their generators.
 
     The order depends on the seed, the wave and the places of the items in the dataset, not on primary keys.
     """
@@ -341,7 +341,7 @@ def _chance(chance: dict[int, float] | float, item: int) -> float:
 
 
 def _slots(duty: Duty, items: list[int], start: int) -> Iterator[tuple[object, ...]]:
-    """All slots of an item stand at one position, so that items get finished one after the other."""
+    """All slots of an item have the same position, so that items are finished one after the other."""
     for position, item in enumerate(items, start):
         for slot in range(1, duty.overlap + 1):
             yield (duty.pk, item, slot, position, Assignment.State.OPEN.value, 1)

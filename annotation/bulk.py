@@ -185,7 +185,7 @@ def _texts(column: tuple[Any, ...]) -> Iterable[str]:
 
 
 def _is_one(column: tuple[Any, ...]) -> bool:
-    """Whether the same object stands in all rows, not only an equal one: 0.0 equals -0.0."""
+    """Whether all rows have the identical object, not only an equal one: 0.0 equals -0.0."""
     return column[0] is column[-1] and len(set(map(id, column))) == 1
 
 

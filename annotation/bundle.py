@@ -33,7 +33,7 @@ _DUMPED = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One table: whose rows it carries, what it leaves behind, and which of its fields refer to other members.
+    """One table of a bundle: its rows, the fields that are left out, and the fields that refer to other members.
 
     ``sent`` changes a row on its way out; ``given`` fills in what was left, on its way in, and may refuse the row by
     raising ``ValueError`` with what was expected. ``written`` gives the names of fields that bundles call otherwise.
@@ -207,7 +207,7 @@ class _Reading:
             raise self._fault(line, name, excerpt(said), str(fault), "value") from None
 
     def _stored(self, each: models.Field[Any, Any], values: Row) -> Any:
-        """The value of a column; of one that was not carried, what a new row has."""
+        """The value of a column; for a column that is not in the bundle, the default of a new row."""
         if each.name in values:
             value = values[each.name]
         elif each.name == "project":
@@ -230,7 +230,7 @@ Reader = Callable[[Any], Any]
 
 
 def reader_of(column: models.Field[Any, Any]) -> Reader:
-    """How values of a column are read and held against its bounds."""
+    """How values of a column are read and checked against its bounds."""
     for kind, make in _MAKERS:
         if isinstance(column, kind):
             return make(column)

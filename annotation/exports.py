@@ -66,8 +66,8 @@ RATER = SHARED.index(Column("rater"))
 
 @contextmanager
 def consistent() -> Iterator[None]:
-    """Everything read in here is of one moment. On SQLite, where a transaction would keep writers out, each statement
-    is of one moment by itself.
+    """Everything read inside is one consistent snapshot. On SQLite, where a transaction would block writers, only each
+    single statement is consistent.
     """
     if connection.vendor != "postgresql":
         yield

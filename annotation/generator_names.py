@@ -61,7 +61,7 @@ class Shown(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A generator's name in one kind of place, in so many items; ``example`` is what stands there in the first."""
+    """A generator's name in one kind of place, with the number of items; ``example`` is the text in the first item."""
 
     generator: str
     place: str
@@ -209,7 +209,7 @@ def _hits(item: Shown, layout: Mapping[str, Any] | None, names: Sequence[_Name])
 
 
 def _parts(item: Shown, layout: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """What is shown of an item, each text with the place it stands in."""
+    """The visible texts of an item, each with its place."""
     shown = lay_out(fields=item.fields, turns=item.turns, layout=layout)
     for turn in shown.turns:
         yield _SPEAKER, turn["speaker"]
@@ -223,7 +223,7 @@ def _parts(item: Shown, layout: Mapping[str, Any] | None) -> Iterator[tuple[str,
 
 
 def _counts(name: _Name, place: str, text: str) -> bool | None:
-    """Whether a name in a place counts for sure, counts if it tells, or (None) does not stand there."""
+    """Whether a name in a place is sure (True), depends on its statistics (False), or is not there (None)."""
     is_label = place in _LABELS
     if name.is_ordinary:
         return False if name.whole.search(text) or (not is_label and name.label.search(text)) else None

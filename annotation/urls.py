@@ -1,4 +1,4 @@
-"""Addresses of what is rated, by whom, on which rubric."""
+"""The URL patterns of the annotation app."""
 
 from django.urls import path
 

@@ -216,9 +216,9 @@ def _costs(endpoint: Endpoint, tokens: int) -> tuple[float, float]:
 
 
 class Lane:
-    """How many requests are in flight at once: grows while clean, halves when the endpoint is overrun.
+    """Adaptive concurrency limiter: grows while requests succeed, halves when the endpoint is overloaded.
 
-    Outcomes are judged a round at a time: as many as the lane is wide, ten at least. As soon as a fifth of a round was
+    Outcomes are judged a round at a time: as many as the limit, ten at least. As soon as a fifth of a round was
     unavailable the width is halved and, if the endpoint named a time, nothing starts until then. Fewer failures are
     the weather of any provider: up to a twentieth the lane still grows, doubling until its first cut, by one after it.
     Replies that are long in coming say nothing against a wider lane: `look`, called now and then, doubles it too while
@@ -239,7 +239,7 @@ class Lane:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """One place in the lane. ``Unavailable`` passing through is counted against the endpoint, and passes on."""
+        """One slot of the limiter. ``Unavailable`` passing through is counted against the endpoint, and passes on."""
         await self._enter()
         started = time.monotonic()
         try:
@@ -256,7 +256,7 @@ class Lane:
             self._admit()
 
     def look(self) -> None:
-        """Double the lane while it is full, was never cut and no request of this round has failed."""
+        """Double the limit while it is reached, was never cut and no request of this round has failed."""
         if self._doubling and not self._failures and self.in_flight >= self.width and self._waiting:
             self.width = min(self._ceiling, 2 * self.width)
             self._admit()

@@ -167,7 +167,7 @@ def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
 
 
 def cancel(*, run: JudgeRun, actor: User | None = None) -> bool:
-    """End a run for good; what was paid for stays."""
+    """End a run permanently; stored verdicts are kept."""
     return _turn(run, LIVE, JudgeRun.State.CANCELLED, actor, _("Cancelled."))
 
 

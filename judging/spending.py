@@ -106,7 +106,7 @@ def allow(
     cap_per_day: Decimal | None = None,
     actor: User | None = None,
 ) -> ProviderAllowance:
-    """Let a project use a declared provider, within these caps; said again, the caps are set anew."""
+    """Allow a project to use a declared provider within these caps; calling it again changes the caps."""
     if provider not in settings.PROVIDERS:
         declared = ", ".join(settings.PROVIDERS) or _("none")
         sentence = _("The provider “%(name)s” is not declared (declared: %(declared)s).")

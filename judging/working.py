@@ -96,7 +96,7 @@ class Session:
 
     @property
     def free(self) -> int:
-        """How many more calls to take: twice what the lane is wide, so that no place waits for the store."""
+        """How many more calls to take: twice the limit, so that no slot waits for the database."""
         per_minute = self.endpoint.requests_per_minute
         window = 2 * self.lane.width
         paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
@@ -168,7 +168,7 @@ def work(run_pk: int) -> bool:
 
 
 def _worked_apart(session: Session) -> bool:
-    """Work the session in a thread of its own; whatever is raised in this one meanwhile ends it in good order.
+    """Work the session in a thread of its own; an exception in this thread stops it in an orderly way.
 
     The first time, what is in flight is waited for; the second time, or after the time for that, it is given up.
     """
@@ -276,7 +276,7 @@ async def _hand_in(session: Session) -> None:
 
 
 async def _look(session: Session) -> None:
-    """Keep the lease alive, widen the lane, and see whether the run was paused or another waits for this worker."""
+    """Renew the lease, raise the limit, and check whether the run was paused or another waits for this worker."""
     session.lane.look()
     await session.query(lambda: leases.extend(lease=session.lease))
     running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
@@ -397,7 +397,7 @@ def _count_refusal(session: Session, reason: str) -> None:
 
 
 async def _placed(session: Session, place: AsyncExitStack, budget: limits.Budget, tokens: int) -> bool:
-    """Wait for a place in the lane and in the endpoint's limits; False once the session sends nothing more."""
+    """Wait for a slot of the limiter and of the endpoint's limits; False when the session sends nothing more."""
     try:
         async with asyncio.timeout(max(1.0, session.left)):
             await place.enter_async_context(session.lane.slot())

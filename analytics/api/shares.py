@@ -37,7 +37,7 @@ class ShareSerializer(serializers.Serializer[Share]):
 
 
 class ShareAddressSerializer(ShareSerializer):
-    """A link with its address, said this once."""
+    """A link with its address, which is shown only once."""
 
     address = serializers.URLField(read_only=True)
 
@@ -78,7 +78,7 @@ class ShareDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, link: int) -> Response:
-        """Revoke a link: it stops working at once."""
+        """Revoke a link: it stops working immediately."""
         found = get_object_or_404(found_in(request.user, project)[1], pk=link)
         shares.revoke(share=found, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -133,7 +133,7 @@ class CampaignDetail(APIView):
 class CampaignState(APIView):
     @extend_schema(request=StateSerializer, responses=CampaignSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
-        """Pause a campaign, open it again, or close it for good."""
+        """Pause a campaign, open it again, or close it permanently."""
         found = _campaign(request.user, project, campaign)
         asked = StateSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -64,7 +64,7 @@ class MappingDetail(APIView):
 
     @extend_schema(request=SavedMappingSerializer, responses=SavedMappingSerializer)
     def put(self, request: Request, project: str, mapping: int) -> Response:
-        """Say it anew: its name, what it is for, and the mapping; imports that used it keep their own copy."""
+        """Change its name, its kind and the mapping; imports that used it keep their own copy."""
         found = self.find(request)
         saved = saved_mappings.revise(saved=found, actor=request.user, **_said(request))
         return Response(SavedMappingSerializer(saved).data)

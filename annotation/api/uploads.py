@@ -84,7 +84,7 @@ class UploadStateSerializer(serializers.Serializer[Upload]):
 
 
 class TusView(APIView):
-    """What every answer of the protocol carries, and its own statuses for refusals."""
+    """The headers of every response of the protocol, and its own statuses for refusals."""
 
     parser_classes = (ChunkParser,)
 

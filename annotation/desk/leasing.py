@@ -269,7 +269,7 @@ def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
 
 
 def _keep_draft(slot: Assignment, now: datetime) -> None:
-    """Whoever let the lease run out keeps a draft under its key, so that a late submission is told what happened."""
+    """An annotator whose lease ran out keeps a draft with its key, so that a late submission gets an explanation."""
     if slot.key and slot.annotator_id:
         Draft.objects.update_or_create(
             duty_id=slot.duty_id,

@@ -374,7 +374,7 @@ def _is_blind(assignment: Assignment) -> bool | None:
 
 
 def _announce(annotation: Annotation, project: int, ratings: int) -> None:
-    """Tell the project's programs: keys and counts, and neither who rated nor what."""
+    """Notify the project's webhooks: keys and counts, without the annotator or the scores."""
     counted = {"revision": annotation.revision, "ratings": ratings}
     payload = {"campaign": annotation.campaign_id, "item": annotation.item_id, **counted}
     webhooks.announce(project=project, event=Event.RATINGS, subject=annotation.pk, payload=payload)

@@ -19,7 +19,7 @@ AT_ONCE = 1_000
 
 
 class Additions:
-    """Rows held against what a version has: the new ones pass, the same again collapse, another of that id is refused.
+    """Compare rows with a version: new ones pass, identical ones collapse, another item with the same id is refused.
 
     The version never changes, so rows held against it twice come out the same.
     """

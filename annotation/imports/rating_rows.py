@@ -1,4 +1,4 @@
-"""Other people's ratings, held against items, scales and what a campaign has already."""
+"""Check imported ratings against the items, the scales and the existing ratings of a campaign."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def fit_ratings(
 
 
 def shelves(rows: Collection[Any]) -> PartitionedRows:
-    """Shelves for what becomes of these rows, put together by their first two columns."""
+    """Partitions of these checked rows, by their first two columns."""
     return PartitionedRows(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
 
 
@@ -174,7 +174,7 @@ class _Stored:
 
 
 class Asked(NamedTuple):
-    """What an answer is held against its scale by."""
+    """The rule that checks an answer against its scale."""
 
     criterion: str
     score: float | None
@@ -322,7 +322,7 @@ def write(
     identified: bool,
     told: ShareProgress | None = None,
 ) -> None:
-    """Insert fitted ratings in the caller's transaction, shelf by shelf."""
+    """Insert checked ratings in the caller's transaction, partition by partition."""
     people = _annotators(campaign, raters, identified)
     with bulk.Load() as load:
         for shelf in rows.with_progress(told):

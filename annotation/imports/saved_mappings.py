@@ -32,7 +32,7 @@ def revise(
     mapping: Mapping | None = None,
     actor: User | None = None,
 ) -> SavedMapping:
-    """Give a mapping another name, or say anew what it is for and says; imports that used it stay as they are."""
+    """Change the name, the kind or the content of a mapping; imports that used it do not change."""
     said = saved.mapping if mapping is None else kept_mapping(mapping)
     return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=said, actor=actor)
 

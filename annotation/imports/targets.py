@@ -19,7 +19,7 @@ Found = TypeVar("Found", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A campaign, or a dataset and a rubric version on which one is opened, called ``name`` where that is said."""
+    """A campaign, or a dataset and a rubric version on which one is opened, called ``name`` if that is given."""
 
     dataset: Dataset
     rubric_version: RubricVersion

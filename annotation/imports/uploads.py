@@ -47,7 +47,7 @@ class Kept(NamedTuple):
 
 
 def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
-    """Make room for a file of so many bytes."""
+    """Reserve an upload for a file of so many bytes."""
     if size > settings.UPLOAD_LIMIT:
         raise too_large(name, size)
     try:
@@ -84,14 +84,14 @@ def too_large(name: str, size: int) -> Refused:
 
 
 def too_long(size: int) -> Refused:
-    """The refusal of more in one request than it may bring."""
+    """The refusal of a request that is too large."""
     sentence = _("%(size)d MB are too much for one request: the limit is %(limit)d MB. Upload the file in chunks.")
     said = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
     return Refused(sentence % said, code="too_large", fields={"files": sentence % said})
 
 
 def no_room() -> Refused:
-    """The refusal of bytes that the disk has no room for."""
+    """The refusal of bytes when the disk is full."""
     return Refused(_("The server's disk is full. Ask the operator to free some space, then continue."), code="no_room")
 
 
@@ -132,7 +132,7 @@ def _told(error: OSError) -> Refused | OSError:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the disk had no room for what was to be written."""
+    """Whether a write failed because the disk is full."""
     return isinstance(error, OSError) and error.errno in FULL
 
 

@@ -107,7 +107,7 @@ class ItemQuerySet(models.QuerySet["Item"]):
         return self.filter(dataset__in=parts.values("to_dataset")).order_by("ordinal")
 
     def matching(self, said: Mapping[str, str]) -> ItemQuerySet:
-        """Items of the language, generator and scenario that are said, and whose words hold the text ``q``."""
+        """Items with the given language, generator and scenario, and with the text ``q`` in their words."""
         plain = {name: without_nul(text) for name, text in said.items()}
         found = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
         if not (text := plain.get("q", "").strip()):

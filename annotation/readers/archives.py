@@ -119,7 +119,7 @@ def _unzipped(name: str, packed: BinaryIO, problems: Problems, bounds: UnpackBou
 
 
 def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBounds) -> list[ZipInfo]:
-    """The members to be read; what is no data is left out and said so."""
+    """The members to be read; files that are not data are left out and reported."""
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     if len(entries) > bounds.members:
         raise FormatError(Problem(name, None, None, f"{len(entries):,} files", f"at most {bounds.members:,}", "size"))

@@ -107,7 +107,7 @@ class ColumnPlan(NamedTuple):
 
 
 class ColumnPlanner:
-    """Makes the plan for each set of columns that a file's rows have, once, and tells ``headings`` of it."""
+    """Makes the plan for each set of columns in a file, once, and passes it to ``headings``."""
 
     def __init__(self, mapping: Mapping, headings: ColumnUsage | None = None) -> None:
         self.mapping, self._headings = mapping, headings
@@ -321,7 +321,7 @@ class ColumnUsage:
         self.unused |= dict.fromkeys(leaf for name in unused for leaf in _leaves(name, value_at(fields, name)))
 
     def left_out(self, *, keeps: bool) -> list[str]:
-        """The columns that nothing is made of; ``keeps`` says that those the mapping doesn't name are kept."""
+        """The columns that are not used; ``keeps`` says that those the mapping doesn't name are kept."""
         return [name for name in self.unused if not (keeps and name.partition(".")[0] in self.kept)]
 
     def notes(self, kept: str) -> list[str]:
@@ -402,13 +402,13 @@ class ColumnFacts:
 
 
 class TableFacts:
-    """Counts what stands in the columns of rows on their way to whoever reads them; bounded, however many there are."""
+    """Counts the values in the columns of rows while they are read; its memory is bounded."""
 
     def __init__(self) -> None:
         self._columns: dict[str, ColumnFacts] = {}
 
     def clear(self) -> None:
-        """Forget what was seen: the files are read anew."""
+        """Start again: the files are read again."""
         self._columns.clear()
 
     def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
@@ -419,7 +419,7 @@ class TableFacts:
             yield from some
 
     def see(self, block: RowBlock) -> None:
-        """Count what stands in some rows."""
+        """Count the values of some rows."""
         for name, values in zip(block.columns, block.values, strict=True):
             self._see(name, values)
 

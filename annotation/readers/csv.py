@@ -174,7 +174,7 @@ class _Reader:
         return len(self._columns) if self._is_begun and not self._closed else -1
 
     def _row(self, record: _Record) -> FileRow | None:
-        """The row of a record that is looked at by itself; None for the header and for what is refused."""
+        """The row of a single record; None for the header and for a refused record."""
         if not self._is_begun and self._is_header(record):
             return None
         record = self._filled_up(record)
@@ -231,7 +231,7 @@ class _Reader:
         return record._replace(cells=[*record.cells, *([""] * len(lacking))])
 
     def end(self) -> None:
-        """What is to be said at the end of the file."""
+        """The notes at the end of the file."""
         if not self._columns:
             expected = "a header line with the columns"
             raise FormatError(Problem(self._name, None, None, "an empty file", expected, "empty"))
@@ -307,7 +307,7 @@ def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tupl
 
 
 def _is_a_record(columns: tuple[str, ...]) -> bool:
-    """A file without a header: a number or a list stands beside running text."""
+    """A file without a header: a number or a list is beside running text."""
     values = any(column.replace(".", "", 1).isdigit() or column.startswith("[") for column in columns)
     return values and any(len(column.split()) > 4 for column in columns)
 

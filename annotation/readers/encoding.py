@@ -323,7 +323,7 @@ def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
 
 
 class _Decoder:
-    """Decodes one file piece by piece and knows the line and byte it has come to."""
+    """Decodes one file piece by piece and knows the present line and byte."""
 
     def __init__(self, name: str, encoding: str | None, head: bytes) -> None:
         self.name, self._head = name, head

@@ -279,7 +279,7 @@ def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
 
 
 def _of_key(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """What the key that records stand under gives: the id where each has its own, the generator where several share."""
+    """The field of the key above the records: the id if each has its own, the generator if several share it."""
     keys = [row.get(KEY_COLUMN) for row in rows]
     if "id" not in found.values() and 1 < len(rows) == len(set(keys)):
         return {KEY_COLUMN: "id"}
@@ -381,7 +381,7 @@ def propose_mapping(
 
 
 def _laid(name: str, guessed: Mapping, said: Mapping) -> Mapping:
-    """What is said and guessed of the layout of one file."""
+    """The given and the guessed layout of one file."""
     here = said.of(name)
     return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=said.files)
 

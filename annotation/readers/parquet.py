@@ -96,7 +96,7 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
 
 
 def _require_bounded(name: str, said: FileMetaData, size: int, dictionaries: _Dictionaries) -> int:
-    """How many rows can be read at once. Raises ``FormatError`` when there are more than such a file can hold."""
+    """How many rows can be read in one batch. Raises ``FormatError`` when there are more than such a file can hold."""
     rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
         found = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
@@ -163,7 +163,7 @@ def _rows(batch: pa.RecordBatch, plain: dict[str, Convert | None], meter: Unpack
 
 
 def _decoded(column: pa.Array) -> pa.Array:
-    """The column with each value where it stands, so that its size is that of what it says."""
+    """The column with its dictionary decoded, so that its size is the size of its values."""
     return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
 
 

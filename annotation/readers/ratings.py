@@ -46,7 +46,7 @@ class ParsedAnswers(Generic[Row]):
     problems: Problems
 
     def counts(self) -> AnswerCounts:
-        """How many rows carry a score, N/A or nothing, and what they name."""
+        """How many rows have a score, N/A or nothing, and the names in them."""
         return AnswerCounts.of(self.rows)
 
     @property
@@ -56,7 +56,7 @@ class ParsedAnswers(Generic[Row]):
 
     @property
     def scored(self) -> int:
-        """Rows that carry a score."""
+        """Rows that have a score."""
         return self.counts().scored
 
 

@@ -107,7 +107,7 @@ class CriterionDocument:
     direction: Direction = "higher_is_better"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values in canonical order; empty texts are left out, everything else is said."""
+        """Plain values in canonical order; empty texts are left out, everything else is written."""
         texts = {
             "question": self.question,
             "definition": self.definition,
@@ -154,7 +154,7 @@ class RubricDocument:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a value that stands in two places twice: rubrics are read without aliases."""
+    """Writes a value that is used in two places twice: rubrics are read without aliases."""
 
     def ignore_aliases(self, value: Any) -> bool:
         return True
@@ -205,7 +205,7 @@ class ParsedRubric:
 
 
 def parse_rubric(name: str, raw: bytes | BinaryIO) -> ParsedRubric:
-    """Read a rubric from YAML or JSON (told by the name) and check all of it. Never raises on bad input."""
+    """Read a rubric from YAML or JSON (by the file name) and check all of it. Never raises on bad input."""
     problems = Problems()
     try:
         document = _Reader(problems).rubric(load_document(name, raw))

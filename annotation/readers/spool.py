@@ -1,6 +1,6 @@
 """Collections of rows that keep only a few rows in memory; the others are in temporary files.
 
-`Spool` is a list, `KeyedRows` finds the rows that have one key, `PartitionedRows` brings rows that belong together
+`Spool` is a list, `KeyedRows` finds the rows that have one key, `PartitionedRows` puts rows that belong together
 into parts that fit into memory.
 """
 
@@ -323,7 +323,7 @@ MOST_PARTITIONS = 256  # shelves, each of which is a file when it is large
 
 
 class PartitionedRows:
-    """Rows on as few shelves as hold them; those of one ``key`` are on the same one, in the order in which they came.
+    """Rows in as few partitions as possible; those of one ``key`` are in the same one, in their original order.
 
     ``rows`` and ``weight`` are about what there will be; rows without any weight hold no long texts.
     """
@@ -350,11 +350,11 @@ class PartitionedRows:
         return sum(map(len, self._shelves))
 
     def __iter__(self) -> Iterator[list[PlainRow]]:
-        """The rows, shelf by shelf."""
+        """The rows, partition by partition."""
         return (list(shelf.plain()) for shelf in self._shelves if shelf)
 
     def with_progress(self, told: ShareProgress | None) -> Iterator[list[PlainRow]]:
-        """The rows, shelf by shelf; ``told`` hears which share of them has been seen to."""
+        """The rows, partition by partition; ``told`` is called with the share that is done."""
         tell, done = progress_between(told, 0, 1), 0
         for shelf in self:
             yield shelf

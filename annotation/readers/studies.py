@@ -168,7 +168,7 @@ def _scale(facts: ScaleFacts, codes: dict[str, str]) -> ScaleDocument:
 
 
 def _ends(facts: ScaleFacts) -> tuple[float, float]:
-    """The least and the most that was said; two different numbers, because one is no scale."""
+    """The smallest and the largest score; two different numbers, because one is not a scale."""
     if not facts.scores:
         return 0, 1
     low, high = facts.minimum, facts.maximum

@@ -63,7 +63,7 @@ def _put(fields: dict[str, Any], keys: tuple[str, ...], value: Any) -> dict[str,
 
 
 def without_value_at(fields: dict[str, Any], path: str) -> dict[str, Any]:
-    """The record without what stands at a path; objects that become empty by it go too."""
+    """The record without the value at a path, and without objects that become empty."""
     keys = key_path(fields, path)
     return fields if keys is None else _cut(fields, keys)
 

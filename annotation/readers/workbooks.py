@@ -246,7 +246,7 @@ class TextCollector:
         self._wanted = False
 
     def taken(self) -> str:
-        """What was collected, and begin anew."""
+        """Return what was collected, and start again."""
         text = "".join(self._pieces)
         self._pieces.clear()
         self._length = 0

@@ -64,7 +64,7 @@ def workbook_sheet_names(name: str, stream: BinaryIO) -> list[str]:
 
 
 def first_sheet_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) -> list[tuple[int, list[str]]]:
-    """The first rows of a sheet as they stand, each with its number. Raises ``FormatError``."""
+    """The first rows of a sheet as they are, each with its number. Raises ``FormatError``."""
     rows: list[tuple[int, list[str]]] = []
     with closing(Workbook(name, stream)) as workbook:
         table = _Table(name, workbook, Mapping(), Problems())
@@ -151,7 +151,7 @@ class _SheetReader:
             self._hidden_columns += 1
 
     def _in_rows(self, reference: str) -> str:
-        """Merged cells, unless all of them stand above the header."""
+        """Merged cells, unless all of them are above the header."""
         last = _REFERENCE.fullmatch(reference.rpartition(":")[2])
         return "" if last and int(last[2]) < self._header_row else reference
 

@@ -97,7 +97,7 @@ class ShareForm(forms.Form):
 
     @property
     def assignments(self) -> int:
-        """How many assignments the form makes as it stands."""
+        """How many assignments the form would create."""
         chosen = self.cleaned_data if self.is_bound else self.initial
         return self.size.items * chosen.get("overlap", 0) if chosen.get("takes_part") else 0
 

@@ -192,7 +192,7 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
 @require_POST
 @login_required
 def store_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Store what the page shows: at once, or in the background when there is much of it."""
+    """Store what the page shows: directly, or in the background if the files are large."""
     _room, found = find(request, project, file_import)
     with refusals.told(request):
         if found.kind not in STORED_HERE:

@@ -67,7 +67,7 @@ def _marks(each: StudyImport) -> str:
 
 
 def chosen(*, user: User, file_import: Import, choice: str) -> Mapping:
-    """The mapping that the value of an option stands for. Raises `Refused` when none is chosen."""
+    """The mapping of an option's value. Raises `Refused` when none is chosen."""
     if not choice:
         raise Refused(_("Choose a mapping."), code="no_mapping")
     place, _dash, key = choice.partition("-")

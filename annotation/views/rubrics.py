@@ -105,7 +105,7 @@ def _criterion(document: CriterionDocument, spoken: list[str]) -> dict[str, Any]
 
 
 def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
-    """The lines of the documents' YAML that were taken away and put in, with a little of what stands around them."""
+    """The removed and added lines of the documents' YAML, with some lines of context."""
     lines = unified_diff(before.as_yaml().splitlines(), after.as_yaml().splitlines(), lineterm="", n=2)
     return [line for line in lines if not line.startswith(("---", "+++"))]
 

@@ -265,7 +265,7 @@ class Resume(_Move):
 
 
 class Cancel(_Move):
-    """End a run for good; what was paid for stays."""
+    """End a run permanently; stored verdicts are kept."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
         return runs.cancel(run=run, actor=user)

@@ -102,7 +102,7 @@ def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
 @require_safe
 @login_required
 def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
-    """The part of the run's page that moves; a run that came to rest reloads the page."""
+    """The part of the run's page that is updated; the page reloads when the run has stopped."""
     room, found = _find(request, project)
     context = _standing(get_object_or_404(found, pk=run))
     if not context["moving"]:
@@ -155,7 +155,7 @@ MOVES = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
 @require_POST
 @login_required
 def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
-    """Raise, lower or lift the cap; with `resume`, go on at once."""
+    """Raise, lower or remove the budget; with `resume`, continue the run."""
     room, found = _find(request, project)
     capped = get_object_or_404(found, pk=run)
     form = BudgetForm(request.POST)

@@ -51,7 +51,7 @@ def verdict_import_problems(request: HttpRequest, project: str, file_import: int
 @require_POST
 @login_required
 def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Store what the page shows: at once, or in the background when there is much of it."""
+    """Store what the page shows: directly, or in the background if the files are large."""
     room, found = _find(request, project, file_import)
     with refusals.told(request):
         tasks.store(found, request.user)

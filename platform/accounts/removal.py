@@ -36,7 +36,7 @@ def led_alone(user: User) -> list[Project]:
 
 
 def erase_user(*, user: User, actor: User | None, successor: User | None = None) -> None:
-    """Blank a person for good, in one transaction. `successor` becomes lead of what they led alone; without one that
+    """Erase a person permanently, in one transaction. `successor` becomes lead of what they led alone; without one that
     is refused.
     """
     with transaction.atomic():
@@ -71,7 +71,7 @@ def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
 
 
 def _blank(user: User) -> None:
-    """Nothing that is left tells who this was, and nobody can sign in with it."""
+    """Nothing that remains identifies the person, and nobody can sign in with it."""
     user.email, user.name, user.languages, user.ui_language = f"erased-{user.pk}@erased.invalid", "", [], ""
     user.is_active = user.is_staff = user.is_superuser = user.may_found_projects = False
     user.last_login, user.erased_at = None, timezone.now()

@@ -56,7 +56,7 @@ def revoke_all(*, user: User) -> int:
 
 
 def revoke_token(*, token: Token) -> None:
-    """End a token at once."""
+    """Revoke a token."""
     with transaction.atomic():
         Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
         audit.record(actor=token.user, project=token.project, verb="revoke token", subject=token)

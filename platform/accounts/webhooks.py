@@ -36,7 +36,7 @@ LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks aga
 
 
 def add(*, project: Project, address: str, events: Iterable[str], actor: User) -> Webhook:
-    """Have an address told of events; `secret` says what its signatures are made with."""
+    """Add a webhook for events; `secret` returns its signing secret."""
     if project.webhooks.count() >= MOST:
         raise Refused(_("A project can have at most %d webhooks. Remove one first.") % MOST, code="too_many")
     address, chosen = _checked(address), _offered(events)
@@ -53,7 +53,7 @@ def add(*, project: Project, address: str, events: Iterable[str], actor: User) -
 
 
 def listen(*, webhook: Webhook, events: Iterable[str], actor: User) -> None:
-    """Have it told of these events from now on."""
+    """Change the events of the webhook."""
     _change(webhook, actor, "change webhook", events=_offered(events))
 
 
@@ -70,7 +70,7 @@ def turn_off(*, webhook: Webhook, actor: User) -> None:
 
 
 def renew(*, webhook: Webhook, actor: User) -> None:
-    """Give it another secret; signatures with the one before stop at once."""
+    """Replace its secret; the old one is no longer used."""
     _change(webhook, actor, "renew webhook secret", nonce=get_random_string(43))
 
 
@@ -123,7 +123,7 @@ def secret(webhook: Webhook) -> str:
 
 # --- telling --------------------------------------------------------------------------------------------------------
 def listening(*, project: int, event: Event) -> list[Webhook]:
-    """The project's webhooks that are told of ``event``: one look into an index that is empty for most projects."""
+    """The project's webhooks for ``event``: one look-up in an index that is empty for most projects."""
     found = Webhook.objects.filter(project=project, off="").select_related("project")
     return [each for each in found if event in each.events]
 
@@ -167,7 +167,7 @@ def test(*, webhook: Webhook, actor: User) -> Delivery:
 
 
 def send_again(*, delivery: Delivery, actor: User) -> None:
-    """Have a delivery sent once more, under the same id: a receiver that has it can tell."""
+    """Send a delivery again, with the same id, so that the receiver can recognise it."""
     _require_on(delivery.webhook)
     with transaction.atomic():
         fresh = {"state": Delivery.State.WAITING, "tries": 0, "due_at": timezone.now(), "reason": ""}
@@ -190,7 +190,7 @@ def _delivery(webhook: Webhook, event: Event, subject: int, payload: Mapping[str
 
 
 def key(delivery: Delivery) -> str:
-    """What a receiver tells deliveries apart by: the same at every try."""
+    """The id of a delivery for its receiver: the same at every attempt."""
     return f"msg_{delivery.key.hex}"
 
 

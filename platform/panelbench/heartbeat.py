@@ -1,6 +1,6 @@
-"""Signs of life: a worker and the beat write one row each every few seconds, and pages read how fresh they are.
+"""Heartbeats: workers and the scheduler write one row each every few seconds, and pages read how old they are.
 
-A row that is overwritten cannot drift the way a counter does: a process that was killed simply falls silent.
+A row that is overwritten cannot drift like a counter: the heartbeat of a killed process simply becomes old.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def shell(request: HttpRequest) -> dict[str, object]:
 
 
 def _demo() -> dict[str, object]:
-    """Whom the sign-in page of a demo offers to sign in as, and their password."""
+    """The people that the sign-in page of a demo offers, and their password."""
     if not settings.DEMO:
         return {}
     from panelbench.demo import loading
@@ -147,7 +147,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an exception, or one that it came from, says that a disk had no room."""
+    """Whether an exception, or one that it came from, means that the disk is full."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return True

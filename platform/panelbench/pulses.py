@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class WorkerPulse(StartStopStep):
-    """A worker's sign of life, from its own timer: a stopped or disconnected worker falls silent.
+    """A worker's heartbeat, from its own timer: a stopped or disconnected worker sends none.
 
     A step of the consumer, so it is stopped and started again with every reconnection to the broker.
     """

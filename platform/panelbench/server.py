@@ -77,7 +77,7 @@ class TimedChannel(HTTPChannel):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether the connection is idle."""
         return not (self.requests or self.request or self.total_outbufs_len)
 
     def is_overdue(self, patience: Patience, share: float) -> bool:
@@ -98,7 +98,7 @@ class TimedChannel(HTTPChannel):
         return bool(time.time() - self.last_activity > share * patience.idle)
 
     def drop(self) -> None:
-        """Close the connection now, whatever is under way, and let go of its temporary files."""
+        """Close the connection immediately, and delete its temporary files."""
         if self.request is not None:
             self.request.close()
         self.handle_close()
@@ -133,7 +133,7 @@ class Server(TcpWSGIServer):
         )
 
     def stop(self, *_signal: object) -> None:
-        """Take no more connections, finish what is under way and return from ``run``."""
+        """Accept no more connections, finish the running requests and return from ``run``."""
         self.stopping = True
         self.pull_trigger()
 

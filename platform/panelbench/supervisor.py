@@ -45,7 +45,7 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until it is told to stop (SIGINT, SIGTERM); ``say`` gets each line meant for the operator."""
+    """Runs programs until it gets the signal to stop (SIGINT, SIGTERM); ``say`` gets each line for the operator."""
 
     def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]) -> None:
         self.warden = warden

@@ -81,7 +81,7 @@ class Command(BaseCommand):
         return study, taken
 
     def _look(self, file_import: Import, as_json: bool) -> None:
-        """Say what storing would come to, and leave nothing behind."""
+        """Report what would be stored, and store nothing."""
         try:
             seen = look(file_import, lambda _done, _total: None)
         except Refused as refused:

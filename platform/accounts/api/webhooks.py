@@ -33,7 +33,7 @@ class WebhookSerializer(serializers.Serializer[Webhook]):
 
 
 class SecretSerializer(WebhookSerializer):
-    """A webhook with the secret that its signatures are made with, said this once."""
+    """A webhook with its signing secret, which is shown only once."""
 
     secret = serializers.SerializerMethodField()
 
@@ -88,7 +88,7 @@ class Webhooks(generics.ListAPIView[Webhook]):
 
     @extend_schema(request=WebhookSerializer, responses={201: SecretSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """Have an address told. The answer alone holds the secret."""
+        """Add a webhook. Only this response contains the secret."""
         room, _found = _of(request.user, project)
         asked = WebhookSerializer(data=request.data)
         asked.is_valid(raise_exception=True)

@@ -13,7 +13,7 @@ from accounts.models.people import Project, Role, User
 
 
 class Event(models.TextChoices):
-    """What a project can be told about."""
+    """The events that a webhook can receive."""
 
     RATINGS = "ratings.submitted", _("Ratings submitted")
     RUN = "run.finished", _("Judge run finished")
@@ -27,7 +27,7 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
 
 
 class Webhook(models.Model):
-    """An address that is told of a project's events. Its secret is made of `nonce` and SECRET_KEY, and not stored."""
+    """An address that receives a project's events. Its secret is made of `nonce` and SECRET_KEY, and not stored."""
 
     class Off(models.TextChoices):
         BY_HAND = "by_hand", _("Turned off by hand.")

@@ -29,5 +29,5 @@ FIRST_STRONG_ISOLATE, POP_ISOLATE = "\u2068", "\u2069"
 
 @register.filter
 def isolate(value: object) -> str:
-    """A number or name inside a sentence, kept apart from the direction of what stands around it."""
+    """A number or name inside a sentence, isolated from the text direction around it."""
     return f"{FIRST_STRONG_ISOLATE}{value}{POP_ISOLATE}"

@@ -36,7 +36,7 @@ def me(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponse:
-    """Change the interface's language: for good on a person's account, otherwise in a cookie."""
+    """Change the interface's language: on a person's account, otherwise in a cookie."""
     language = request.POST.get("language", "")
     following = request.POST.get("next", "/")
     safe = url_has_allowed_host_and_scheme(following, allowed_hosts={request.get_host()})

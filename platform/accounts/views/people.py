@@ -144,7 +144,7 @@ def rename_project(request: HttpRequest, project: str) -> HttpResponse:
 @require_POST
 @login_required
 def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
-    """Delete an archived project for good, once its name is typed."""
+    """Delete an archived project permanently, after its name was typed."""
     found = access.require(user=request.user, slug=project, roles=LEAD)
     form = RemovalForm(request.POST)
     if form.is_valid():

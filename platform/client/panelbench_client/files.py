@@ -106,12 +106,12 @@ class ImportMethods(Connection):
     @operation("GET", "/projects/{project}/imports/{file_import}/preview/")
     @operation("GET", "/projects/{project}/verdict-imports/{file_import}/preview/")
     def preview_import(self, file_import: int, *, timeout: float = 600.0) -> types.Outlook:
-        """What storing would come to, once a worker has read what is large."""
+        """What would be stored, after a worker has read large files."""
         return cast(types.Outlook, self._seen(file_import, timeout))
 
     @operation("GET", "/projects/{project}/study-imports/{file_import}/preview/")
     def preview_study(self, file_import: int, *, timeout: float = 3600.0) -> types.StudyOutlook:
-        """What storing a whole study would come to, part by part, once a worker has tried it."""
+        """What would be stored for a whole study, part by part, after a worker has tried it."""
         return cast(types.StudyOutlook, self._seen(file_import, timeout))
 
     def _seen(self, file_import: int, timeout: float) -> Any:
@@ -183,7 +183,7 @@ class ImportMethods(Connection):
     def change_mapping(
         self, mapping: int, name: str, kind: types.SavedMappingKindEnum, said: Mapping[str, Any]
     ) -> types.SavedMapping:
-        """Say one anew: its name, what it is for, and the mapping."""
+        """Change a mapping: its name, its kind and its content."""
         body = {"name": name, "kind": kind, "mapping": dict(said)}
         return cast(types.SavedMapping, self.json("PUT", self.at("mappings/{}/", mapping), json=body))
 

@@ -29,7 +29,7 @@ class ProjectMethods(Connection):
 
     @operation("POST", "/projects/")
     def found_project(self, name: str, *, slug: str, description: str = "") -> types.Project:
-        """Start a project and lead it; ``slug`` stands in its address."""
+        """Create a project and become its lead; ``slug`` is part of its address."""
         said = {"name": name, "slug": slug, "description": description}
         return cast(types.Project, self.json("POST", "/projects/", json=said))
 
@@ -118,7 +118,7 @@ class CampaignMethods(Connection):
 
     @operation("POST", "/projects/{project}/campaigns/{campaign}/state/")
     def move_campaign(self, campaign: int, state: types.CampaignState) -> types.Campaign:
-        """Pause a campaign, open it again, or close it for good."""
+        """Pause a campaign, open it again, or close it permanently."""
         there = self.at("campaigns/{}/state/", campaign)
         return cast(types.Campaign, self.json("POST", there, json={"state": state}))
 
@@ -325,7 +325,7 @@ class JudgeMethods(Connection):
 
     @operation("POST", "/projects/{project}/runs/{run}/cancel/")
     def cancel_run(self, run: int) -> types.RunDetail:
-        """End a run for good; what was paid for stays."""
+        """End a run permanently; stored verdicts are kept."""
         return cast(types.RunDetail, self.json("POST", self.at("runs/{}/cancel/", run)))
 
     @operation("POST", "/projects/{project}/runs/{run}/rerun-failed/")
@@ -446,7 +446,7 @@ class NoticeMethods(Connection):
 
     @operation("POST", "/projects/{project}/webhooks/{webhook}/test/")
     def test_webhook(self, webhook: int) -> types.Delivery:
-        """Have a test sent; look at the deliveries for what came of it."""
+        """Send a test; the deliveries show its result."""
         return cast(types.Delivery, self.json("POST", self.at("webhooks/{}/test/", webhook)))
 
     @operation("GET", "/projects/{project}/webhooks/{webhook}/deliveries/")
@@ -474,5 +474,5 @@ class NoticeMethods(Connection):
 
     @operation("DELETE", "/projects/{project}/shares/{link}/")
     def revoke_share(self, link: int) -> None:
-        """Revoke a link: it stops working at once."""
+        """Revoke a link: it stops working immediately."""
         self.send("DELETE", self.at("shares/{}/", link))

@@ -586,7 +586,7 @@ class Seat(TypedDict):
 
 
 class Secret(TypedDict):
-    """A webhook with the secret that its signatures are made with, said this once."""
+    """A webhook with its signing secret, which is shown only once."""
 
     id: int
     address: str
@@ -617,7 +617,7 @@ class Share(TypedDict):
 
 
 class ShareAddress(TypedDict):
-    """A link with its address, said this once."""
+    """A link with its address, which is shown only once."""
 
     id: int
     campaign: int
