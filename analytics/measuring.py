@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import calibration
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 def _estimates(table: RatingsTable, languages: Sequence[str], how: dict[str, Any]) -> Iterator[CellEstimate]:
     judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
     for by in _groupings(languages):
-        yield from among_raters.report(table, by=by, statistics=AGREEMENT, **how)
+        yield from among_raters.agreement_report(table, by=by, statistics=AGREEMENT, **how)
         for judge in judges:
-            yield from calibration.report(table, judge=judge, by=by, statistics=CALIBRATION, **how)
+            yield from calibration.calibration_report(table, judge=judge, by=by, statistics=CALIBRATION, **how)
 
 
 def _is_kept(each: CellEstimate) -> bool:

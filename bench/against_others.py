@@ -28,7 +28,7 @@ import pandas as pd
 
 from analytics.stats.agreement import among_raters, reliability
 from analytics.stats.core.scales import LEVELS, Scale
-from analytics.stats.core.tables import ratings_table
+from analytics.stats.core.validation import ratings_table
 from bench.other_packages import PACKAGES, key
 
 TOLERANCE = 1e-6
@@ -138,7 +138,7 @@ def ours(table: Table) -> dict[str, Ours]:
         if not first and (table.name == "large" or np.nanmin(table.scores) < 0):
             continue
         read = ratings_table(frame, scales=scales, level=None if table.points else level, allow_values=True)
-        for row in among_raters.report(read, by=("criterion",), statistics=wanted, bootstrap=0):
+        for row in among_raters.agreement_report(read, by=("criterion",), statistics=wanted, bootstrap=0):
             e = row.estimate
             if e.statistic == "cohen_kappa" and row.raters is None:
                 continue

@@ -20,18 +20,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.intervals import percentile
-from analytics.stats.judge import (
-    alt_test,
-    audits,
-    calibration_curve,
-    calibrators,
-    ceiling,
-    contrasts,
-    ppi,
-    substitution,
-)
-from analytics.stats.judge.ppi import Labelled
-from analytics.stats.judge.prevalence import Flags, rogan_gladen
+from analytics.stats.judge import alt_test, audits, calibrators, differences, ppi
+from analytics.stats.judge import panel as judge_panel
+from analytics.stats.judge.ppi import Flags, LabelledSample, rogan_gladen
 from analytics.stats.ranking import concordance
 from bench.coverage_rankings import POPULATIONS
 from bench.populations import GRADES, graded, met, panel, two_criteria
@@ -139,16 +130,16 @@ def _seed(rng: Rng) -> int:
 
 def _ceiling(n: int, rng: Rng, resamples: int) -> Named:
     meeting = met(*graded(n, rng), GRADES)
-    return [(_name(e), e) for e in ceiling.estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
+    return [(_name(e), e) for e in judge_panel.ceiling_estimates(meeting, bootstrap=resamples, seed=_seed(rng))]
 
 
 def _substitution(n: int, rng: Rng, _: int) -> Named:
-    found = substitution.estimates(met(*graded(n, rng), GRADES), seed=_seed(rng))
+    found = judge_panel.substitution_estimates(met(*graded(n, rng), GRADES), seed=_seed(rng))
     return [(_name(e), e) for e in found if e.variant != "paper_compat"]
 
 
 def _curve(n: int, rng: Rng, _: int) -> Named:
-    return [(_name(e), e) for e in calibration_curve.reliability_table(met(*graded(n, rng), GRADES))]
+    return [(_name(e), e) for e in judge_panel.reliability_table(met(*graded(n, rng), GRADES))]
 
 
 def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
@@ -156,10 +147,14 @@ def _alt_test(n: int, rng: Rng, resamples: int) -> Named:
     found = []
     for score in ("rmse", "accuracy"):
         if resamples:
-            rows = alt_test.report(panel(humans, judge), judge="gpt", score=score, bootstrap=resamples, seed=_seed(rng))
+            rows = alt_test.alt_test_report(
+                panel(humans, judge), judge="gpt", score=score, bootstrap=resamples, seed=_seed(rng)
+            )
             rho = next(row.estimate for row in rows if row.estimate.statistic == "alt_test_rho")
         else:
-            rho = Estimate(statistic="alt_test_rho", value=alt_test.run(judge, humans, [*"abc"], score=score).rho)
+            rho = Estimate(
+                statistic="alt_test_rho", value=alt_test.run_alt_test(judge, humans, [*"abc"], score=score).rho
+            )
         found.append((f"alt_test_rho {score}", rho))
     return found
 
@@ -182,7 +177,7 @@ def _boards(n: int, rng: Rng) -> Named:
 def _means(n: int, rng: Rng) -> Named:
     humans, judge = graded(n + UNLABELLED, rng)
     y = humans.mean(axis=1)
-    s = Labelled.of(y[:n], judge[:n], judge[n:])
+    s = LabelledSample.of(y[:n], judge[:n], judge[n:])
     yield "classical_mean", ppi.classical_mean(s.y, s.cluster)
     yield "ppi_mean", ppi.ppi_mean(s)
     yield "ppi_plus_mean plain", ppi.ppi_plus_mean(s)
@@ -196,12 +191,12 @@ def _means(n: int, rng: Rng) -> Named:
     )
 
 
-def _strata(y: Floats, judge: Floats, n: int) -> list[Labelled]:
+def _strata(y: Floats, judge: Floats, n: int) -> list[LabelledSample]:
     """Two strata by the judge's score, labels in proportion."""
     found = []
     for inside in (judge >= 2, judge < 2):
         labelled = np.flatnonzero(inside[:n])
-        found.append(Labelled.of(y[labelled], judge[labelled], judge[n:][inside[n:]]))
+        found.append(LabelledSample.of(y[labelled], judge[labelled], judge[n:][inside[n:]]))
     return found
 
 
@@ -227,7 +222,7 @@ def _gain(n: int, rng: Rng) -> Named:
     """Gains from n labels, and per calibrator."""
     humans, judge = graded(n + UNLABELLED, rng)
     y = humans.mean(axis=1)[:n]
-    found = ppi.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng)
+    found = ppi.crossfit_mean(LabelledSample.of(y, judge[:n], judge[n:]), rng=rng)
     yield (
         "ppi_gain",
         Estimate(
@@ -255,7 +250,7 @@ def _true_gain(n: int) -> Truth:
         humans, judge = graded(n + UNLABELLED, rng)
         y = humans.mean(axis=1)[:n]
         classical.append(y.mean())
-        powered.append(ppi.crossfit_mean(Labelled.of(y, judge[:n], judge[n:]), rng=rng).estimate.value or 0.0)
+        powered.append(ppi.crossfit_mean(LabelledSample.of(y, judge[:n], judge[n:]), rng=rng).estimate.value or 0.0)
         if len(classical) <= SIMULATIONS:
             for name in CHEAP_CALIBRATORS:
                 v = calibrators.cross_validate(name, judge[:n], y, np.arange(n), rng=rng)
@@ -299,8 +294,8 @@ def _audits(n: int, rng: Rng, _: int) -> Named:
 
 def _contrasts(n: int, rng: Rng, resamples: int) -> Named:
     table = two_criteria(n, rng)
-    rows = contrasts.between_criteria(table, resamples=resamples or 1, seed=_seed(rng))
-    rows += contrasts.between_panels(table.only(criterion=["tone"]), "crowd", "experts", resamples=resamples or 1)
+    rows = differences.between_criteria(table, resamples=resamples or 1, seed=_seed(rng))
+    rows += differences.between_panels(table.only(criterion=["tone"]), "crowd", "experts", resamples=resamples or 1)
     return [(row.estimate.statistic, row.estimate) for row in rows]
 
 

@@ -24,13 +24,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters, from_counts, pairwise, reliability
-from analytics.stats.agreement.from_counts import Resampling
-from analytics.stats.agreement.patterns import patterns_of
+from analytics.stats.agreement.from_counts import Resampling, patterns_of
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.scales import Scale, scale_of
-from analytics.stats.core.tables import RatingsTable, coded_from_matrix, ratings_table
+from analytics.stats.core.tables import RatingsTable, coded_from_matrix
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
-from analytics.stats.judge.paired_scores import Meeting
+from analytics.stats.judge.panel import Meeting
 from bench import processes
 from bench.processes import Drawn
 from bench.tallies import HEADS, Store, Tally, rows
@@ -67,7 +67,7 @@ def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate
     """Agreement of the three raters: counts, one pair's and the mean kappa, ICC."""
     cell, how = coded_from_matrix(drawn.humans, scale=scale, clusters=drawn.cluster), Resampling(RESAMPLES)
     chosen = [f for f in from_counts.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
-    yield from ((_name(e), e) for e in from_counts.estimates(cell, chosen, rng=rng, how=how))
+    yield from ((_name(e), e) for e in from_counts.estimates_from_counts(cell, chosen, rng=rng, how=how))
     for e, raters in pairwise.cohen_rows(cell, rng=rng, how=how, positional=False):
         if e.variant != "linear" and raters in (None, ("1", "2")):
             yield f"kappa {'of a pair' if raters else 'of pairs, mean'} {e.variant}", e
@@ -109,12 +109,14 @@ def corrections(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
 def tests(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     """McNemar's test of two raters who are alike, and the alternative annotator test of a judge at the limit."""
     table = _table(drawn.humans[:, :2], drawn.humans[:, 2], drawn.cluster, scale)
-    pair = mcnemar.report(table, raters=("a", "b"), by=["criterion"], truth="labels" if scale.q == 2 else "mode")
+    pair = mcnemar.mcnemar_report(
+        table, raters=("a", "b"), by=["criterion"], truth="labels" if scale.q == 2 else "mode"
+    )
     for one in pair:
         if "read this one first" in (one.estimate.note or ""):
             yield "size of McNemar's test", one.estimate
     # The judge is one rater more, so that W_h - W_f has mean 0, the limit at epsilon 0.
-    rows = alt_test.report(
+    rows = alt_test.alt_test_report(
         _table(drawn.humans, drawn.judge, drawn.cluster, scale), judge="gpt", by=["criterion"], epsilon=0.0, bootstrap=0
     )
     yield "size of the alternative annotator test", next(r.estimate for r in rows if r.annotator == "a")
@@ -147,7 +149,7 @@ def fresh(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
 
 def _of_panel(drawn: Drawn, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
     table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
-    made = among_raters.report(
+    made = among_raters.agreement_report(
         table,
         by=by,
         statistics=FRESH_AGREEMENT,
@@ -159,7 +161,7 @@ def _of_panel(drawn: Drawn, scale: Scale, rng: Rng, raters_as: Any, resamples: i
         if row.raters is None and (row.estimate.statistic, row.estimate.variant) in FRESH:
             yield _name(row.estimate), row.estimate
     for rule in ("mode", "each"):
-        met = calibration.report(
+        met = calibration.calibration_report(
             table, judge="gpt", by=by, reference=rule, statistics=FRESH_JUDGED, bootstrap=resamples, raters_as=raters_as
         )
         for row in met:

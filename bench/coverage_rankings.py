@@ -4,9 +4,9 @@ Generators of known quality in two languages are scored on n scenarios, again an
 asked for. Printed, per population, n and kind: the share of samples whose interval holds the truth, of tau-b, rho and
 inversions, the Monte Carlo error of the first, and the mean width of tau-b's interval.
 
-``compatible`` is the default of ``stats stability`` (analytics/stats/ranking/orders.py); ``percentile`` was, and is the
-paper's; ``basic`` reflects it about the value seen; ``m of n`` is the percentile interval of n^(2/3) scenarios drawn
-out of n.
+``compatible`` is the default of ``stats stability`` (analytics/stats/ranking/concordance.py); ``percentile`` was, and
+is the paper's; ``basic`` reflects it about the value seen; ``m of n`` is the percentile interval of n^(2/3) scenarios
+drawn out of n.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.ranking import concordance, orders
+from analytics.stats.ranking import concordance
 from analytics.stats.ranking.concordance import Scores
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Population:
         quality = self.quality
         if self.rounded:
             quality = concordance.board(self.draw(400_000, np.random.default_rng(4)))
-        found = concordance.compare(*quality.T)
+        found = concordance.compare_rankings(*quality.T)
         return np.array([found.tau_b, found.spearman, found.inversions], dtype=np.float64)
 
     def _on_scale(self, score: Floats) -> Floats:
@@ -116,7 +116,7 @@ def intervals(population: Population, n: int, rng: Rng) -> dict[str, Floats]:
     scores = population.draw(n, rng)
     means = concordance.board(scores)
     boards = concordance.resampled_boards(scores, resamples=RESAMPLES, rng=rng, parallel=population.parallel)
-    compatible = orders.intervals(means, boards, n_scenarios=n)
+    compatible = concordance.rank_intervals(means, boards, n_scenarios=n)
     percentile = _quantiles(boards)
     value = ranked(means[None])[:, :1]
     # A mean of m scenarios lies further from its own by the root of n / m.
@@ -133,7 +133,7 @@ def ranked(boards: Floats) -> Floats:
     """(3, B) tau-b, rho and inversions of boards (B, G, 2)."""
     s, t = np.moveaxis(concordance.rank_pairs(boards), -1, 0)
     return np.stack(
-        [concordance.tau_b(s, t), concordance.spearman(s, t, boards.shape[1]), concordance.inversions(s, t)]
+        [concordance.tau_b(s, t), concordance.rank_spearman(s, t, boards.shape[1]), concordance.inversions(s, t)]
     )
 
 

@@ -28,7 +28,8 @@ import pandas as pd
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimate import CellEstimate
 from analytics.stats.core.scales import Scale, scale_of
-from analytics.stats.core.tables import RatingsTable, TableError, ratings_table
+from analytics.stats.core.tables import RatingsTable, TableError
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, consistency, corrected_means, mcnemar, reference
 from analytics.stats.planning import pilot
 from analytics.stats.ranking import stability
@@ -202,23 +203,23 @@ def _by(table: RatingsTable) -> tuple[str, ...]:
 
 
 def _agreement(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return among_raters.report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
+    return among_raters.agreement_report(table, by=("criterion",), bootstrap=b, leave_one_out=bool(b))
 
 
 def _components(table: RatingsTable, b: int) -> list[CellEstimate]:
     wanted = ("variance_component", "panel_reliability", "icc", "cohen_kappa", "conger_kappa")
-    return among_raters.report(table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True)
+    return among_raters.agreement_report(table, by=("criterion",), statistics=wanted, bootstrap=0, leave_one_out=True)
 
 
 def _calibration(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return calibration.report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
+    return calibration.calibration_report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
 
 
 def _each_reference(table: RatingsTable, b: int) -> list[CellEstimate]:
     rules = ("median", "mean", "each")
     return [
         row for rule in rules
-        for row in calibration.report(table, judge=JUDGE, by=("criterion",), bootstrap=0, reference=rule)
+        for row in calibration.calibration_report(table, judge=JUDGE, by=("criterion",), bootstrap=0, reference=rule)
     ]  # fmt: skip
 
 
@@ -230,28 +231,30 @@ def _beside_humans(table: RatingsTable, b: int) -> list[CellEstimate]:
 def _alternative(table: RatingsTable, b: int) -> list[CellEstimate]:
     return [
         row for score in ("accuracy", "rmse")
-        for row in alt_test.report(table, judge=JUDGE, by=("criterion",), bootstrap=b, min_items=2, score=score)
+        for row in alt_test.alt_test_report(
+            table, judge=JUDGE, by=("criterion",), bootstrap=b, min_items=2, score=score
+        )
     ]  # fmt: skip
 
 
 def _corrected(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return corrected_means.report(table, judge=JUDGE, by=("criterion",))
+    return corrected_means.correction_report(table, judge=JUDGE, by=("criterion",))
 
 
 def _compared(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return mcnemar.report(table, raters=("h0", JUDGE), by=("criterion",))
+    return mcnemar.mcnemar_report(table, raters=("h0", JUDGE), by=("criterion",))
 
 
 def _stability(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return stability.report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
+    return stability.stability_report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
 
 
 def _consistency(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return consistency.report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
+    return consistency.consistency_report(table, judge=JUDGE, by=("criterion",), bootstrap=b)
 
 
 def _plan(table: RatingsTable, b: int) -> list[CellEstimate]:
-    return pilot.report(table, pilot.Goals(min_items=2), judge=JUDGE, by=("criterion",), bootstrap=b)
+    return pilot.pilot_report(table, pilot.Goals(min_items=2), judge=JUDGE, by=("criterion",), bootstrap=b)
 
 
 def _references(table: RatingsTable, b: int) -> list[CellEstimate]:

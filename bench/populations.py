@@ -7,8 +7,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analytics.stats.core.scales import Scale, scale_of
-from analytics.stats.core.tables import RatingsTable, ratings_table
-from analytics.stats.judge.paired_scores import Meeting
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge.panel import Meeting
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -48,7 +48,7 @@ def _stability(rows: list[list[str]]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for (criterion, pair), (tau, rho, counted) in printed.items():
         first, second = re.split(r"\W", pair)
-        found = concordance.compare(means[criterion, first], means[criterion, second])
+        found = concordance.compare_rankings(means[criterion, first], means[criterion, second])
         inversions, theirs = found.inversions or 0, int(counted.split(",")[0])
         # Means printed alike may differ either way beyond the second decimal; no other pair can turn round.
         is_possible = inversions <= theirs <= inversions + found.tied_pairs

@@ -22,11 +22,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.agreement.coefficients import krippendorff_alpha
-from analytics.stats.agreement.patterns import patterns_of_codes
+from analytics.stats.agreement.coefficients import krippendorff_alpha_kernel
+from analytics.stats.agreement.from_counts import patterns_of_codes
 from analytics.stats.core import resampling
 from analytics.stats.core.scales import scale_of
-from analytics.stats.core.tables import coded_from_matrix, ratings_table
+from analytics.stats.core.tables import coded_from_matrix
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.reference import fit
 
 Codes = NDArray[np.int8]
@@ -65,13 +66,13 @@ def ratings(n_items: int, n_raters: int = 3, missing: float = 0.2) -> Codes:
 
 def ours_alpha(codes: Codes, level: str) -> float:
     patterns = patterns_of_codes(codes, 5)
-    return float(krippendorff_alpha(patterns.counts, patterns.weights, X, level)[0])  # type: ignore[arg-type]
+    return float(krippendorff_alpha_kernel(patterns.counts, patterns.weights, X, level)[0])  # type: ignore[arg-type]
 
 
 def ours_bootstrap(codes: Codes, level: str) -> resampling.Interval:
     patterns = patterns_of_codes(codes, 5)
     return resampling.bootstrap(
-        lambda weights: krippendorff_alpha(patterns.counts, weights, X, level),  # type: ignore[arg-type]
+        lambda weights: krippendorff_alpha_kernel(patterns.counts, weights, X, level),  # type: ignore[arg-type]
         patterns.units,
         rng=np.random.default_rng(0),
         resamples=1500,
@@ -159,7 +160,7 @@ def campaign_row() -> str:
     start = time.perf_counter()
     table = ratings_table(frame)
     checked = time.perf_counter() - start
-    found = among_raters.report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
+    found = among_raters.agreement_report(table, by=("criterion",), statistics=wanted, bootstrap=2000)
     seconds = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (

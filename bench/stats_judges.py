@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from analytics.stats.ranking import concordance, orders
-from analytics.stats.text.repetition import self_bleu
+from analytics.stats.ranking import concordance
+from analytics.stats.text.surface import self_bleu
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def _tau() -> Iterator[str]:
     def with_intervals() -> Floats:
         drawn, means = boards(), concordance.board(scores)
         for pair in concordance.language_pairs(4):
-            orders.intervals(means[:, pair], drawn[:, :, pair], n_scenarios=100)
+            concordance.rank_intervals(means[:, pair], drawn[:, :, pair], n_scenarios=100)
         return taus(drawn)
 
     def theirs() -> Floats:

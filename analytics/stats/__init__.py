@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analytics.stats.agreement.among_raters import measure
-    from analytics.stats.agreement.among_raters import report as agreement_report
+    from analytics.stats.agreement.among_raters import agreement_report, measure
     from analytics.stats.agreement.reliability import icc, reliability_curve, variance_components
     from analytics.stats.arrays import (
         alt_test,
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
         ranking_stability,
     )
     from analytics.stats.core.estimate import CellEstimate, Estimate
-    from analytics.stats.core.multiple_tests import benjamini_yekutieli, holm
+    from analytics.stats.core.intervals import benjamini_yekutieli, holm
     from analytics.stats.core.scales import Scale, scale_of
-    from analytics.stats.core.tables import RatingsTable, TableError, ratings_table
-    from analytics.stats.judge.alt_test import report as alt_test_report
-    from analytics.stats.judge.calibration import report as calibration_report
-    from analytics.stats.judge.corrected_means import report as correction_report
-    from analytics.stats.judge.ppi import classical_mean
-    from analytics.stats.judge.prevalence import Flags, rogan_gladen
-    from analytics.stats.planning.label_budget import labels_for_mean, labels_with_judge
-    from analytics.stats.ranking.concordance import compare as compare_rankings
-    from analytics.stats.ranking.stability import report as stability_report
+    from analytics.stats.core.tables import RatingsTable, TableError
+    from analytics.stats.core.validation import ratings_table
+    from analytics.stats.judge.alt_test import alt_test_report
+    from analytics.stats.judge.calibration import calibration_report
+    from analytics.stats.judge.corrected_means import correction_report
+    from analytics.stats.judge.ppi import Flags, classical_mean, rogan_gladen
+    from analytics.stats.planning.pilot import labels_for_mean, labels_with_judge
+    from analytics.stats.ranking.concordance import compare_rankings
+    from analytics.stats.ranking.stability import stability_report
 
 __all__ = [
     "CellEstimate",
@@ -78,36 +77,36 @@ _ARRAYS = "arrays"
 _PLACES = {
     "CellEstimate": "core.estimate",
     "Estimate": "core.estimate",
-    "Flags": "judge.prevalence",
+    "Flags": "judge.ppi",
     "RatingsTable": "core.tables",
     "Scale": "core.scales",
     "TableError": "core.tables",
-    "agreement_report": "agreement.among_raters:report",
+    "agreement_report": "agreement.among_raters",
     "alt_test": _ARRAYS,
-    "alt_test_report": "judge.alt_test:report",
-    "benjamini_yekutieli": "core.multiple_tests",
+    "alt_test_report": "judge.alt_test",
+    "benjamini_yekutieli": "core.intervals",
     "calibration": _ARRAYS,
-    "calibration_report": "judge.calibration:report",
+    "calibration_report": "judge.calibration",
     "classical_mean": "judge.ppi",
     "cohen_kappa": _ARRAYS,
-    "compare_rankings": "ranking.concordance:compare",
+    "compare_rankings": "ranking.concordance",
     "corrected_mean": _ARRAYS,
-    "correction_report": "judge.corrected_means:report",
+    "correction_report": "judge.corrected_means",
     "fleiss_kappa": _ARRAYS,
     "gwet_ac": _ARRAYS,
-    "holm": "core.multiple_tests",
+    "holm": "core.intervals",
     "icc": "agreement.reliability",
     "krippendorff_alpha": _ARRAYS,
-    "labels_for_mean": "planning.label_budget",
-    "labels_with_judge": "planning.label_budget",
+    "labels_for_mean": "planning.pilot",
+    "labels_with_judge": "planning.pilot",
     "measure": "agreement.among_raters",
     "percent_agreement": _ARRAYS,
     "ranking_stability": _ARRAYS,
-    "ratings_table": "core.tables",
+    "ratings_table": "core.validation",
     "reliability_curve": "agreement.reliability",
-    "rogan_gladen": "judge.prevalence",
+    "rogan_gladen": "judge.ppi",
     "scale_of": "core.scales",
-    "stability_report": "ranking.stability:report",
+    "stability_report": "ranking.stability",
     "variance_components": "agreement.reliability",
 }
 """Module of each name in this package, and its name there where it is another one."""

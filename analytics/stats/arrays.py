@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.stats.agreement.among_raters import measure
 from analytics.stats.core.scales import Level, Scale, Weighting, inferred_scale, scale_of
-from analytics.stats.core.tables import codes_on, ratings_table
+from analytics.stats.core.tables import codes_on
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test as alternative_annotators
 from analytics.stats.judge import ppi
 from analytics.stats.judge.calibration import calibrate, default_reference
-from analytics.stats.judge.paired_scores import Meeting
+from analytics.stats.judge.panel import Meeting
 from analytics.stats.ranking import stability
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def percent_agreement(
 ) -> Estimate:
     """Share of pairs of raters that agree, the mean over items, of (items, raters) scores.
 
-    Any level. Undefined without an item that two raters scored. Source: ``coefficients.percent_agreement``.
+    Any level. Undefined without an item that two raters scored. Source: ``coefficients.percent_agreement_kernel``.
     """
     return _measured(scores, "percent_agreement", None, None, None, clusters, bootstrap, seed)
 
@@ -53,7 +54,7 @@ def krippendorff_alpha(
     """Krippendorff's alpha of (items, raters) scores; missing scores allowed.
 
     ``level``: nominal, ordinal, interval or ratio; without it texts are nominal, whole numbers ordinal, others
-    interval. Undefined where one point only is paired. Source: ``coefficients.krippendorff_alpha``.
+    interval. Undefined where one point only is paired. Source: ``coefficients.krippendorff_alpha_kernel``.
     """
     return _measured(scores, "krippendorff_alpha", None, level, points, clusters, bootstrap, seed)
 
@@ -68,7 +69,7 @@ def fleiss_kappa(
 ) -> Estimate:
     """Fleiss' kappa of (items, raters) scores, the number of raters free to differ between items.
 
-    Level: nominal. Undefined where one point only is used. Source: ``coefficients.fleiss_kappa``.
+    Level: nominal. Undefined where one point only is used. Source: ``coefficients.fleiss_kappa_kernel``.
     """
     return _measured(scores, "fleiss_kappa", None, "nominal", points, clusters, bootstrap, seed)
 
@@ -86,7 +87,7 @@ def gwet_ac(
     """Gwet's AC1 (``weighting`` "identity") or AC2 of (items, raters) scores.
 
     It depends on the length of the scale: give its ``points`` when some of them were never used. ValueError for a
-    weighting that the level does not allow. Source: ``coefficients.gwet_ac``.
+    weighting that the level does not allow. Source: ``coefficients.gwet_ac_kernel``.
     """
     return _measured(scores, "gwet_ac", weighting, level, points, clusters, bootstrap, seed)
 
@@ -104,7 +105,7 @@ def cohen_kappa(
 ) -> Estimate:
     """Cohen's kappa of two raters' scores (N,), (N,), from the items that both scored.
 
-    ``linear`` and ``quadratic`` need a scale with an order (ValueError). Source: ``pairs.cohen_kappa``.
+    ``linear`` and ``quadratic`` need a scale with an order (ValueError). Source: ``coefficients.cohen_kappa_kernel``.
     """
     both = np.column_stack([np.asarray(first, dtype=object), np.asarray(second, dtype=object)])
     return _measured(both, "cohen_kappa", weighting, level, points, clusters, bootstrap, seed)
@@ -169,7 +170,7 @@ def alt_test(
     scored, panel = _judge_and_panel(judge, humans)
     names = list(annotators) or list(_names(panel))
     where = _clusters(clusters, len(scored))
-    return alternative_annotators.run(
+    return alternative_annotators.run_alt_test(
         scored, panel, names, epsilon=epsilon, score=score, min_items=min_items, cluster=where
     )
 
@@ -194,7 +195,7 @@ def corrected_mean(
         raise ValueError(f"{len(y)} labels beside {len(f)} scores of the judge: both have one entry per item")
     where = _clusters(clusters, len(f))
     both, rest = ~np.isnan(y) & ~np.isnan(f), np.isnan(y) & ~np.isnan(f)
-    sample = ppi.Labelled(y[both], f[both], f[rest], where[both], where[rest])
+    sample = ppi.LabelledSample(y[both], f[both], f[rest], where[both], where[rest])
     if variant == "plain":
         return ppi.ppi_plus_mean(sample, confidence=confidence)
     return ppi.crossfit_mean(sample, rng=np.random.default_rng(seed), confidence=confidence).estimate
@@ -219,7 +220,7 @@ def ranking_stability(
     frame = pd.DataFrame({"score": scores, "generator": generators, "language": languages, "cluster": scenarios})
     frame = frame.assign(item=[str(number) for number in range(len(frame))], rater="panel", criterion="score")
     table = ratings_table(frame, level="interval", allow_values=True)
-    return stability.report(table, bootstrap=bootstrap, seed=seed, paper_compat=False)
+    return stability.stability_report(table, bootstrap=bootstrap, seed=seed, paper_compat=False)
 
 
 def _measured(

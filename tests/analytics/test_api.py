@@ -13,7 +13,7 @@ from django.test import Client
 from analytics import dashboards, ratings
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimate import CellEstimate
-from analytics.stats.core.tables import ratings_table
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import calibration
 from annotation.models import Annotator, Campaign
 from tests.analytics import scene
@@ -53,8 +53,8 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
     how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
     found: list[CellEstimate] = []
     for by in (("language", "criterion"), ("criterion",)):
-        found += among_raters.report(again, by=by, **how)
-        found += calibration.report(again, judge="Kohtunik", by=by, **how)
+        found += among_raters.agreement_report(again, by=by, **how)
+        found += calibration.calibration_report(again, judge="Kohtunik", by=by, **how)
     return {_about(each.as_row()): each for each in found}
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from analytics import dashboards
 from analytics.stats.cli.commandline import main
 from analytics.stats.cli.reading import Source
-from analytics.stats.core.tables import ratings_table
+from analytics.stats.core.validation import ratings_table
 from annotation import campaigns
 from annotation.imports import storage
 from annotation.models import Campaign, Import

@@ -11,10 +11,10 @@ import numpy as np
 from analytics.stats.agreement import from_counts, pairwise, reliability
 from analytics.stats.agreement.from_counts import Resampling
 from analytics.stats.core import rater_sample
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.intervals import Shape
 from analytics.stats.core.rater_sample import RatersAs
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
@@ -69,7 +69,7 @@ class _Request:
         return np.random.default_rng([self.seed, crc32(name.encode()), stream])
 
 
-def report(
+def agreement_report(
     table: RatingsTable,
     *,
     by: Sequence[str] = ("language", "criterion"),
@@ -177,7 +177,9 @@ def _clusters(scores: Coded) -> Callable[[Estimate, tuple[str, ...] | None], int
 
 def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generator]) -> Iterator[pairwise.Row]:
     counted = from_counts.figures_for(cell, request.statistics)
-    for estimate in from_counts.estimates(cell, counted, rng=streams[0], how=request.how) if counted else ():
+    for estimate in (
+        from_counts.estimates_from_counts(cell, counted, rng=streams[0], how=request.how) if counted else ()
+    ):
         yield estimate, None
     if request.wants("cohen_kappa"):
         yield from pairwise.cohen_rows(cell, rng=streams[1], how=request.how, positional=request.positional)
@@ -278,7 +280,7 @@ def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
     figures = from_counts.figures_for(scores, wanted)
     made, counted = (
-        from_counts.estimates(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
+        from_counts.estimates_from_counts(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
         _clusters(scores),
     )
     for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in made], request):

@@ -1,4 +1,10 @@
-"""Figures that don't ask who gave a score: one pass over a cell's patterns gives all of them and their intervals."""
+"""Figures that don't ask who gave a score: one pass over a cell's patterns gives all of them and their intervals.
+
+Items as patterns: how many raters gave each point, counted once per distinct pattern.
+
+Every coefficient that doesn't ask who gave a score sees an item i only through its counts n_ik. A million items rated
+by three people on five points show 55 different rows of counts, so the kernels work on (P, q) rows and weights.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.agreement import coefficients, many_points
 from analytics.stats.agreement import coefficients as kernels
-from analytics.stats.agreement import linearised, many_points
-from analytics.stats.agreement.patterns import Patterns, patterns_of
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.intervals import (
     CARRIED,
@@ -35,7 +40,88 @@ from analytics.stats.core.scales import Scale, Weighting, agreement_weights
 if TYPE_CHECKING:
     from analytics.stats.core.tables import Coded
 
+
+# --- items with the same counts, taken together ----------------------------------------------------------------------
 Floats = NDArray[np.float64]
+
+TABULATED_CODES = 1 << 16
+"""Largest number of ordered patterns that is counted in a table instead of sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """``counts`` (P, q): n_pk raters gave the point k in pattern p; ``units``: what is resampled, made of patterns."""
+
+    counts: Floats
+    units: Units
+
+    @property
+    def weights(self) -> Floats:
+        """(1, P) how many items show each pattern: the sample itself, as kernels take it."""
+        return self.units.pattern_totals[None, :]
+
+    @property
+    def n(self) -> Floats:
+        """(P,) raters per item, n_p."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def where(self, keep: NDArray[np.bool_]) -> Patterns:
+        """The same items without those whose pattern is not kept; a cluster may so become empty but stays a unit."""
+        if self.units.composition is None:
+            return Patterns(self.counts[keep], Units(self.units.multiplicity[keep]))
+        return Patterns(self.counts[keep], Units(self.units.multiplicity, self.units.composition[:, keep]))
+
+
+def patterns_of(cell: Coded) -> Patterns:
+    """Patterns of a coded cell; its clusters are the units."""
+    return patterns_of_counts(cell.counts(), cell.cluster)
+
+
+def patterns_of_counts(counts: NDArray[np.int64], cluster: NDArray[np.intp] | None = None) -> Patterns:
+    """Patterns of (N, q) counts n_ik, items being resampled by their (N,) cluster."""
+    distinct, pattern = _distinct(counts)
+    return Patterns(distinct.astype(np.float64), Units.of(pattern, cluster))
+
+
+def patterns_of_codes(codes: NDArray[np.integer], q: int) -> Patterns:
+    """Patterns of an (N, R) array of codes 0..q-1, negative where missing, every item standing alone.
+
+    With few raters and points the ordered patterns fit a table: one pass over the codes and no sorting.
+    """
+    n_items, n_raters = codes.shape
+    n_ordered = (q + 1) ** n_raters
+    if n_ordered > TABULATED_CODES:
+        return patterns_of_counts(_counted(codes, q))
+    number: NDArray[np.uint16] = np.zeros(n_items, dtype=np.uint16)
+    for rater in range(n_raters):
+        number *= np.uint16(q + 1)
+        number += (np.maximum(codes[:, rater], -1) + 1).astype(np.uint16)
+    seen = np.bincount(number, minlength=n_ordered)
+    ordered = np.flatnonzero(seen)
+    digits = ordered[:, None] // (q + 1) ** np.arange(n_raters) % (q + 1) - 1
+    counts, index = np.unique(_counted(digits, q), axis=0, return_inverse=True)
+    multiplicity = np.bincount(index.ravel(), weights=seen[ordered], minlength=len(counts)).astype(np.int64)
+    return Patterns(counts.astype(np.float64), Units(multiplicity))
+
+
+def _counted(codes: NDArray[np.integer], q: int) -> NDArray[np.int64]:
+    """(N, q) n_ik from (N, R) codes."""
+    item, rater = np.nonzero(codes >= 0)
+    return np.bincount(item * q + codes[item, rater], minlength=len(codes) * q).reshape(len(codes), q)
+
+
+def _distinct(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Distinct rows and the row each item shows, by one number per row where the counts fit one."""
+    base = int(counts.max()) + 1 if counts.size else 1
+    if base ** counts.shape[1] < 2**62:
+        number = counts @ base ** np.arange(counts.shape[1], dtype=np.int64)
+        _, first, pattern = np.unique(number, return_index=True, return_inverse=True)
+        return counts[first], pattern
+    distinct, pattern = np.unique(counts, axis=0, return_inverse=True)
+    return distinct, pattern.ravel()
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
 Kernel = Callable[[Floats, Floats], Floats]
 
 MANY_UNITS = 5000
@@ -58,7 +144,7 @@ PAPER_NOTE = "S0's script: n taken from the first item; biased when items have u
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CountFigure:
     """One statistic and variant as a kernel (P, q), (B, P) -> (B,).
 
     ``influence`` (P, q), (P,) -> (P,) linearises it where a published standard error exists. ``complete`` restricts it
@@ -122,14 +208,14 @@ class Resampling:
         return plain if corrected.low is None and self.method == "default" else corrected
 
 
-def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[Figure]:
+def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[CountFigure]:
     """The count-based figures that mean something on the cell's scale, in the published order."""
     found = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
     return [figure for figure in found if statistics is None or figure.statistic in statistics]
 
 
-def estimates(
-    cell: Coded, figures: Sequence[Figure], *, rng: np.random.Generator, how: Resampling = Resampling()
+def estimates_from_counts(
+    cell: Coded, figures: Sequence[CountFigure], *, rng: np.random.Generator, how: Resampling = Resampling()
 ) -> list[Estimate]:
     """An estimate per figure; all figures see the same resamples. Cells of ``wide`` are linearised, not resampled."""
     if not cell.scale.is_sparse and many_points.is_wide(cell.scale, cell.n_items):
@@ -156,12 +242,12 @@ def _banded(estimate: Estimate) -> Estimate:
     return estimate.with_(note=f"band {bounds[-1]:.2f} to {above[0]:.2f}")
 
 
-def reason_undefined(cell: Coded, patterns: Patterns, figure: Figure) -> str | None:
+def reason_undefined(cell: Coded, patterns: Patterns, figure: CountFigure) -> str | None:
     """Why a figure has no value here, by METHODS 1's edge rulings."""
     return _reason(cell, figure, patterns.n, lambda kept: int((patterns.counts[kept].sum(axis=0) > 0).sum()))
 
 
-def _reason(cell: Coded, figure: Figure, n: Floats, points_used: Callable[[NDArray[np.bool_]], int]) -> str | None:
+def _reason(cell: Coded, figure: CountFigure, n: Floats, points_used: Callable[[NDArray[np.bool_]], int]) -> str | None:
     """The same from the ratings per item or pattern n (P,) and how many points the kept ones (P,) use."""
     if not cell.code.size:
         return "nothing is rated"
@@ -183,7 +269,7 @@ def _reason(cell: Coded, figure: Figure, n: Floats, points_used: Callable[[NDArr
     return None if points_used(kept) > 1 else _reason_without_contrast(cell.scale, figure)
 
 
-def _reason_without_contrast(scale: Scale, figure: Figure) -> str | None:
+def _reason_without_contrast(scale: Scale, figure: CountFigure) -> str | None:
     """Every score kept is the same point."""
     if figure.statistic in ("gwet_ac", "brennan_prediger"):
         if not scale.declared:
@@ -192,25 +278,25 @@ def _reason_without_contrast(scale: Scale, figure: Figure) -> str | None:
     return "only one category is used: chance alone would agree always"
 
 
-def _percentages(scale: Scale) -> list[Figure]:
+def _percentages(scale: Scale) -> list[CountFigure]:
     found = [
-        Figure("percent_agreement", None, kernels.percent_agreement),
-        Figure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
-        Figure("percent_agreement_exact", None, kernels.percent_agreement_exact),
+        CountFigure("percent_agreement", None, kernels.percent_agreement_kernel),
+        CountFigure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
+        CountFigure("percent_agreement_exact", None, kernels.percent_agreement_exact),
     ]
-    adjacent = Figure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
+    adjacent = CountFigure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
     return [*found, adjacent] if scale.has_order else found
 
 
-def _fleiss(cell: Coded) -> list[Figure]:
+def _fleiss(cell: Coded) -> list[CountFigure]:
     """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
     identity = np.eye(1 if cell.scale.is_continuous else cell.scale.q)
-    influence = partial(linearised.fleiss_influence, w=identity)
+    influence = partial(coefficients.fleiss_influence, w=identity)
     as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
     return [
-        Figure("fleiss_kappa", "unequal", kernels.fleiss_kappa, influence),
-        Figure("fleiss_kappa", "complete", kernels.fleiss_kappa, influence, complete=len(cell.raters)),
-        Figure("fleiss_kappa", "paper_compat", as_printed, paper=True),
+        CountFigure("fleiss_kappa", "unequal", kernels.fleiss_kappa_kernel, influence),
+        CountFigure("fleiss_kappa", "complete", kernels.fleiss_kappa_kernel, influence, complete=len(cell.raters)),
+        CountFigure("fleiss_kappa", "paper_compat", as_printed, paper=True),
     ]
 
 
@@ -221,34 +307,36 @@ def _ratings_of_first(cell: Coded) -> int:
     return int(per_row[places.argmin()]) if per_row.size else 0
 
 
-def _alpha(scale: Scale) -> Figure:
+def _alpha(scale: Scale) -> CountFigure:
     if scale.is_continuous:
-        return Figure("krippendorff_alpha", None, kernels.krippendorff_alpha_interval)
-    return Figure("krippendorff_alpha", None, partial(kernels.krippendorff_alpha, x=scale.values, level=scale.level))
+        return CountFigure("krippendorff_alpha", None, kernels.krippendorff_alpha_interval)
+    return CountFigure(
+        "krippendorff_alpha", None, partial(kernels.krippendorff_alpha_kernel, x=scale.values, level=scale.level)
+    )
 
 
-def _weighted(scale: Scale) -> list[Figure]:
+def _weighted(scale: Scale) -> list[CountFigure]:
     names: tuple[Weighting, ...] = ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
     found = []
     for statistic, kernel, influence in (
-        ("gwet_ac", kernels.gwet_ac, linearised.gwet_influence),
-        ("brennan_prediger", kernels.brennan_prediger, linearised.brennan_prediger_influence),
+        ("gwet_ac", kernels.gwet_ac_kernel, coefficients.gwet_influence),
+        ("brennan_prediger", kernels.brennan_prediger, coefficients.brennan_prediger_influence),
     ):
         for name in names:
             w = np.eye(1) if scale.is_continuous else agreement_weights(scale, name)
-            found.append(Figure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
+            found.append(CountFigure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
     return found
 
 
-def _confidence() -> list[Figure]:
+def _confidence() -> list[CountFigure]:
     return [
-        Figure("verdict_confidence", "observed", kernels.verdict_confidence),
-        Figure("verdict_confidence", "chance", kernels.verdict_confidence_chance),
-        Figure("verdict_confidence", "corrected", kernels.verdict_confidence_corrected),
+        CountFigure("verdict_confidence", "observed", kernels.verdict_confidence),
+        CountFigure("verdict_confidence", "chance", kernels.verdict_confidence_chance),
+        CountFigure("verdict_confidence", "corrected", kernels.verdict_confidence_corrected),
     ]
 
 
-def _together(patterns: Patterns, figures: Sequence[Figure]) -> Callable[[Floats], Floats]:
+def _together(patterns: Patterns, figures: Sequence[CountFigure]) -> Callable[[Floats], Floats]:
     """All figures as one statistic of weights (B, P) -> (figures, B)."""
     views = [_view(patterns, figure) for figure in figures]
 
@@ -261,14 +349,14 @@ def _together(patterns: Patterns, figures: Sequence[Figure]) -> Callable[[Floats
     return values
 
 
-def _view(patterns: Patterns, figure: Figure) -> tuple[Floats, NDArray[np.bool_] | None]:
+def _view(patterns: Patterns, figure: CountFigure) -> tuple[Floats, NDArray[np.bool_] | None]:
     if figure.complete is None:
         return patterns.counts, None
     keep = patterns.n == figure.complete
     return patterns.counts[keep], keep
 
 
-def _described(cell: Coded, figure: Figure) -> Estimate:
+def _described(cell: Coded, figure: CountFigure) -> Estimate:
     """The counts an estimate carries: the items that enter its observed agreement, their raters and ratings."""
     per_item = np.bincount(cell.item, minlength=cell.n_items)
     enters = per_item == figure.complete if figure.complete is not None else per_item >= 2
@@ -288,7 +376,7 @@ def _described(cell: Coded, figure: Figure) -> Estimate:
 
 def _with_intervals(
     patterns: Patterns,
-    figures: Sequence[Figure],
+    figures: Sequence[CountFigure],
     found: list[Estimate],
     rng: np.random.Generator,
     how: Resampling,
@@ -316,12 +404,12 @@ def _with_intervals(
     return with_se
 
 
-def _with_se(patterns: Patterns, figure: Figure, estimate: Estimate) -> Estimate:
+def _with_se(patterns: Patterns, figure: CountFigure, estimate: Estimate) -> Estimate:
     if estimate.value is None or figure.influence is None:
         return estimate
     counts, keep = _view(patterns, figure)
     units = patterns.units if keep is None else _restricted(patterns.units, keep)
-    se = linearised.standard_error(figure.influence(counts, units.pattern_totals), units)
+    se = coefficients.linearised_standard_error(figure.influence(counts, units.pattern_totals), units)
     return estimate.with_(se=se if np.isfinite(se) else None)
 
 
@@ -336,7 +424,7 @@ def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
 
 def _made(
     patterns: Patterns,
-    figures: Sequence[Figure],
+    figures: Sequence[CountFigure],
     found: Sequence[Estimate],
     rng: np.random.Generator,
     how: Resampling,
@@ -362,7 +450,7 @@ def _made(
 
 def _left_out(
     patterns: Patterns,
-    figure: Figure,
+    figure: CountFigure,
     estimate: Estimate,
     error: tuple[float, float],
     how: Resampling,
@@ -401,7 +489,11 @@ def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = Fal
 
 
 def _resampled(
-    patterns: Patterns, figures: Sequence[Figure], found: Sequence[Estimate], rng: np.random.Generator, how: Resampling
+    patterns: Patterns,
+    figures: Sequence[CountFigure],
+    found: Sequence[Estimate],
+    rng: np.random.Generator,
+    how: Resampling,
 ) -> list[Interval]:
     statistic = _together(patterns, figures)
     values = resampled(statistic, patterns.units, resamples=how.resamples, rng=rng)
@@ -432,7 +524,7 @@ def _of_share(patterns: Patterns, found: Estimate, draws: Floats, how: Resamplin
     return replace(interval, undefined_share=undefined)
 
 
-def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampling) -> Interval:
+def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Resampling) -> Interval:
     counts, keep = _view(patterns, figure)
     units = patterns.units if keep is None else _restricted(patterns.units, keep)
     if estimate.se is not None and estimate.value is not None:
@@ -446,7 +538,7 @@ def _closed(patterns: Patterns, figure: Figure, estimate: Estimate, how: Resampl
     return interval
 
 
-def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estimate]:
+def _wide(cell: Coded, figures: Sequence[CountFigure], how: Resampling) -> list[Estimate]:
     """Many points and many items: exact values from the long list of scores, with linearised intervals."""
     scores, found = many_points.LongScores(cell), []
     for figure in figures:
@@ -460,7 +552,9 @@ def _wide(cell: Coded, figures: Sequence[Figure], how: Resampling) -> list[Estim
     return found
 
 
-def _linearised(cell: Coded, base: Estimate, value: many_points.Value, figure: Figure, how: Resampling) -> Estimate:
+def _linearised(
+    cell: Coded, base: Estimate, value: many_points.Value, figure: CountFigure, how: Resampling
+) -> Estimate:
     if np.isnan(value[0]):
         return base.with_(reason=NOTHING_DIFFERS)
     interval = many_points.interval(value, cell.cluster, figure.shape, confidence=how.confidence)
@@ -468,7 +562,7 @@ def _linearised(cell: Coded, base: Estimate, value: many_points.Value, figure: F
     return _banded(base.with_(value=value[0], reason=None, **interval.within(lowest, highest).as_changes()))
 
 
-def _continuous(cell: Coded, figure: Figure, rng: np.random.Generator, how: Resampling) -> Estimate:
+def _continuous(cell: Coded, figure: CountFigure, rng: np.random.Generator, how: Resampling) -> Estimate:
     """On a continuous scale only interval alpha is left; it needs no categories."""
     base = _described(cell, figure)
     if figure.statistic != "krippendorff_alpha" or cell.scale.level != "interval":

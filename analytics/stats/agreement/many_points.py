@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement.coefficients import TINY, chance_majority, distances
-from analytics.stats.core.clusters import effective_number
 from analytics.stats.core.intervals import Interval, Shape, jackknife_interval
+from analytics.stats.core.resampling import effective_number
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
@@ -44,7 +44,7 @@ def is_wide(scale: Scale, n_items: int) -> bool:
     return scale.q > FEW_POINTS and n_items * scale.q > MOST_COUNTS
 
 
-def standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> tuple[float, float, float]:
+def gradient_standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> tuple[float, float, float]:
     """se of a value from its gradient (N,) and clusters (N,), degrees of freedom of the clusters, and of their tails.
 
     se^2 = (C - 1) / C sum_c (N / (N - N_c) g_c)^2, g_c the gradient summed within a cluster: leaving out clusters, to
@@ -68,7 +68,7 @@ def interval(
 
     ``unit`` is the size of the numbers that the value is made of. Source: ``intervals.jackknife_interval``.
     """
-    se, df, tail_df = standard_error(value[1], cluster)
+    se, df, tail_df = gradient_standard_error(value[1], cluster)
     n = float(cluster.max()) + 1
     return jackknife_interval(
         value[0], se, df, shape, tail_df=tail_df, n=n, confidence=confidence, unit=unit, by="linearised"
@@ -296,7 +296,7 @@ class _Pairable:
 
 
 def alpha(scores: LongScores) -> Value:
-    """Krippendorff's alpha of long scores at the scale's level, as ``coefficients.krippendorff_alpha``.
+    """Krippendorff's alpha of long scores at the scale's level, as ``coefficients.krippendorff_alpha_kernel``.
 
     1 - (n - 1) O / E over items with n_i >= 2, O = sum_i sum_kl n_ik n_il d_kl / (n_i - 1), E = sum_kl n_k n_l d_kl.
     Source: Krippendorff 2011, Computing Krippendorff's Alpha-Reliability.
@@ -359,8 +359,8 @@ def _ratio_parts(scores: LongScores, pairable: _Pairable) -> tuple[Floats, float
     return observed, float(toward @ pairable.margin), 2 * pairable.per_item(toward)
 
 
-def cohen_kappa(a: Codes, b: Codes, distance: Distance) -> Value:
-    """Cohen's kappa of codes (N,), (N,), -1 where a rater gave none, as ``pairs.cohen_kappa``.
+def cohen_kappa_of_many_points(a: Codes, b: Codes, distance: Distance) -> Value:
+    """Cohen's kappa of codes (N,), (N,), -1 where a rater gave none, as ``coefficients.cohen_kappa_kernel``.
 
     1 - d_o / d_e, d_o the mean distance on common items, d_e that of the two margins. Its standard error with items
     standing alone is that of Fleiss, Cohen & Everitt 1969 (doi 10.1037/h0028106).
@@ -381,8 +381,8 @@ def cohen_kappa(a: Codes, b: Codes, distance: Distance) -> Value:
     return 1 - d_o / expected, gradient
 
 
-def conger_kappa(scores: LongScores, distance: Distance) -> Value:
-    """Conger's kappa of the panel, as ``pairs.conger_kappa``: the chance of rater g meeting rater h, g != h.
+def conger_kappa_of_many_points(scores: LongScores, distance: Distance) -> Value:
+    """Conger's kappa of the panel, as ``coefficients.conger_kappa_kernel``: chance of raters g != h.
 
     Source: Conger 1980 (doi 10.1037/0033-2909.88.2.322).
     """

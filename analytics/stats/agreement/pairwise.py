@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.agreement import linearised, many_points
-from analytics.stats.agreement import pairs as kernels
-from analytics.stats.agreement.from_counts import Resampling, doubt_of
-from analytics.stats.agreement.pairs import OrderedPatterns, ordered_patterns_of
-from analytics.stats.agreement.patterns import patterns_of
+from analytics.stats.agreement import coefficients, many_points
+from analytics.stats.agreement import coefficients as kernels
+from analytics.stats.agreement.coefficients import OrderedPatterns, ordered_patterns_of
+from analytics.stats.agreement.from_counts import Resampling, doubt_of, patterns_of
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.intervals import (
     CARRIED,
@@ -228,7 +227,7 @@ def _several(patterns: OrderedPatterns, listed: Sequence[Pair], d: Floats) -> St
 
     def values(weights: Floats) -> Floats:
         columns = patterns.codes.T
-        return np.stack([kernels.cohen_kappa(columns[a], columns[b], weights, d) for a, b in listed])
+        return np.stack([kernels.cohen_kappa_kernel(columns[a], columns[b], weights, d) for a, b in listed])
 
     return values
 
@@ -320,10 +319,10 @@ def _conger_estimate(
     base = _undefined(cell, "conger_kappa", weighting, "no item has two ratings")
     if not ((codes >= 0).sum(axis=1) >= 2).any():
         return base
-    value = float(kernels.conger_kappa(codes, totals, d)[0])
+    value = float(kernels.conger_kappa_kernel(codes, totals, d)[0])
     if np.isnan(value):
         return base.with_(reason="only one category is used: chance alone would agree always")
-    se = linearised.standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
+    se = coefficients.linearised_standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
     found = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
     if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
         interval = replace(_conger_resampled(cell, patterns, d, value, rng, how), se=None)
@@ -338,7 +337,7 @@ def _conger_resampled(
     units, doubt = patterns.units, _doubt(cell, d)
 
     def statistic(weights: Floats) -> Floats:
-        return kernels.conger_kappa(patterns.codes, weights, d)
+        return kernels.conger_kappa_kernel(patterns.codes, weights, d)
 
     without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
     if without is not None and how.leaves_out(units):
@@ -358,7 +357,7 @@ def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resam
     values, slopes = [], []
     for pair in listed:
         a, b = codes[:, pair[0]], codes[:, pair[1]]
-        value = many_points.cohen_kappa(a, b, distance)
+        value = many_points.cohen_kappa_of_many_points(a, b, distance)
         n = int(((a >= 0) & (b >= 0)).sum())
         found = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
         found = found.with_(n_items=n, n_raters=2, n_ratings=2 * n)
@@ -376,7 +375,9 @@ def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resam
 
 
 def _wide_conger_estimate(cell: Coded, weighting: Weighting, how: Resampling) -> Estimate:
-    value = many_points.conger_kappa(many_points.LongScores(cell), many_points.Distance.of(cell.scale, weighting))
+    value = many_points.conger_kappa_of_many_points(
+        many_points.LongScores(cell), many_points.Distance.of(cell.scale, weighting)
+    )
     if np.isnan(value[0]):
         paired = np.bincount(cell.item).max() >= 2
         reason = "only one category is used: chance alone would agree always" if paired else "no item has two ratings"

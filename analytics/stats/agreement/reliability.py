@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import effective_number
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.intervals import (
     FEW_UNITS,
@@ -23,7 +22,7 @@ from analytics.stats.core.intervals import (
     t_interval,
     tails_of,
 )
-from analytics.stats.core.resampling import Units, left_out_error
+from analytics.stats.core.resampling import Units, effective_number, left_out_error
 
 Floats = NDArray[np.float64]
 Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]

@@ -188,7 +188,8 @@ def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: dict[
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
     from analytics.stats.cli.reading import known_columns, renamed
-    from analytics.stats.core.tables import MISSING, ratings_table
+    from analytics.stats.core.tables import MISSING
+    from analytics.stats.core.validation import ratings_table
 
     own = {name: getattr(arguments, f"column_{name}") for name in COLUMN_OPTIONS}
     given = {name: column for name, column in own.items() if column}

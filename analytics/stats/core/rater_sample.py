@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import effective_number
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.intervals import FEW_UNITS, NO_WIDTH, Interval, Shape, jackknife_interval
+from analytics.stats.core.resampling import effective_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """The ratings table: one row per score (METHODS 0), validated once, then cut into cells and coded as small integers.
 
-Columns of ``RatingsTable.frame`` after ``ratings_table``:
+Columns of ``RatingsTable.frame`` after ``validation.ratings_table``:
 
 =============== ======== =======================================================================================
 item            str      the unit rated; with language and generator it names one item (``item_key`` numbers them)
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from analytics.stats.core.scales import Level, Scale, inferred_scale, scale_of
+from analytics.stats.core.scales import Scale, inferred_scale, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -156,30 +156,6 @@ class Coded:
         moved = self.rater[keep] - (self.rater[keep] > index)
         item, cluster = _compact(self.item[keep], self.cluster)
         return Coded(item, moved, self.code[keep], self.place[keep], cluster, self.scale, raters, self.n_missing)
-
-
-def ratings_table(
-    frame: pd.DataFrame,
-    *,
-    scales: Mapping[str, Scale] | None = None,
-    level: Level | None = None,
-    judges: Sequence[str] = (),
-    missing: Sequence[str] = MISSING,
-    allow_values: bool = False,
-) -> RatingsTable:
-    """Validate a frame of ratings and number its scores; raise ``TableError`` naming every bad row.
-
-    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the whole
-    numbers from the least to the greatest in the whole table, or the sorted values that occur when they are others, at
-    ``level`` or at the default level (text nominal, whole numbers ordinal, others interval). There values that are
-    probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
-    unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
-    a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
-    no ``rater_kind`` column.
-    """
-    from analytics.stats.core.validation import validated
-
-    return validated(frame, scales=scales or {}, level=level, judges=judges, missing=missing, allow_values=allow_values)
 
 
 def cells(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion"), pool: bool = False) -> Iterator[Cell]:

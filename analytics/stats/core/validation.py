@@ -14,6 +14,7 @@ from analytics.stats.core.scales import Level, Scale, default_level, inferred_sc
 from analytics.stats.core.tables import (
     FALSE_WORDS,
     HUMAN_KINDS,
+    MISSING,
     RATER_KINDS,
     REQUIRED,
     TRUE_WORDS,
@@ -39,16 +40,26 @@ CODES_FOR_MISSING = frozenset(
 DECIMAL_COMMA = r"[-+]?\d+,\d+"
 
 
-def validated(
+def ratings_table(
     frame: pd.DataFrame,
     *,
-    scales: Mapping[str, Scale],
-    level: Level | None,
-    judges: Sequence[str],
-    missing: Sequence[str],
-    allow_values: bool,
+    scales: Mapping[str, Scale] | None = None,
+    level: Level | None = None,
+    judges: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
+    allow_values: bool = False,
 ) -> RatingsTable:
-    """The ratings table of a frame; see ``tables.ratings_table`` for the contract."""
+    """Validate a frame of ratings and number its scores; raise ``TableError`` naming every bad row.
+
+    ``scales`` declares the scale of some criteria ("*" for all others); a criterion without one gets the whole
+    numbers from the least to the greatest in the whole table, or the sorted values that occur when they are others, at
+    ``level`` or at the default level (text nominal, whole numbers ordinal, others interval). There values that are
+    probably codes for missing (-1, 9, 99 far from the rest) and labels that differ only in case or spaces are problems
+    unless ``allow_values``. ``missing``: texts that mean "no score" in the score column, beside an empty one; points of
+    a declared scale are scores whatever they are called. ``judges`` names raters to be treated as judges when there is
+    no ``rater_kind`` column.
+    """
+    scales = scales or {}
     frame, read = with_table_names(frame)
     if absent := [column for column in REQUIRED if column not in frame.columns]:
         raise TableError([Problem(None, _missing(column, frame)) for column in absent])

@@ -13,15 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import error_of_mean, number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import NO_WIDTH, Interval, jackknife_interval
-from analytics.stats.core.multiple_tests import benjamini_yekutieli
+from analytics.stats.core.intervals import NO_WIDTH, Interval, benjamini_yekutieli, jackknife_interval
 from analytics.stats.core.rater_sample import RatersAs, of_report
-from analytics.stats.core.resampling import Units, left_out_error
+from analytics.stats.core.resampling import Units, error_of_mean, left_out_error, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.judge.panel import Meeting, cell_key, meet
 
 Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
@@ -64,7 +62,7 @@ class AltTest:
         return self.omega is not None and self.omega >= PASS_AT
 
 
-def run(
+def run_alt_test(
     judge: Floats,
     humans: Floats,
     annotators: list[str],
@@ -133,7 +131,7 @@ def p_value(difference: Floats, epsilon: float, cluster: NDArray[np.integer] | N
     """One-sided p of H1: mean(W_h - W_f) < epsilon, differences (n,): t-test, Wilcoxon below 30 items.
 
     Where a cluster (n,) holds several items, items are no independent witnesses: t with the jackknife error over
-    clusters, and degrees of freedom by their effective number (``clusters.error_of_mean``); 1 for one cluster only,
+    clusters, and degrees of freedom by their effective number (``resampling.error_of_mean``); 1 for one cluster only,
     which tells nothing. A constant difference c has p = 0 if c < epsilon, else 1.
     """
     n = len(difference)
@@ -200,7 +198,7 @@ def _with_verdict(c: Comparison, is_beaten: bool | None) -> Comparison:
     return replace(c, is_beaten=is_beaten)
 
 
-def report(
+def alt_test_report(
     table: RatingsTable,
     *,
     judge: str,
@@ -225,9 +223,13 @@ def report(
     if raters_as == "sample":
         asked: dict[str, Any] = {"judge": judge, "by": by, "epsilon": epsilon, "score": score, "min_items": min_items}
         asked |= {"raters": raters, "pool": pool, "seed": seed}
-        plain = report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        plain = alt_test_report(table, bootstrap=bootstrap, confidence=confidence, **asked)
         return of_report(
-            plain, lambda kept: report(kept, bootstrap=0, **asked), table, {"alt_test_rho": "share"}, raters=raters
+            plain,
+            lambda kept: alt_test_report(kept, bootstrap=0, **asked),
+            table,
+            {"alt_test_rho": "share"},
+            raters=raters,
         )
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
@@ -235,7 +237,7 @@ def report(
         measure, scores = measured(meeting, score)
         names = list(meeting.annotators)
         if cell.has_persons:
-            result = run(
+            result = run_alt_test(
                 scores, meeting.humans, names, epsilon=epsilon, score=measure, min_items=min_items,
                 cluster=meeting.cluster,
             )  # fmt: skip
@@ -244,7 +246,7 @@ def report(
         interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence)
         rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
         found += [
-            CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge, annotator=name) for estimate, name in rows
+            CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge, annotator=name) for estimate, name in rows
         ]
     return found
 

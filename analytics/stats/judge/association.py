@@ -1,4 +1,4 @@
-"""Correlation of judge and reference under many weightings at once (METHODS 3).
+"""Every figure about a judge and a reference, under many weightings of the same pairs at once (METHODS 3).
 
 Every kernel takes distinct pairs ``x, y`` of shape (m,) and whole-number weights ``w`` of shape (R, m) that say how
 often each pair occurs: one row of ones is the sample itself, R rows of resampling counts are R bootstrap samples. It
@@ -7,10 +7,17 @@ returns (R,), NaN where the correlation is undefined because one of the two does
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from analytics.stats.agreement import many_points
+from analytics.stats.agreement.many_points import Value
+from analytics.stats.core.intervals import Shape
+from analytics.stats.core.scales import Scale, Weighting, disagreement, snapped
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +96,7 @@ def _concordance(x: Floats, y: Floats, w: Floats) -> Floats:
 
 
 def _grid_concordance(w: Floats, kx: NDArray[np.intp], ky: NDArray[np.intp], shape: tuple[int, int]) -> Floats:
-    table = counts(kx * shape[1] + ky, w, shape[0] * shape[1]).reshape(len(w), *shape)
+    table = code_weights(kx * shape[1] + ky, w, shape[0] * shape[1]).reshape(len(w), *shape)
     below = np.cumsum(np.cumsum(table, axis=1), axis=2)
     lower_x = below[:, :-1, :]
     # Of the cells with a smaller x: those with a smaller y agree, those with a larger y disagree.
@@ -157,10 +164,10 @@ Codes = NDArray[np.intp]
 
 def confusion(reference: Codes, judge: Codes, w: Floats, q: int) -> Floats:
     """Counts of category codes (m,), (m,) under weights (R, m) -> (R, q, q), reference in rows."""
-    return counts(reference * q + judge, w, q * q).reshape(len(w), q, q)
+    return code_weights(reference * q + judge, w, q * q).reshape(len(w), q, q)
 
 
-def counts(codes: Codes, w: Floats, size: int) -> Floats:
+def code_weights(codes: Codes, w: Floats, size: int) -> Floats:
     """Total weight of each code 0..size-1, codes (m,), weights (R, m) -> (R, size)."""
     order = np.argsort(codes, kind="stable")
     used, starts = np.unique(codes[order], return_index=True)
@@ -235,7 +242,7 @@ def f1_weighted(c: Floats) -> Floats:
     return _quotient(np.where(support > 0, support * each, 0.0).sum(axis=1), support.sum(axis=1))
 
 
-def cohen_kappa(c: Floats, d: Floats) -> Floats:
+def cohen_kappa_of_confusion(c: Floats, d: Floats) -> Floats:
     """Cohen's kappa (R, q, q), disagreement (q, q) -> (R,); undefined (NaN) when only one label is used.
 
     kappa = 1 - sum d_kl p_kl / sum d_kl p_k. p_.l, which is (p_o - p_e) / (1 - p_e) of the weights w = 1 - d. Nothing
@@ -251,3 +258,339 @@ def cohen_kappa(c: Floats, d: Floats) -> Floats:
 def _quotient(total: Floats, n: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(n > 0, total / n, np.nan)
+
+
+MOST_LABELS = 11
+"""Scales with more points (0-100) get no figures label by label."""
+_NO_ORDER = "a nominal scale has no distances: only labels can be compared"
+_NO_LABELS = "an interval scale without declared points has no labels to compare"
+
+
+class Pairs:
+    """Judge x and reference y, distinct pairs (m,) on a scale, under weights w (b, m)."""
+
+    def __init__(self, x: Floats, y: Floats, w: Floats, scale: Scale) -> None:
+        self.x, self.y, self.w, self.scale = x, y, w, scale
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """(b, q, q) counts with both rounded half up to the points of the scale, reference in rows."""
+        return confusion(snapped(self.y, self.scale), snapped(self.x, self.scale), self.w, self.scale.q)
+
+    def mean(self, of_pairs: Floats) -> Floats:
+        """(b,) weighted mean of a value per pair (m,)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean: Floats = (self.w @ of_pairs) / self.w.sum(axis=1)
+        return mean
+
+    def kappa(self, weighting: Weighting) -> Floats:
+        """(b,) Cohen's kappa between judge and reference."""
+        return cohen_kappa_of_confusion(self.confusion, disagreement(self.scale, weighting))
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigure:
+    """A named figure of pairs -> (b,), and what is to be said when it comes out NaN.
+
+    ``base`` (b,) counts the pairs a share (or F1) rests on; None for what is no share. ``shape``: what values it takes.
+    ``skewed``: whether few pairs off the commonest one, or heavy tails (``distances``), leave its interval approximate.
+    """
+
+    statistic: str
+    kernel: Callable[[Pairs], Floats]
+    undefined: str
+    variant: str | None = None
+    base: Callable[[Pairs], Floats] | None = None
+    shape: Shape = "coefficient"
+    skewed: bool = False
+    distances: bool = False
+
+
+def mean_signed_error(pairs: Pairs) -> Floats:
+    """Bias: mean of judge - reference; positive when the judge is lenient. Level: interval."""
+    return pairs.mean(pairs.x - pairs.y)
+
+
+def mean_absolute_error(pairs: Pairs) -> Floats:
+    """MAE: mean of |judge - reference| (POLLUX D.2.1). Level: interval."""
+    return pairs.mean(abs(pairs.x - pairs.y))
+
+
+def root_mean_squared_error(pairs: Pairs) -> Floats:
+    """RMSE: root of the mean of (judge - reference)^2. Level: interval."""
+    return np.sqrt(pairs.mean((pairs.x - pairs.y) ** 2))
+
+
+def _all_pairs(pairs: Pairs) -> Floats:
+    total: Floats = pairs.w.sum(axis=1)
+    return total
+
+
+_NOTHING = "no item has both a judge score and a reference label"
+_FLAT_PAIRS = "the judge's or the reference's scores do not vary"
+_ONE_LABEL = "only one label is used"
+
+DISTANCES = (
+    PairFigure("mae", mean_absolute_error, _NOTHING, shape="positive"),
+    PairFigure("rmse", root_mean_squared_error, _NOTHING, shape="positive", distances=True),
+    PairFigure("bias", mean_signed_error, _NOTHING, shape="free"),
+    PairFigure("pearson", lambda p: pearson(p.x, p.y, p.w), _FLAT_PAIRS, skewed=True, distances=True),
+    PairFigure("spearman", lambda p: spearman(p.x, p.y, p.w), _FLAT_PAIRS, skewed=True),
+    PairFigure("kendall_tau_b", lambda p: kendall_tau_b(p.x, p.y, p.w), _FLAT_PAIRS, skewed=True),
+)
+STEPS = (
+    PairFigure("accuracy_adjacent", lambda p: adjacent(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+    PairFigure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear", skewed=True, distances=True),
+    PairFigure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic", skewed=True, distances=True),
+)
+IN_SCORES = ("mae", "rmse", "bias")
+"""Figures in the unit of the scores; all others have none."""
+CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
+LABELS = (
+    PairFigure("accuracy", lambda p: accuracy(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+    PairFigure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted", skewed=True),
+    PairFigure("f1_weighted", lambda p: f1_weighted(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
+)
+_BY_LABEL = {
+    "f1": (f1, involved, "neither the judge nor the reference gives this label"),
+    "precision": (precision, judged, "the judge never gives this label"),
+    "recall": (recall, referred, "the reference never gives this label"),
+}
+STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *LABELS, *STEPS))) + tuple(_BY_LABEL)
+
+
+def figures(scale: Scale, statistics: Sequence[str] | None = None) -> list[PairFigure]:
+    """The figures that apply to a scale, those of ``statistics`` only when it is given."""
+    wanted = STATISTICS if statistics is None else statistics
+    found = [*DISTANCES, *LABELS, *STEPS, *_each_label(scale)]
+    return [figure for figure in found if figure.statistic in wanted]
+
+
+def inapplicable(figure: PairFigure, scale: Scale) -> str | None:
+    """Why a figure makes no sense on a scale, if so."""
+    if not scale.has_order and figure in (*DISTANCES, *STEPS):
+        return _NO_ORDER
+    if figure in DISTANCES:
+        return None
+    if scale.is_continuous:
+        return scale.why_continuous
+    return None if scale.declared or scale.level in ("nominal", "ordinal") else _NO_LABELS
+
+
+def values(chosen: Sequence[PairFigure], x: Floats, y: Floats, w: Floats, scale: Scale) -> Floats:
+    """All chosen figures of pairs (m,), (m,) under weights (b, m) -> (F, b), NaN where undefined."""
+    has_matrix = any(not inapplicable(figure, scale) for figure in chosen if figure not in DISTANCES)
+    blocks = [_block(chosen, Pairs(x, y, rows, scale)) for rows in _blocks(w, scale.q**2 if has_matrix else 1)]
+    return np.concatenate(blocks, axis=1)
+
+
+def _block(chosen: Sequence[PairFigure], pairs: Pairs) -> Floats:
+    if not pairs.x.size:
+        return np.full((len(chosen), len(pairs.w)), np.nan)
+    return np.array([_or_nan(figure, pairs) for figure in chosen]).reshape(len(chosen), len(pairs.w))
+
+
+def _or_nan(figure: PairFigure, pairs: Pairs) -> Floats:
+    return np.full(len(pairs.w), np.nan) if inapplicable(figure, pairs.scale) else figure.kernel(pairs)
+
+
+def _each_label(scale: Scale) -> Iterator[PairFigure]:
+    if scale.q > MOST_LABELS:
+        return
+    for statistic, (kernel, base, undefined) in _BY_LABEL.items():
+        for k in range(scale.q):
+            yield PairFigure(
+                statistic, _of_label(kernel, k), undefined, scale.label(k), _of_label(base, k), shape="share"
+            )
+
+
+def _of_label(kernel: Callable[[Floats, int], Floats], k: int) -> Callable[[Pairs], Floats]:
+    return lambda pairs: kernel(pairs.confusion, k)
+
+
+# Figures about a judge and a reference on many different pairs of scores: values and gradients, without resampling.
+#
+# The kernels above reweight distinct pairs 2,000 times: too slow when a hundred thousand of them differ. Here
+# each figure is computed once, together with its gradient, the derivative by the weight of each pair (n,), from sorted
+# scores and running sums. The values are those of the kernels (tests/analytics/stats/judge/test_many_pairs.py).
+
+
+MANY_PAIRS = 1000
+"""From so many different pairs on figures are linearised: resamples would say the same, and tau takes their square."""
+_FLATNESS = 1e-14
+_STEP = 0.01
+
+KAPPAS: dict[str | None, Weighting] = {"unweighted": "identity", "linear": "linear", "quadratic": "quadratic"}
+
+
+def is_many(part: Codes, x: Floats, y: Floats) -> bool:
+    """Whether more than ``MANY_PAIRS`` of the triples of part, x and y (n,) differ. Source: decision 0016."""
+    if len(x) <= MANY_PAIRS:
+        return False
+    number = part.astype(np.int64)
+    for column in (x, y):
+        distinct, code = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(distinct) + code, return_inverse=True)[1]
+    return int(number.max()) >= MANY_PAIRS
+
+
+def value_of(figure: PairFigure, x: Floats, y: Floats, scale: Scale) -> Value:
+    """One figure of ``figures.figures`` of judge x and reference y (n,): NaN where its kernel is.
+
+    Level: the kernel's own. Source: METHODS 3.
+    """
+    if figure.statistic in _PLAIN:
+        return _PLAIN[figure.statistic](x, y)
+    reference, judge = snapped(y, scale), snapped(x, scale)
+    if figure.statistic == "accuracy":
+        return _mean(reference == judge)
+    if figure.statistic == "accuracy_adjacent":
+        return _mean(abs(reference - judge) <= 1)
+    if figure.statistic == "cohen_kappa":
+        return many_points.cohen_kappa_of_many_points(
+            reference, judge, many_points.Distance.of(scale, KAPPAS[figure.variant])
+        )
+    if figure.statistic == "f1_weighted":
+        return _weighted_f1(reference, judge, scale.q)
+    return _by_differences(figure, x, y, reference * scale.q + judge, scale)
+
+
+def _mean(of_pairs: NDArray[np.generic]) -> Value:
+    return many_points.ratio(np.asarray(of_pairs, dtype=np.float64), np.ones(len(of_pairs)))
+
+
+def _rmse(x: Floats, y: Floats) -> Value:
+    square, gradient = _mean((x - y) ** 2)
+    root = float(np.sqrt(square))
+    return root, gradient / (2 * root) if root > 0 else np.zeros(len(x))
+
+
+def pearson_value(x: Floats, y: Floats) -> Value:
+    """Pearson's r of pairs (n,), (n,) and its gradient; NaN for a constant vector.
+
+    Level: interval. Source: Pearson 1895, doi:10.1098/rspl.1895.0041.
+    """
+    if x.min() == x.max() or y.min() == y.max():
+        return np.nan, np.zeros(len(x))
+    u, v = ((z - z.mean()) / np.ptp(z) for z in (x, y))
+    products = [float((a * b).mean()) for a, b in ((u, v), (u, u), (v, v))]
+    if min(products[1:]) <= _FLATNESS:
+        return np.nan, np.zeros(len(x))
+    u, v = u / np.sqrt(products[1]), v / np.sqrt(products[2])
+    r = float((u * v).mean())
+    return float(np.clip(r, -1, 1)), (u * v - r * (u**2 + v**2) / 2) / len(x)
+
+
+def spearman_value(x: Floats, y: Floats) -> Value:
+    """Spearman's rho of pairs (n,), (n,): Pearson's r of the midranks, which move with the weights, too.
+
+    Level: ordinal. NaN for a constant vector. Source: Spearman 1904, doi:10.2307/1412159.
+    """
+    u, above_u = _ranks(x)
+    v, above_v = _ranks(y)
+    a, b, c = (float((s * t).mean()) for s, t in ((u, v), (u, u), (v, v)))
+    if min(b, c) <= _FLATNESS:
+        return np.nan, np.zeros(len(x))
+    rho = a / np.sqrt(b * c)
+    da = u * v + above_u(v) + above_v(u) - 3 * a
+    db, dc = u**2 + 2 * above_u(u) - 3 * b, v**2 + 2 * above_v(v) - 3 * c
+    return float(np.clip(rho, -1, 1)), (da / np.sqrt(b * c) - rho / 2 * (db / b + dc / c)) / len(x)
+
+
+def _ranks(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+    """Midranks (n,) centred and divided by n, and the mean of other values (n,) above each, ties counting half."""
+    _, code, size = np.unique(x, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(size) - size / 2) / len(x) - 0.5
+
+    def above(values: Floats) -> Floats:
+        sums = np.bincount(code, weights=values)
+        return np.asarray((sums.sum() - np.cumsum(sums) + sums / 2)[code] / len(x))
+
+    return middle[code], above
+
+
+def kendall_tau_b_value(x: Floats, y: Floats) -> Value:
+    """Kendall's tau-b of pairs (n,), (n,) in n log n steps; NaN for a constant vector.
+
+    Level: ordinal. Source: Kendall 1945, doi:10.1093/biomet/33.3.239; Knight 1966, doi:10.1080/01621459.1966.10480879.
+    """
+    _, kx, of_x = np.unique(x, return_inverse=True, return_counts=True)
+    _, ky, of_y = np.unique(y, return_inverse=True, return_counts=True)
+    free_x, free_y = (len(x) - size[code] for size, code in ((of_x, kx), (of_y, ky)))
+    pairs_x, pairs_y = float(free_x.sum()) / 2, float(free_y.sum()) / 2
+    if not min(pairs_x, pairs_y) > 0:
+        return np.nan, np.zeros(len(x))
+    own = concordance(kx, ky)
+    root = np.sqrt(pairs_x) * np.sqrt(pairs_y)
+    tau = float(own.sum()) / 2 / root
+    return tau, own / root - tau / 2 * (free_x / pairs_x + free_y / pairs_y)
+
+
+def concordance(x: Codes, y: Codes) -> Floats:
+    """(n,) concordant less discordant partners of each of the pairs x, y (n,) of whole numbers.
+
+    Level: ordinal. Source: Knight 1966, doi:10.1080/01621459.1966.10480879.
+    """
+    return _dominated(x, y) + _dominated(-x, -y) - _dominated(x, -y) - _dominated(-x, y)
+
+
+def _dominated(x: Codes, y: Codes) -> Floats:
+    """(n,) how many have both a smaller x and a smaller y: blocks of the order by x are merged by y, pair after pair.
+
+    Of equal x the larger y stands first, so that no earlier one of the same x has a smaller y.
+    """
+    n = len(x)
+    order = np.lexsort((-y, x))
+    rank = np.unique(y[order], return_inverse=True)[1]
+    smaller, place = np.zeros(n), np.arange(n)
+    by_y = np.argsort(rank, kind="stable")
+    width = 1
+    while width < n:
+        # Inside blocks of twice the width, ascending in y; of equal y the right half first: strictly smaller only.
+        block = place // (2 * width)
+        is_left = (place // width) % 2 == 0
+        key = (block * (int(rank.max()) + 1) + rank) * 2 + is_left
+        by_y = np.argsort(key, kind="stable")
+        left = is_left[by_y]
+        seen = np.cumsum(left)
+        before = np.concatenate([[0], seen])[(block * 2 * width)[by_y]]
+        smaller[by_y[~left]] += (seen - before)[~left]
+        width *= 2
+    found = np.empty(n)
+    found[order] = smaller
+    return found
+
+
+def _weighted_f1(reference: Codes, judge: Codes, q: int) -> Value:
+    """Labels' F1 = 2 T / (R + J) weighted by their R: sum_k 2 R T / (R + J) / n."""
+    n = len(reference)
+    r, j = (np.bincount(codes, minlength=q).astype(np.float64) for codes in (reference, judge))
+    hit = reference == judge
+    t = np.bincount(reference[hit], minlength=q)
+    total = np.maximum(r + j, 1)
+    value = float((2 * r * t / total).sum()) / n
+    own = (2 * t * j / total**2)[reference] - (2 * t * r / total**2)[judge] + np.where(hit, (2 * r / total)[judge], 0)
+    return value, (own - value) / n
+
+
+def _by_differences(figure: PairFigure, x: Floats, y: Floats, cell: Codes, scale: Scale) -> Value:
+    """Figures of one label of a short scale, from the confusion matrix and its cells a little heavier and lighter."""
+    used, index, count = np.unique(cell, return_inverse=True, return_counts=True)
+    points, step = scale.values, _STEP * np.eye(len(used))
+    weights = np.concatenate([count[None, :], count + step, count - step]).astype(np.float64)
+    pairs = Pairs(points[used % scale.q], points[used // scale.q], weights, scale)
+    value, *moved = figure.kernel(pairs).tolist()
+    if np.isnan(value):
+        return np.nan, np.zeros(len(x))
+    heavier, lighter = np.array(moved).reshape(2, -1)
+    return value, np.nan_to_num((heavier - lighter) / (2 * _STEP))[index]
+
+
+_PLAIN: dict[str, Callable[[Floats, Floats], Value]] = {
+    "mae": lambda x, y: _mean(abs(x - y)),
+    "bias": lambda x, y: _mean(x - y),
+    "rmse": _rmse,
+    "pearson": pearson_value,
+    "spearman": spearman_value,
+    "kendall_tau_b": kendall_tau_b_value,
+}

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import many_points
 from analytics.stats.core import rater_sample, resampling
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.intervals import (
     CARRIED,
@@ -35,27 +34,34 @@ from analytics.stats.core.intervals import (
     wilson_interval,
 )
 from analytics.stats.core.rater_sample import RatersAs
-from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_error
+from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
-from analytics.stats.judge import agreement_classes, calibration_curve, ceiling, substitution, weighted
-from analytics.stats.judge.association import confusion, row_shares
-from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.judge import association, panel
+from analytics.stats.judge.association import (
+    CORRELATIONS,
+    MOST_LABELS,
+    PairFigure,
+    confusion,
+    inapplicable,
+    row_shares,
+    values,
+)
+from analytics.stats.judge.panel import Meeting, cell_key, meet
 from analytics.stats.judge.reference import Rule, Ties, labels_of, modes
-from analytics.stats.judge.weighted import CORRELATIONS, MOST_LABELS, Figure, inapplicable, values
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Doubts = Callable[[Figure], Doubt | None]
+Doubts = Callable[[PairFigure], Doubt | None]
 
 REFERENCES = ("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first")
 SETTLED = ("dawid_skene", "adjudicated_first")
 """Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
-BESIDE = (*ceiling.STATISTICS, "panel_given_judge", "verdict_confidence")
-ON_REQUEST = ("confusion", *agreement_classes.STATISTICS)
+BESIDE = (*panel.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
+ON_REQUEST = ("confusion", *panel.CLASS_STATISTICS)
 """Long lists, shown when they are asked for by name."""
-STATISTICS = (*weighted.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+STATISTICS = (*association.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
 SHARE_WITHOUT_MODE = 0.1
 """Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
@@ -63,7 +69,7 @@ FEW_ANSWERS = 10
 _POOLED = "criteria are pooled: what differs between them counts as correlation"
 
 
-def report(
+def calibration_report(
     table: RatingsTable,
     *,
     judge: str,
@@ -115,10 +121,10 @@ def report(
             estimates = [e if e.statistic in COUNTS else rater_sample.for_these(e) for e in estimates]
         else:
             left = [_without_annotator(meeting, i, settle) for i in range(len(meeting.annotators))]
-            estimates = for_raters_like_these(estimates, meeting, left, rule)
+            estimates = calibration_for_raters_like_these(estimates, meeting, left, rule)
         if pool and cell.frame["criterion"].nunique() > 1:
             estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
-        found += [CellEstimate(estimate=e, cell=key_of(cell), judge=judge, reference=shown) for e in estimates]
+        found += [CellEstimate(estimate=e, cell=cell_key(cell), judge=judge, reference=shown) for e in estimates]
     return found
 
 
@@ -143,16 +149,16 @@ def beside_humans(
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
         rows = []
-        if statistics is None or set(statistics) & set(ceiling.STATISTICS):
-            rows += ceiling.estimates(meeting, bootstrap=bootstrap, seed=seed)
+        if statistics is None or set(statistics) & set(panel.CEILING_STATISTICS):
+            rows += panel.ceiling_estimates(meeting, bootstrap=bootstrap, seed=seed)
         if statistics is None or "panel_given_judge" in statistics:
-            rows += calibration_curve.reliability_table(meeting)
+            rows += panel.reliability_table(meeting)
         if statistics is None or "verdict_confidence" in statistics:
-            rows += substitution.estimates(meeting, seed=seed)
+            rows += panel.substitution_estimates(meeting, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
-        found += [CellEstimate(estimate=row, cell=key_of(cell), judge=judge) for row in kept]
-        if set(statistics or ()) & set(agreement_classes.STATISTICS):
-            found += agreement_classes.of_cell(cell, judges=[judge], raters=raters)
+        found += [CellEstimate(estimate=row, cell=cell_key(cell), judge=judge) for row in kept]
+        if set(statistics or ()) & set(panel.CLASS_STATISTICS):
+            found += panel.of_cell(cell, judges=[judge], raters=raters)
     return found
 
 
@@ -171,9 +177,9 @@ def calibrate(
     seed: int = 0,
 ) -> list[Estimate]:
     """The figures of one meeting of judge and panel."""
-    chosen = weighted.figures(meeting.scale, statistics)
+    chosen = association.figures(meeting.scale, statistics)
     faced = face(meeting, rule)
-    if weighted.is_many(faced.part, faced.judge, faced.reference):
+    if association.is_many(faced.part, faced.judge, faced.reference):
         doubts = _doubts(faced, meeting.scale)
         estimates = [_linearised(figure, meeting, faced, confidence, doubts) for figure in chosen]
     else:
@@ -190,11 +196,11 @@ def calibrate(
     return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
 
 
-def for_raters_like_these(
+def calibration_for_raters_like_these(
     estimates: Sequence[Estimate], meeting: Meeting, left: Sequence[Meeting], rule: str
 ) -> list[Estimate]:
     """Intervals that take the annotators for a sample; ``left`` are the meetings without each of them."""
-    shapes = {figure.statistic: figure.shape for figure in weighted.figures(meeting.scale)}
+    shapes = {figure.statistic: figure.shape for figure in association.figures(meeting.scale)}
     names = [e.statistic for e in estimates if e.statistic in shapes]
     sizes = (~np.isnan(meeting.humans)).sum(axis=0)
     values: list[dict[tuple[str, str | None], float | None]] = [
@@ -253,7 +259,7 @@ class Faced:
         """What is resampled: clusters made of distinct (part, judge, reference) patterns."""
         return Units.of(self._patterns()[1], self.cluster)
 
-    def kernel(self, chosen: Sequence[Figure], scale: Scale) -> resampling.Statistic:
+    def kernel(self, chosen: Sequence[PairFigure], scale: Scale) -> resampling.Statistic:
         """The chosen figures as a function of pattern weights (b, P) -> (F, b), averaged over parts."""
         patterns, _ = self._patterns()
         part, x, y = patterns.T
@@ -338,19 +344,19 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
     return found
 
 
-def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
+def _linearised(figure: PairFigure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
     """One figure of many different pairs, averaged over parts, with a linearised interval."""
     found, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
     for here in () if inapplicable(figure, scale) else faced.parts:
         x, y = faced.judge[here], faced.reference[here]
-        value, slope = weighted.value_of(figure, x, y, scale)
+        value, slope = association.value_of(figure, x, y, scale)
         if not np.isnan(value):
             found.append(value)
             gradient[here] = slope
-            base += float(figure.base(weighted.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
+            base += float(figure.base(association.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
     value = float(np.mean(found)) if found else np.nan
     size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
-    unit = size if figure.statistic in weighted.IN_SCORES else 1.0
+    unit = size if figure.statistic in association.IN_SCORES else 1.0
     gradient /= max(len(found), 1)
     interval = (
         _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if found else Interval()
@@ -359,7 +365,7 @@ def _linearised(figure: Figure, meeting: Meeting, faced: Faced, confidence: floa
 
 
 def _of_gradient(
-    figure: Figure,
+    figure: PairFigure,
     value: float,
     gradient: Floats,
     base: float,
@@ -369,7 +375,7 @@ def _of_gradient(
     doubts: Doubts,
 ) -> Interval:
     """By the shape of the figure, as when units are left out; a share rests on ``base`` answers."""
-    (se, df, tail_df), units = many_points.standard_error(gradient, cluster), int(cluster.max()) + 1
+    (se, df, tail_df), units = many_points.gradient_standard_error(gradient, cluster), int(cluster.max()) + 1
     answers, doubt = float(units), doubts(figure)
     if figure.base is not None and base > 0:
         answers = max(1.0, base * units / len(cluster))
@@ -382,7 +388,7 @@ def _of_gradient(
 
 
 def _intervals(
-    faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, resamples: int, confidence: float, seed: int
+    faced: Faced, chosen: Sequence[PairFigure], scale: Scale, units: Units, resamples: int, confidence: float, seed: int
 ) -> list[Interval]:
     if not resamples:
         return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
@@ -403,7 +409,9 @@ def _intervals(
 class _Made:
     """Intervals of the chosen figures, from units left out one by one or resampled."""
 
-    def __init__(self, faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units, confidence: float) -> None:
+    def __init__(
+        self, faced: Faced, chosen: Sequence[PairFigure], scale: Scale, units: Units, confidence: float
+    ) -> None:
         self.chosen, self.faced, self.units, self.confidence = chosen, faced, units, confidence
         self.kernel = faced.kernel(chosen, scale)
         self.point = self.kernel(units.pattern_totals[None, :])[:, 0]
@@ -411,9 +419,9 @@ class _Made:
         self.size = float(max(np.abs(faced.judge).max(initial=0), np.abs(faced.reference).max(initial=0)))
         self.doubts = _doubts(faced, scale)
 
-    def unit(self, figure: Figure) -> float:
+    def unit(self, figure: PairFigure) -> float:
         """Size of the numbers the figure is made of."""
-        return self.size if figure.statistic in weighted.IN_SCORES else 1.0
+        return self.size if figure.statistic in association.IN_SCORES else 1.0
 
     def left_out(self, index: int, without: Floats) -> Interval | None:
         """From (U,) values with a unit of each kind left out; None where one of them is undefined."""
@@ -461,7 +469,7 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
     either = (tails_of(n_points, faced.n_items, (x,)) or tails_of(n_points, faced.n_items, (y,), *_residuals(x, y))
               if of_points else None)  # fmt: skip
 
-    def doubt(figure: Figure) -> Doubt | None:
+    def doubt(figure: PairFigure) -> Doubt | None:
         if figure.skewed and few:
             return few
         return (errors if figure.statistic == "rmse" else either) if figure.distances else None
@@ -496,7 +504,7 @@ def _from_jaccard(interval: Interval) -> Interval:
     return replace(interval, low=low, high=high, se=None)
 
 
-def _bases(faced: Faced, chosen: Sequence[Figure], scale: Scale, units: Units) -> Iterator[tuple[int, float]]:
+def _bases(faced: Faced, chosen: Sequence[PairFigure], scale: Scale, units: Units) -> Iterator[tuple[int, float]]:
     """Places of the shares among the chosen figures, and how many pairs each is a share of."""
     counted = {index: figure.base for index, figure in enumerate(chosen) if figure.base}
     if counted:
@@ -517,7 +525,7 @@ def _of_share(value: float, row: Floats, base: float, faced: Faced, confidence: 
     return replace(interval, undefined_share=float(np.isnan(row).mean()))
 
 
-def _estimate(figure: Figure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:
+def _estimate(figure: PairFigure, value: float, interval: Interval, meeting: Meeting, faced: Faced) -> Estimate:
     counts: dict[str, Any] = {
         "level": meeting.scale.level,
         "n_items": faced.n_items,

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, snapped
-from analytics.stats.core.tables import RatingsTable, grouped, ratings_table
+from analytics.stats.core.tables import RatingsTable, grouped
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import association
-from analytics.stats.judge.juries import RULES, verdicts
+from analytics.stats.judge.audits import RULES, jury_scores
 from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ AGAINST_LEVEL = "kappa_against_level"
 STATISTICS = (*among_raters.STATISTICS, *LEVELS, AGAINST_LEVEL)
 
 
-def report(
+def consistency_report(
     table: RatingsTable,
     *,
     judge: str | None = None,
@@ -58,7 +59,7 @@ def report(
     found: list[CellEstimate] = []
     for name in [judge] if judge is not None else judges_of(table):
         across = as_raters(table, name)
-        rows = among_raters.report(
+        rows = among_raters.agreement_report(
             across, by=cut, pool=pool, statistics=asked, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
@@ -256,7 +257,7 @@ def with_jury(table: RatingsTable, judges: Sequence[str], rule: str) -> RatingsT
     own = frame[frame["rater"].isin(list(judges)) & (frame["repeat"] == frame["first_repeat"])]
     keys = ["item", "language", "generator", "criterion", "cluster"]
     wide = own.pivot_table(index=keys, columns="rater", values="score", dropna=False, observed=True).dropna(how="all")
-    labels = verdicts(wide.to_numpy(dtype=np.float64), rule)
+    labels = jury_scores(wide.to_numpy(dtype=np.float64), rule)
     jury = wide.index.to_frame(index=False).assign(score=labels, rater=JURY, rater_kind="jury")
     rows = frame[[*keys, "rater", "rater_kind", "repeat", "score"]]
     jury = jury[~np.isnan(labels)].assign(repeat=0)
@@ -264,7 +265,7 @@ def with_jury(table: RatingsTable, judges: Sequence[str], rule: str) -> RatingsT
 
 
 def _fleiss(across: RatingsTable, criterion: str) -> Estimate:
-    rows = among_raters.report(
+    rows = among_raters.agreement_report(
         across.only(criterion=[criterion]), by=["criterion"], statistics=["fleiss_kappa"], bootstrap=0
     )
     for row in rows:

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.intervals import Shape, approximate
 from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs, of_report
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import ppi
 from analytics.stats.judge.calibration import panel_labels
 from analytics.stats.judge.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
-from analytics.stats.judge.paired_scores import Meeting, key_of, meet
-from analytics.stats.judge.ppi import FEWEST_LABELS, Labelled
-from analytics.stats.judge.prevalence import Flags, rogan_gladen
+from analytics.stats.judge.panel import Meeting, cell_key, meet
+from analytics.stats.judge.ppi import FEWEST_LABELS, Flags, LabelledSample, rogan_gladen
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +41,7 @@ UNSTEADY = ("cell_means", "ordinal_logit")
 NOMINAL = "labels without an order have no mean"
 
 
-def report(
+def correction_report(
     table: RatingsTable,
     *,
     judge: str,
@@ -69,14 +68,16 @@ def report(
         how: dict[str, Any] = {"judge": judge, "by": by, "raters": raters, "pool": pool, "seed": seed}
         how |= {"stratum": stratum, "generators": generators}
         chosen = [name for name in statistics or STATISTICS if name in OF_PANELS]
-        rows = report(table, statistics=statistics, confidence=confidence, **how)
-        return of_report(rows, lambda kept: report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters)
+        rows = correction_report(table, statistics=statistics, confidence=confidence, **how)
+        return of_report(
+            rows, lambda kept: correction_report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters
+        )
     found: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
         more = [*_stratified(meeting, stratum, confidence), *_paired(meeting, generators, confidence)]
         estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed, more=more)
-        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in estimates]
+        found += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
     return found
 
 
@@ -107,7 +108,7 @@ class _Split:
     y: Floats
     f: Floats
     cluster: NDArray[np.intp]
-    sample: Labelled
+    sample: LabelledSample
     probability: Floats | None
     has_distances: bool
 
@@ -118,7 +119,7 @@ class _Split:
         y = np.full(len(f), np.nan)
         y[rated] = np.nanmean(meeting.humans[rated], axis=1)
         both, rest = rated & ~np.isnan(f), ~rated & ~np.isnan(f)
-        sample = Labelled(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
+        sample = LabelledSample(y[both], f[both], f[rest], meeting.cluster[both], meeting.cluster[rest])
         return cls(y, f, meeting.cluster, sample, meeting.probability, meeting.scale.has_order)
 
     @property
@@ -163,7 +164,7 @@ def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iter
     strata = []
     for name in np.unique(names[judged]):
         both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
-        strata.append(Labelled(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
+        strata.append(LabelledSample(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
     found = ppi.stratified_mean(strata, confidence=confidence)
     note = f"{len(strata)} strata by {column}"
     yield found.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))

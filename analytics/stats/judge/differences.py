@@ -2,33 +2,175 @@
 
 The statistic is computed on both sides again and again, each time without one cluster (or one of 60 groups of clusters)
 on whichever side has it. Sides that share clusters are so compared in pairs: what a cluster does to both cancels.
+
+Are criteria independent of each other, and do two panels see the same? (METHODS 1: S2, footnote 11 and G.3.)
+
+Both compare two means of the same items, so both work on distinct pairs of values and resample whole clusters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.clusters import effective_number
 from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import FEW_UNITS, Interval, Shape, approximate, t_interval
-from analytics.stats.core.multiple_tests import holm
+from analytics.stats.core.intervals import FEW_UNITS, Interval, Shape, approximate, holm, t_interval
 from analytics.stats.core.rater_sample import RatersAs, of_report
-from analytics.stats.core.tables import RatingsTable
-from analytics.stats.judge import calibration, corrected_means, weighted
+from analytics.stats.core.resampling import (
+    MOST_LEFT_OUT,
+    Units,
+    bootstrap,
+    effective_number,
+    left_out_interval,
+    number_of,
+)
+from analytics.stats.core.tables import RatingsTable, cells, grouped
+from analytics.stats.judge import association, calibration, corrected_means
+from analytics.stats.judge.association import spearman
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# --- criteria and panels ---------------------------------------------------------------------------------------------
 Floats = NDArray[np.float64]
+Kernel = Callable[[Floats, Floats, Floats], Floats]
+_FREE: Shape = "free"
+_COEFFICIENT: Shape = "coefficient"
+
+
+def between_criteria(
+    table: RatingsTable,
+    *,
+    by: Sequence[str] = ("language",),
+    resamples: int = 2000,
+    seed: int = 0,
+    raters_as: RatersAs = "these",
+) -> list[CellEstimate]:
+    """``criteria_spearman`` of every pair of criteria over the items both were scored on, from the annotators' means.
+
+    ``variant`` names the pair. Undefined where a criterion's means don't vary. Independent criteria stay near 0; the
+    largest one reported for S2's criteria is .13. ``raters_as`` "sample": intervals for raters like these.
+    """
+    if raters_as == "sample":
+        rows_of = between_criteria(table, by=by, resamples=resamples, seed=seed)
+        return of_report(
+            rows_of, lambda kept: between_criteria(kept, by=by, resamples=0), table, {"criteria_spearman": _COEFFICIENT}
+        )
+    found = []
+    for key, rows in grouped(table.annotators().frame, list(by)):
+        means = rows.groupby(["item_key", "criterion"])["score"].mean().unstack()
+        clusters = rows.groupby("item_key")["cluster"].first()
+        for first, second in combinations(means.columns, 2):
+            both = means[[first, second]].dropna()
+            estimate = _compared(
+                "criteria_spearman",
+                f"{first} ~ {second}",
+                spearman,
+                both.to_numpy(),
+                clusters[both.index],
+                resamples,
+                seed,
+            ).with_(n_raters=int(rows["rater"].nunique()))
+            found.append(CellEstimate(estimate=estimate, cell=dict(zip(by, key, strict=True))))
+    return found
+
+
+def between_panels(
+    table: RatingsTable,
+    first: str,
+    second: str,
+    *,
+    by: Sequence[str] = ("language", "criterion"),
+    resamples: int = 2000,
+    seed: int = 0,
+    raters_as: RatersAs = "these",
+) -> list[CellEstimate]:
+    """Two panels (column ``panel``) on the items both scored, from their item means.
+
+    ``panel_difference``: mean of second minus first; ``panel_spearman``: do they order the items alike? ``variant``
+    names the two. Say crowd first, experts second. ``raters_as`` "sample": both panels are samples of such raters.
+    """
+    if raters_as == "sample":
+        shapes: dict[str, Shape] = {"panel_difference": _FREE, "panel_spearman": _COEFFICIENT}
+        return of_report(
+            between_panels(table, first, second, by=by, resamples=resamples, seed=seed),
+            lambda kept: between_panels(kept, first, second, by=by, resamples=0),
+            table, shapes, sides=("panel", (first, second)),
+        )  # fmt: skip
+    found = []
+    for cell in cells(table.annotators(), by=by):
+        means = cell.frame.groupby(["item_key", "panel"])["score"].mean().unstack().reindex(columns=[first, second])
+        both = means.dropna()
+        clusters = cell.frame.groupby("item_key")["cluster"].first()[both.index]
+        for statistic, kernel in (("panel_difference", _difference), ("panel_spearman", spearman)):
+            estimate = _compared(
+                statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
+            ).with_(n_raters=int(cell.frame["rater"][cell.frame["panel"].isin([first, second]).to_numpy()].nunique()))
+            found.append(CellEstimate(estimate=estimate, cell=cell.key))
+    return found
+
+
+def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
+    """(B,) weighted mean of y - x; NaN where no item is left."""
+    total = w.sum(axis=1)
+    return np.asarray(np.divide(w @ (y - x), total, out=np.full(len(w), np.nan), where=total > 0))
+
+
+def _compared(
+    statistic: str,
+    variant: str,
+    kernel: Kernel,
+    pairs: Floats,
+    clusters: pd.Series[str],
+    resamples: int,
+    seed: int,
+) -> Estimate:
+    """One figure of (N, 2) paired means; N items in clusters (N,)."""
+    base = Estimate(
+        statistic=statistic,
+        variant=variant,
+        value=None,
+        reason="no item has both",
+        n_items=len(pairs),
+        n_ratings=2 * len(pairs),
+        n_clusters=number_of(clusters.to_numpy(dtype=str)),
+    )
+    if not len(pairs):
+        return base
+    distinct, pattern = np.unique(pairs, axis=0, return_inverse=True)
+    units = Units.of(pattern.ravel(), np.unique(clusters.to_numpy(dtype=str), return_inverse=True)[1])
+
+    def value(weights: Floats) -> Floats:
+        return kernel(distinct[:, 0], distinct[:, 1], weights)
+
+    found = float(value(units.pattern_totals[None, :])[0])
+    if np.isnan(found):
+        return base.with_(reason="one side does not vary")
+    unit, shape = (float(np.abs(pairs).max()), _FREE) if kernel is _difference else (1.0, _COEFFICIENT)
+    drawn = units.n_kinds > MOST_LEFT_OUT
+    if drawn and resamples:
+        interval = bootstrap(value, units, rng=np.random.default_rng(seed), resamples=resamples, unit=unit)
+    else:
+        interval = left_out_interval(value, units, shape, unit=unit)
+    estimate = base.with_(value=found, reason=None, seed=seed if drawn and resamples else None)
+    return estimate.with_(**interval.as_changes())
+
+
+# --- any statistic between two sides ---------------------------------------------------------------------------------
 Key = tuple[str, str | None, tuple[tuple[str, str | None], ...], tuple[str, ...] | None]
 """Statistic, variant, cell, pair of raters."""
 Side = Callable[[RatingsTable], list[CellEstimate]]
 
 MOST_GROUPS = 60
 """More clusters are left out in so many groups: the statistic is computed twice for each."""
-OF_JUDGES = (*weighted.STATISTICS, *corrected_means.STATISTICS)
+OF_JUDGES = (*association.STATISTICS, *corrected_means.STATISTICS)
 OF_PANELS = tuple(name for name in among_raters.STATISTICS if name not in OF_JUDGES)
 STATISTICS = tuple(dict.fromkeys((*among_raters.STATISTICS, *OF_JUDGES)))
 _HOLM = "; Holm p "
@@ -36,7 +178,7 @@ _UNDEFINED = "it is undefined on one side, or without some of the clusters"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DifferenceQuestion:
     """What is compared: two values of a column (``judge``: two judges), statistics, and the judge of both sides."""
 
     column: str
@@ -52,17 +194,17 @@ class Question:
     raters_as: RatersAs = "these"
 
 
-def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
+def difference_report(table: RatingsTable, question: DifferenceQuestion) -> list[CellEstimate]:
     """``first - second`` of each statistic in every cell both sides have, with p of no difference (Holm in the note).
 
     Interval: t from the delete-a-group jackknife. Clusters that both sides have, and those of one side only, are left
     out within their kind; degrees of freedom by Satterthwaite: of means these are the paired and Welch's t-test.
     Undefined where a side is. Source: Kott 2001, The delete-a-group jackknife (Journal of Official Statistics 17, 521);
-    stratified: ``clusters.jackknife_error``. Raters as a sample are left out on the side or sides where they
+    stratified: ``resampling.jackknife_error``. Raters as a sample are left out on the side or sides where they
     rate; p, which takes the raters as they are, is then none.
     """
     if question.raters_as == "sample":
-        rows = report(table, replace(question, raters_as="these"))
+        rows = difference_report(table, replace(question, raters_as="these"))
         return _for_raters_like_these(rows, table, question)
     sides = [_side(table, question, value) for value in question.values]
     parts, groups = _groups(sides, question.seed)
@@ -74,11 +216,13 @@ def report(table: RatingsTable, question: Question) -> list[CellEstimate]:
         ]
         for g in range(len(parts))
     ]
-    rows = [_difference(key, question, found, without, parts) for key in found[0] if key in found[1]]
+    rows = [_difference_of_sides(key, question, found, without, parts) for key in found[0] if key in found[1]]
     return _with_holm(rows)
 
 
-def _for_raters_like_these(rows: Sequence[CellEstimate], table: RatingsTable, q: Question) -> list[CellEstimate]:
+def _for_raters_like_these(
+    rows: Sequence[CellEstimate], table: RatingsTable, q: DifferenceQuestion
+) -> list[CellEstimate]:
     """The differences with the raters of both sides taken for samples; judges are none."""
     shapes: dict[str, Shape] = dict.fromkeys(q.statistics, "free")
     plain = [_plain(row) for row in rows]
@@ -91,13 +235,13 @@ def _plain(row: CellEstimate) -> CellEstimate:
     return replace(row, estimate=row.estimate.with_(p=None, note=note))
 
 
-def _bare(table: RatingsTable, q: Question) -> list[CellEstimate]:
+def _bare(table: RatingsTable, q: DifferenceQuestion) -> list[CellEstimate]:
     """The differences alone."""
     found = [_values(_side(table, q, value), q, value) for value in q.values]
-    return [_difference(key, q, found, [], []) for key in found[0] if key in found[1]]
+    return [_difference_of_sides(key, q, found, [], []) for key in found[0] if key in found[1]]
 
 
-def _side(table: RatingsTable, q: Question, value: str) -> RatingsTable:
+def _side(table: RatingsTable, q: DifferenceQuestion, value: str) -> RatingsTable:
     """The rows of one side; judges stay on both sides of a comparison of panels."""
     if q.column == "judge":
         return table
@@ -107,7 +251,7 @@ def _side(table: RatingsTable, q: Question, value: str) -> RatingsTable:
     return replace(table, frame=table.frame[keep])
 
 
-def _values(side: RatingsTable, q: Question, value: str) -> dict[Key, Estimate]:
+def _values(side: RatingsTable, q: DifferenceQuestion, value: str) -> dict[Key, Estimate]:
     """Every figure asked for, by what it is of; without intervals."""
     by = [column for column in q.by if column != q.column]
     judge = value if q.column == "judge" else q.judge
@@ -118,12 +262,12 @@ def _values(side: RatingsTable, q: Question, value: str) -> dict[Key, Estimate]:
     ]
     of_judges = [name for name in q.statistics if name not in of_panels]
     if of_panels:
-        rows += among_raters.report(side, statistics=of_panels, **shared)  # type: ignore[arg-type]
-    if judge is not None and (chosen := [n for n in of_judges if n in weighted.STATISTICS]):
-        rows += calibration.report(side, judge=judge, statistics=chosen, reference=q.reference, **shared)  # type: ignore[arg-type]
+        rows += among_raters.agreement_report(side, statistics=of_panels, **shared)  # type: ignore[arg-type]
+    if judge is not None and (chosen := [n for n in of_judges if n in association.STATISTICS]):
+        rows += calibration.calibration_report(side, judge=judge, statistics=chosen, reference=q.reference, **shared)  # type: ignore[arg-type]
     if judge is not None and (chosen := [n for n in of_judges if n in corrected_means.STATISTICS]):
         del shared["bootstrap"]
-        rows += corrected_means.report(side, judge=judge, statistics=chosen, seed=q.seed, **shared)  # type: ignore[arg-type]
+        rows += corrected_means.correction_report(side, judge=judge, statistics=chosen, seed=q.seed, **shared)  # type: ignore[arg-type]
     return {(r.estimate.statistic, r.estimate.variant, tuple(r.cell.items()), r.raters): r.estimate for r in rows}
 
 
@@ -145,9 +289,9 @@ def _without(side: RatingsTable, groups: dict[str, int], group: int) -> RatingsT
     return side if keep.all() else replace(side, frame=side.frame[keep])
 
 
-def _difference(
+def _difference_of_sides(
     key: Key,
-    q: Question,
+    q: DifferenceQuestion,
     found: Sequence[dict[Key, Estimate]],
     without: Sequence[Sequence[dict[Key, Estimate]]],
     parts: Sequence[int],

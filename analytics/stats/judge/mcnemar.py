@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, gammaln
 
 from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.multiple_tests import holm
+from analytics.stats.core.intervals import holm
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels
-from analytics.stats.judge.paired_scores import Meeting, key_of, meet
+from analytics.stats.judge.panel import Meeting, cell_key, meet
 
 Whole = NDArray[np.int64]
 
@@ -111,7 +111,7 @@ def default_variant(b: int, c: int) -> str:
     return "midp" if b + c < FEW_DISCORDANT else "chi2"
 
 
-def estimates(
+def mcnemar_estimates(
     is_right: NDArray[np.bool_], is_other_right: NDArray[np.bool_], cluster: NDArray[np.intp] | None = None
 ) -> list[Estimate]:
     """All variants for two raters' hits (N,), (N,) on the same items; the p value stands in ``value`` and ``p``.
@@ -166,7 +166,7 @@ _NO_TRUTH = {
 }
 
 
-def report(
+def mcnemar_report(
     table: RatingsTable,
     *,
     raters: tuple[str, str],
@@ -185,7 +185,7 @@ def report(
     for cell in cells(table, by=by, pool=pool):
         rule = truth or _default_truth(cell)
         estimates = _estimates(cell, raters, rule)
-        found += [CellEstimate(estimate=e, cell=key_of(cell), raters=raters, reference=rule) for e in estimates]
+        found += [CellEstimate(estimate=e, cell=cell_key(cell), raters=raters, reference=rule) for e in estimates]
     return _with_holm(found)
 
 
@@ -212,7 +212,7 @@ def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate
     shared = ~np.isnan(scores).any(axis=1)
     both = shared & ~np.isnan(labels)
     first, second = ((scores[both, k] == labels[both]) for k in range(2))
-    found = estimates(first, second, cluster[both])
+    found = mcnemar_estimates(first, second, cluster[both])
     if shared.any() and not both.any():
         found = [e.with_(reason=_NO_TRUTH[truth]) for e in found]
     b, c = int((first & ~second).sum()), int((~first & second).sum())

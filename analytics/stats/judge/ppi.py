@@ -4,21 +4,22 @@
 the judge's scores of the items without labels. Level: interval (a scale whose mean means something).
 Sources: Angelopoulos et al. 2023, doi:10.1126/science.adi6000; PPI++: Angelopoulos, Duchi & Zrnic 2023,
 arXiv:2311.01453; cross-fitting: Zrnic & Candes 2024, doi:10.1073/pnas.2322083121.
+
+Prevalence of a binary flag from an imperfect judge: Rogan-Gladen with the Lang-Reiczigel interval (METHODS 3).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import effective_number, error_of_mean, jackknife_error, number_of
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.intervals import Interval, normal_interval, percentile, t_interval
-from analytics.stats.core.resampling import resampled_sums
+from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
 from analytics.stats.judge.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ _TOO_FEW = "two labelled items are the least a standard error needs"
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class LabelledSample:
     """Labels, judge scores and the clusters both belong to; ``f`` is finite wherever ``y`` is."""
 
     y: Floats
@@ -44,7 +45,7 @@ class Labelled:
     @classmethod
     def of(
         cls, y: Floats, f: Floats, f_rest: Floats, cluster: Codes | None = None, cluster_rest: Codes | None = None
-    ) -> Labelled:
+    ) -> LabelledSample:
         """Items that stand alone unless clusters are given."""
         n = len(y)
         alone = (np.arange(n), np.arange(n, n + len(f_rest)))
@@ -64,7 +65,7 @@ class Labelled:
 
 
 def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Estimate:
-    """Mean of the human labels alone (n,), cluster-robust standard error and t (``clusters.error_of_mean``)."""
+    """Mean of the human labels alone (n,), cluster-robust standard error and t (``resampling.error_of_mean``)."""
     base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
     if not len(y):
         return Estimate(value=None, reason="no item has a human label", **base)
@@ -75,7 +76,7 @@ def classical_mean(y: Floats, cluster: Codes, *, confidence: float = 0.95) -> Es
     return Estimate(value=mean, **base).with_(**interval.as_changes())
 
 
-def ppi_mean(s: Labelled, *, lam: float = 1.0, confidence: float = 0.95) -> Estimate:
+def ppi_mean(s: LabelledSample, *, lam: float = 1.0, confidence: float = 0.95) -> Estimate:
     """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI).
 
     Normal interval; where clusters hold several items, t from leaving them out one by one.
@@ -83,7 +84,7 @@ def ppi_mean(s: Labelled, *, lam: float = 1.0, confidence: float = 0.95) -> Esti
     return _plain("ppi_mean", s, lam, confidence)
 
 
-def ppi_plus_mean(s: Labelled, *, confidence: float = 0.95) -> Estimate:
+def ppi_plus_mean(s: LabelledSample, *, confidence: float = 0.95) -> Estimate:
     """PPI++ as published: raw judge, one lambda chosen from the same labels, normal interval.
 
     Where clusters hold several items, each is left out in turn, lambda chosen again, and the interval is t.
@@ -123,7 +124,12 @@ class CrossFit:
 
 
 def crossfit_mean(
-    s: Labelled, *, rng: np.random.Generator, calibrator: str | None = None, folds: int = 5, confidence: float = 0.95
+    s: LabelledSample,
+    *,
+    rng: np.random.Generator,
+    calibrator: str | None = None,
+    folds: int = 5,
+    confidence: float = 0.95,
 ) -> CrossFit:
     """PPI++ with calibrator and lambda fitted on the other folds of clusters, t interval, cluster-robust error.
 
@@ -151,7 +157,7 @@ def crossfit_mean(
     return CrossFit(estimate, *_gain(s.y, e, h, s, rng))
 
 
-def stratified_mean(strata: list[Labelled], *, confidence: float = 0.95) -> Estimate:
+def stratified_mean(strata: list[LabelledSample], *, confidence: float = 0.95) -> Estimate:
     """PPI++ within each stratum, weighted by its share of all items; two labels per stratum at least.
 
     theta = sum_h W_h theta_h, var = sum_h W_h^2 var_h. Source: Fisch et al. 2024, arXiv:2406.04291.
@@ -204,11 +210,11 @@ def paired_difference(
     d, g = first[0] - second[0], first[1] - second[1]
     has_label, has_judge = ~np.isnan(d), ~np.isnan(g)
     both, rest = has_label & has_judge, ~has_label & has_judge
-    s = Labelled(d[both], g[both], g[rest], cluster[both], cluster[rest])
+    s = LabelledSample(d[both], g[both], g[rest], cluster[both], cluster[rest])
     return ppi_plus_mean(s, confidence=confidence).with_(statistic="ppi_plus_difference", variant="paired")
 
 
-def _plain(statistic: str, s: Labelled, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
+def _plain(statistic: str, s: LabelledSample, lam: float, confidence: float, *, chosen: bool = False) -> Estimate:
     n, rest = len(s.y), len(s.f_rest)
     base: dict[str, Any] = {"statistic": statistic, "variant": "plain", "n_items": n}
     base["n_clusters"] = number_of(s.cluster)
@@ -227,11 +233,11 @@ def _plain(statistic: str, s: Labelled, lam: float, confidence: float, *, chosen
     return Estimate(value=theta, **base).with_(**interval.as_changes())
 
 
-def _left_out(s: Labelled, theta: float, lam: float | None, confidence: float) -> Interval:
+def _left_out(s: LabelledSample, theta: float, lam: float | None, confidence: float) -> Interval:
     """t interval of theta from leaving out each cluster with all of its items, lambda chosen anew where it is None.
 
     Clusters with labels and those without are two samples; the effective number of the former gives the degrees of
-    freedom. Source: ``clusters.jackknife_error``.
+    freedom. Source: ``resampling.jackknife_error``.
     """
     names, place = np.unique(np.concatenate([s.cluster, s.cluster_rest]), return_inverse=True)
     here, there = np.split(place, [len(s.y)])
@@ -253,7 +259,7 @@ def _left_out(s: Labelled, theta: float, lam: float | None, confidence: float) -
     return t_interval(theta, se, df, method="cluster jackknife t", confidence=confidence, unit=s.size)
 
 
-def _corrected(s: Labelled, calibrator: str, fold: Codes) -> tuple[Floats, Floats]:
+def _corrected(s: LabelledSample, calibrator: str, fold: Codes) -> tuple[Floats, Floats]:
     """e (n,) of the labels and h (N,) = sum_k n_k/n lambda_k (g_k(f_rest) - mean), both from other folds' fits."""
     fit, e, h = CALIBRATORS[calibrator], np.empty(len(s.y)), np.zeros(len(s.f_rest))
     for one in np.unique(fold):
@@ -267,7 +273,7 @@ def _corrected(s: Labelled, calibrator: str, fold: Codes) -> tuple[Floats, Float
     return e, h
 
 
-def _pooled(own: Floats, rest: Floats, s: Labelled) -> Floats:
+def _pooled(own: Floats, rest: Floats, s: LabelledSample) -> Floats:
     """Influence of every item on theta, each as if its cluster were left out of the mean it enters (jackknife, CV3)."""
     scaled = []
     for part, cluster in ((own, s.cluster), (rest, s.cluster_rest)):
@@ -283,7 +289,7 @@ def _robust(influence: Floats, cluster: Codes) -> float:
     return float(np.sqrt((np.bincount(index, weights=influence) ** 2).sum()))
 
 
-def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator) -> tuple[Any, ...]:
+def _gain(y: Floats, e: Floats, h: Floats, s: LabelledSample, rng: np.random.Generator) -> tuple[Any, ...]:
     """Variance of the labels' mean over that of theta, its percentile interval over resampled labelled clusters, and
     why there is none.
     """
@@ -300,3 +306,117 @@ def _gain(y: Floats, e: Floats, h: Floats, s: Labelled, rng: np.random.Generator
         return None, None, None, None
     interval = percentile(ratio[1:])
     return float(ratio[0]), interval.low, interval.high, interval.interval_reason
+
+
+# --- the prevalence of a binary flag ---------------------------------------------------------------------------------
+_LAST_CLUSTER = "without one of the clusters no items of a kind are left"
+_PLUS = 2.0
+"""Pseudo-observations added to each of the two validation samples (Lang & Reiczigel 2014)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """Counts of a flag: the judge's on items without labels, and its hits on labelled ones.
+
+    ``flagged`` of ``judged`` items carry the judge's flag; of ``positives`` truly flagged items the judge flags
+    ``true_positives``; of ``negatives`` it leaves ``true_negatives`` alone.
+    """
+
+    flagged: int
+    judged: int
+    true_positives: int
+    positives: int
+    true_negatives: int
+    negatives: int
+
+
+def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: float = 0.95) -> Estimate:
+    """Prevalence = (AP + Sp - 1) / (Se + Sp - 1) from apparent prevalence, sensitivity and specificity.
+
+    ``by_cluster`` (C, 6): the same counts of each cluster, in the order of ``Flags``, where clusters hold several
+    items. The three samples then count for less, by the design effect: the jackknife variance over clusters divided by
+    that of independent items; the quantile is that of t.
+
+    The interval allows for all three samples; resampling the labelled one alone under-covers. Undefined without
+    items of both kinds or where Se + Sp = 1 (the judge is no better than chance); below 1 it is flagged. Level:
+    binary. Sources: Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510; Lang & Reiczigel 2014,
+    doi:10.1016/j.prevetmed.2013.09.015.
+    """
+    n_items = flags.judged + flags.positives + flags.negatives
+    if not (flags.judged and flags.positives and flags.negatives):
+        reason = "it needs labelled items with and without the flag, and judged items without labels"
+        return Estimate(statistic="rogan_gladen", value=None, reason=reason, n_items=n_items)
+    apparent = flags.flagged / flags.judged
+    sensitivity, specificity = flags.true_positives / flags.positives, flags.true_negatives / flags.negatives
+    youden = sensitivity + specificity - 1
+    if abs(youden) < 1e-12:
+        reason = "sensitivity + specificity = 1: the judge tells nothing about the flag"
+        return Estimate(statistic="rogan_gladen", value=None, reason=reason, n_items=n_items)
+    raw = (apparent + specificity - 1) / youden
+    found = Estimate(
+        statistic="rogan_gladen", value=min(1.0, max(0.0, raw)), n_items=n_items,
+        note=_note(raw, sensitivity, specificity),
+    )  # fmt: skip
+    if by_cluster is None:
+        low, high = lang_reiczigel(flags, confidence=confidence)
+        return found.with_(low=low, high=high, confidence=confidence, method="Lang-Reiczigel")
+    effect, df = _design_effect(flags, by_cluster, raw, youden)
+    if not np.isfinite(effect) or df < 1:
+        return found.with_(interval_reason=_LAST_CLUSTER)
+    low, high = lang_reiczigel(flags, effect=effect, df=df, confidence=confidence)
+    method = f"Lang-Reiczigel t, design effect {effect:.2f} of clusters"
+    return found.with_(low=low, high=high, confidence=confidence, method=method)
+
+
+def _design_effect(flags: Flags, by_cluster: Floats, raw: float, youden: float) -> tuple[float, float]:
+    """Jackknife variance over clusters divided by that of independent items, at least 1; degrees of freedom.
+
+    NaN where a cluster left out leaves the prevalence undefined.
+    """
+    ap, n, tp, p, tn, q = np.array([getattr(flags, one.name) for one in fields(flags)])[:, None] - by_cluster.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        without = (ap / n + tn / q - 1) / (tp / p + tn / q - 1)
+    labelled = by_cluster[:, 3] + by_cluster[:, 5]
+    if not np.isfinite(without).all():
+        return float("nan"), 0.0
+    variance = jackknife_error(raw, without, labelled > 0) ** 2
+    shares = [flags.flagged / flags.judged, flags.true_positives / flags.positives,
+              flags.true_negatives / flags.negatives]  # fmt: skip
+    sizes = (flags.judged, flags.positives, flags.negatives)
+    slopes = (1.0, raw, 1 - raw)
+    alone = sum(b**2 * x * (1 - x) / m for b, x, m in zip(slopes, shares, sizes, strict=True)) / youden**2
+    return max(1.0, variance / alone) if alone > 0 else 1.0, effective_number(labelled[labelled > 0]) - 1
+
+
+def lang_reiczigel(
+    flags: Flags, *, effect: float = 1.0, df: float | None = None, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Both bounds, clipped to [0, 1]: adjusted estimate + shift -+ z se, all from samples with pseudo-observations.
+
+    The samples count as so many items divided by the design ``effect``; z is the quantile of t where ``df`` is given.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    tail = (1 + confidence) / 2
+    z = float(ndtri(tail) if df is None else stdtrit(df, tail))
+    n, n_se, n_sp = (size / effect for size in (flags.judged, flags.positives, flags.negatives))
+    flagged, hits, spared = (x / effect for x in (flags.flagged, flags.true_positives, flags.true_negatives))
+    n, n_se, n_sp = n + z**2, n_se + _PLUS, n_sp + _PLUS
+    p, se, sp = (flagged + z**2 / 2) / n, (hits + _PLUS / 2) / n_se, (spared + _PLUS / 2) / n_sp
+    youden = se + sp - 1
+    if abs(youden) < 1e-12:
+        return 0.0, 1.0
+    theta = (p + sp - 1) / youden
+    of_se, of_sp = se * (1 - se) / n_se, sp * (1 - sp) / n_sp
+    half = z * (p * (1 - p) / n + theta**2 * of_se + (1 - theta) ** 2 * of_sp) ** 0.5 / abs(youden)
+    middle = theta + 2 * z**2 * (theta * of_se - (1 - theta) * of_sp)
+    return min(1.0, max(0.0, middle - half)), min(1.0, max(0.0, middle + half))
+
+
+def _note(raw: float, sensitivity: float, specificity: float) -> str:
+    notes = [f"sensitivity {sensitivity:.3f}, specificity {specificity:.3f}"]
+    if sensitivity + specificity < 1:
+        notes.append("below 1 together: the judge's flag points the wrong way")
+    if not 0 <= raw <= 1:
+        notes.append(f"clipped from {raw:.3f}")
+    return "; ".join(notes)

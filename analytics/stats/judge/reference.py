@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ STATISTICS = (
 ON_REQUEST = ("confusion", "reference_label")
 
 
-def report(
+def reference_report(
     table: RatingsTable,
     *,
     rule: Rule = "mode",
@@ -183,8 +183,6 @@ def _reported(
 
 def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, str | None]]:
     """What Dawid and Skene's model says of each annotator."""
-    from analytics.stats.judge.reference import fit
-
     scores = coded(cell)
     if not scores.code.size:
         return
@@ -202,7 +200,7 @@ def _annotators(cell: Cell, with_confusion: bool) -> Iterator[tuple[Estimate, st
             yield base.with_(statistic="confusion", variant=variant, value=float(p)), name
 
 
-def settled(
+def settled_labels(
     counts: NDArray[np.int64], x: Floats, ties: Ties, adjudicated: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Mode of (N, q) counts on points x (q,): (N,) scores, NaN where there is none, and (N,) whether it was a tie."""
@@ -330,7 +328,7 @@ def _by_rule(
             return counts @ x / counts.sum(axis=1), no_ties
     if rule == "dawid_skene":
         return _most_probable(scores, order, len(counts))
-    value, tied = settled(counts, x, ties, adjudicated)
+    value, tied = settled_labels(counts, x, ties, adjudicated)
     if rule == "adjudicated_first":
         decided = ~np.isnan(adjudicated)
         return np.where(decided, adjudicated, value), tied & ~decided
@@ -338,8 +336,6 @@ def _by_rule(
 
 
 def _most_probable(scores: Coded, order: NDArray[np.intp], n_items: int) -> tuple[Floats, NDArray[np.bool_]]:
-    from analytics.stats.judge.reference import fit
-
     value, tied = np.full(n_items, np.nan), np.zeros(n_items, dtype=bool)
     if scores.code.size:
         code = fit(scores).code

@@ -2,6 +2,8 @@
 
 The statistics are in ``audits``, ``equivalence``, ``conformal``, ``severity`` and ``juries``; here the ratings table
 becomes their arrays. Each ``*_report`` returns what its subcommand prints.
+
+Label recovery accuracy: does the judge see what the dialogue was generated from? (METHODS 4; S0 Appendix D)
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.intervals import approximate
 from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.scales import snapped
-from analytics.stats.core.tables import HUMAN_KINDS, Cell, Problem, RatingsTable, TableError, cells
-from analytics.stats.judge import audits, calibration, conformal, juries, severity, weighted
+from analytics.stats.core.tables import HUMAN_KINDS, Cell, Problem, RatingsTable, TableError, cells, grouped
+from analytics.stats.judge import association, audits, calibration
 from analytics.stats.judge.audits import MARGIN, tost
-from analytics.stats.judge.paired_scores import key_of, meet, numbers
+from analytics.stats.judge.panel import cell_key, meet, numbers
+from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -33,7 +37,7 @@ AUDITS = (
     "perturbation", "condition_mae", "condition_shift",
 )  # fmt: skip
 CONFORMAL = ("conformal_radius", "conformal_width", "for_people", "conformal_interval")
-JURY = ("jury_unsettled", *weighted.STATISTICS, *calibration.COUNTS)
+JURY = ("jury_unsettled", *association.STATISTICS, *calibration.COUNTS)
 SEVERITY = ("severity_shift", "severity_uniform", "severity_nonuniform")
 JURY_NAME = "jury"
 _NO_NUMBERS = "a nominal scale has no distances"
@@ -70,7 +74,7 @@ def audit_report(
             rows += _conditions(cell, [judge, *against], raters)
         clusters = int(cell.frame["cluster"][(cell.frame["rater"] == judge).to_numpy()].nunique())
         found += [
-            CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=key_of(cell), judge=judge)
+            CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=cell_key(cell), judge=judge)
             for row in rows
         ]
     return found
@@ -90,7 +94,7 @@ def equivalence_report(
         scores, cluster, _ = matrix(cell, raters)
         estimate = _only_numbers(cell, "tost") or tost(scores[:, 0], scores[:, 1], cluster, margin=margin)
         counted = estimate.with_(n_raters=2, n_missing=int(np.isnan(scores).any(axis=1).sum()))
-        found.append(CellEstimate(estimate=_levelled(counted, cell), cell=key_of(cell), raters=tuple(raters)))
+        found.append(CellEstimate(estimate=_levelled(counted, cell), cell=cell_key(cell), raters=tuple(raters)))
     return found
 
 
@@ -115,7 +119,7 @@ def conformal_report(
     for cell in cells(table, by=by, pool=pool):
         rows = [_only_numbers(cell, "conformal_radius")] if not cell.scale.has_order else None
         rows = rows or [*_conformal(cell, judge, raters, coverage, widest, items)]
-        found += [CellEstimate(estimate=_levelled(row, cell), cell=key_of(cell), judge=judge) for row in rows if row]
+        found += [CellEstimate(estimate=_levelled(row, cell), cell=cell_key(cell), judge=judge) for row in rows if row]
     return found
 
 
@@ -139,7 +143,7 @@ def severity_report(
     for cell in cells(table, by=[column for column in by if column != "language"], pool=pool):
         for row, language in _severity(cell, judge, raters, pivot):
             found.append(
-                CellEstimate(estimate=_levelled(row, cell), cell={**key_of(cell), "language": language}, judge=judge)
+                CellEstimate(estimate=_levelled(row, cell), cell={**cell_key(cell), "language": language}, judge=judge)
             )
     return found
 
@@ -164,11 +168,13 @@ def jury_report(
     calibration figures of the jury, and of each member.
     """
     seated, unsettled = _seated(table, judges, rule, by, pool)
-    shown = weighted.STATISTICS if statistics is None else statistics
+    shown = association.STATISTICS if statistics is None else statistics
     rows = [
         row for name in (JURY_NAME, *judges)
-        for row in calibration.report(seated, judge=name, by=by, raters=raters, reference=reference, statistics=shown,
-                                      pool=pool, bootstrap=bootstrap, seed=seed, raters_as=raters_as)
+        for row in calibration.calibration_report(
+            seated, judge=name, by=by, raters=raters, reference=reference, statistics=shown, pool=pool,
+            bootstrap=bootstrap, seed=seed, raters_as=raters_as
+        )
     ]  # fmt: skip
     return [*unsettled, *rows]
 
@@ -314,7 +320,7 @@ def _conformal(
         n_clusters=number_of(meeting.cluster[both]),
         confidence=coverage,
     )  # fmt: skip
-    half = conformal.radius(meeting.judge[both], panel[both], meeting.cluster[both], confidence=coverage)
+    half = audits.radius(meeting.judge[both], panel[both], meeting.cluster[both], confidence=coverage)
     if not np.isfinite(half):
         few = f"{len(np.unique(meeting.cluster[both]))} labelled clusters are too few to promise {coverage:.0%}"
         reason = base.reason if not both.any() else few
@@ -324,9 +330,9 @@ def _conformal(
     yield base.with_(value=half, reason=None, method=method, interval_reason="it is a bound of its own")
     new = ~np.isnan(meeting.judge) & np.isnan(panel)
     chosen = new if new.any() else ~np.isnan(meeting.judge)
-    bounds = conformal.intervals(meeting.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
+    bounds = audits.conformal_intervals(meeting.judge[chosen], half, points, snap=cell.scale.level == "ordinal")
     limit = float(np.ptp(points)) / 2 if widest is None else widest
-    widths, wide = bounds[:, 1] - bounds[:, 0], conformal.for_people(bounds, limit)
+    widths, wide = bounds[:, 1] - bounds[:, 0], audits.for_people(bounds, limit)
     counted = base.with_(
         n_items=int(chosen.sum()),
         n_clusters=number_of(meeting.cluster[chosen]),
@@ -365,14 +371,14 @@ def _severity(
         return
     codes = snapped(meeting.judge[known], cell.scale)
     for variant, reference in (
-        ("corrected", severity.regressed_means(humans, index)), ("raw", panel_means(humans)),
+        ("corrected", audits.regressed_means(humans, index)), ("raw", panel_means(humans)),
     ):  # fmt: skip
-        found = severity.differential_functioning(codes, reference, index)
+        found = audits.differential_functioning(codes, reference, index)
         row = base.with_(variant=variant, reason=found.reason or "the model could not be fitted")
         if found.shift is None:
             yield row, None
             continue
-        spread = severity.shift_errors(codes, reference, index, cluster)
+        spread = audits.shift_errors(codes, reference, index, cluster)
         for place, (shift, (se, df)) in enumerate(zip(found.shift, spread, strict=True), start=1):
             yield _shifted(row, shift, se, df, names[0]), names[place]
         note = "likelihood ratio (approximate: items taken for independent)"
@@ -410,11 +416,11 @@ def _seated(
         scores, cluster, rows = matrix(cell, judges)
         if not len(scores):
             continue
-        verdicts = juries.verdicts(scores, rule)
+        verdicts = audits.jury_scores(scores, rule)
         left = np.isnan(verdicts) & ~np.isnan(scores).all(axis=1)
         share = audits.share("jury_unsettled", int(left.sum()), int((~np.isnan(scores).all(axis=1)).sum()), rule,
                              clusters=len(np.unique(cluster)))  # fmt: skip
-        unsettled.append(CellEstimate(estimate=share.with_(n_raters=len(judges)), cell=key_of(cell), judge=JURY_NAME))
+        unsettled.append(CellEstimate(estimate=share.with_(n_raters=len(judges)), cell=cell_key(cell), judge=JURY_NAME))
         kept, value = rows[~np.isnan(verdicts)], verdicts[~np.isnan(verdicts)]
         code = snapped(value, cell.scale) if len(value) else np.empty(0, dtype=np.intp)
         added.append(kept.assign(
@@ -423,3 +429,61 @@ def _seated(
         ))  # fmt: skip
     frame = pd.concat([table.frame, *added], ignore_index=True) if added else table.frame
     return RatingsTable(frame, table.scales, table.notes), unsettled
+
+
+# --- label recovery --------------------------------------------------------------------------------------------------
+def label_recovery(
+    given: Sequence[Mapping[str, str]], recovered: Sequence[Mapping[str, str | None]], cluster: Sequence[int]
+) -> list[Estimate]:
+    """Share of dialogues whose parameter the judge recovers, for each parameter, then the mean over dialogues.
+
+    ``given`` (N) are the parameters of each dialogue, ``recovered`` (N) the judge's reading; a parameter it doesn't
+    name (absent or None) is missing, not wrong. Spelling is compared without case and outer blanks.
+    """
+    names = sorted({name for parameters in given for name in parameters})
+    hits = np.full((len(given), len(names)), np.nan)
+    for i, (truth, reading) in enumerate(zip(given, recovered, strict=True)):
+        for j, name in enumerate(names):
+            if name in truth and (seen := reading.get(name)) is not None:
+                hits[i, j] = truth[name].strip().casefold() == seen.strip().casefold()
+    where = np.asarray(cluster)
+    known = ~np.isnan(hits)
+    any_known = known.any(axis=1)
+    of_each = [
+        _share(hits[known[:, j], j], where[known[:, j]], name, int((~known[:, j]).sum()))
+        for j, name in enumerate(names)
+    ]
+    overall = np.nanmean(hits[any_known], axis=1) if any_known.any() else np.empty(0)
+    return [*of_each, _share(overall, where[any_known], "all", int((~any_known).sum()))]
+
+
+def _share(hits: NDArray[np.float64], cluster: NDArray[np.intp], variant: str, n_missing: int) -> Estimate:
+    estimate = classical_mean(hits, cluster).with_(statistic="label_recovery", variant=variant, n_missing=n_missing)
+    return estimate if estimate.is_defined else estimate.with_(reason="the judge names this parameter nowhere")
+
+
+def recovery_report(
+    frame: pd.DataFrame, parameters: Sequence[str], *, prefix: str = "judge_", by: Sequence[str] = ()
+) -> list[CellEstimate]:
+    """``label_recovery`` of each parameter in every cell of a frame with a row per dialogue.
+
+    The column ``industry`` holds the parameter, ``judge_industry`` (``prefix``) the judge's reading; an empty cell is
+    none. ``cluster`` (else ``item``, else the row) is what is independent.
+    """
+    found = []
+    for key, rows in grouped(frame, list(by)):
+        given, read = [], []
+        for record in rows.to_dict("records"):
+            given.append({name: text for name in parameters if (text := _text(record[name]))})
+            read.append({name: _text(record[prefix + name]) or None for name in parameters})
+        owner = next((name for name in ("cluster", "item") if name in rows), None)
+        names = rows[owner].astype(str).to_numpy() if owner else np.arange(len(rows))
+        cluster = np.unique(names, return_inverse=True)[1]
+        cell = dict(zip(by, key, strict=True))
+        rows_of_cell = label_recovery(given, read, cluster.tolist())
+        found += [CellEstimate(estimate=row.with_(n_raters=1), cell=cell) for row in rows_of_cell]
+    return found
+
+
+def _text(value: object) -> str:
+    return "" if value is None or value != value else str(value).strip()

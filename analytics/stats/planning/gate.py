@@ -1,18 +1,35 @@
 """The trust gate: may this judge be trusted here, how far, and what would change the answer? (METHODS 7)
 
 One decision per judge configuration, rubric version, criterion and language, from thresholds declared beforehand.
+
+The trust gate from a file of ratings: the evidence of each cell, its decision and every finding on the way to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
+from typing import TYPE_CHECKING
 
-from analytics.stats.core.estimate import Estimate
+import numpy as np
+from numpy.typing import NDArray
+
+from analytics.stats.agreement import among_raters
+from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.intervals import percentile
+from analytics.stats.core.resampling import number_of, resampled_sums
+from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.judge import alt_test, calibration, corrected_means, soundness
+from analytics.stats.judge.panel import cell_key, meet
+from analytics.stats.ranking.concordance import rank_pairs, tau_b
+
+if TYPE_CHECKING:
+    from analytics.stats.judge.panel import Meeting
 
 
+# --- the decision ----------------------------------------------------------------------------------------------------
 class Decision(StrEnum):
     """What the judge may be used for, in the order the gate asks."""
 
@@ -72,7 +89,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """One condition: whether it holds, in words with its figure; what would change it, and the labels that takes."""
 
     name: str
@@ -83,114 +100,116 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GateVerdict:
     """The decision and every finding on the way to it."""
 
     decision: Decision
     thresholds: str
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[GateFinding, ...] = field(default=())
 
     @property
-    def would_change_it(self) -> list[Finding]:
+    def would_change_it(self) -> list[GateFinding]:
         """What failed and could be otherwise."""
         return [finding for finding in self.findings if not finding.holds and finding.change]
 
 
-def decide(evidence: Evidence, thresholds: Thresholds) -> Verdict:
+def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
     """The first use whose conditions all hold, from the strictest; the findings of every use asked about."""
-    findings: list[Finding] = []
+    findings: list[GateFinding] = []
     for decision, questions in _STEPS:
         found = [ask(evidence, thresholds) for ask in questions]
         findings += found
         if all(finding.holds for finding in found):
-            return Verdict(decision, thresholds.version, tuple(findings))
-    return Verdict(Decision.HUMANS_ONLY, thresholds.version, tuple(findings))
+            return GateVerdict(decision, thresholds.version, tuple(findings))
+    return GateVerdict(Decision.HUMANS_ONLY, thresholds.version, tuple(findings))
 
 
-def _is_stale(e: Evidence, t: Thresholds) -> Finding:
-    return Finding(
+def _is_stale(e: Evidence, t: Thresholds) -> GateFinding:
+    return GateFinding(
         "stale", bool(e.stale_because), e.stale_because or "judge, prompt and rubric are as they were measured"
     )
 
 
-def _is_insufficient(e: Evidence, t: Thresholds) -> Finding:
+def _is_insufficient(e: Evidence, t: Thresholds) -> GateFinding:
     text = f"{e.n_items} items have two raters or more; {t.fewest_items} are needed"
-    return Finding("insufficient", e.n_items < t.fewest_items, text, None, max(0, t.fewest_items - e.n_items))
+    return GateFinding("insufficient", e.n_items < t.fewest_items, text, None, max(0, t.fewest_items - e.n_items))
 
 
-def _has_rubric_problem(e: Evidence, t: Thresholds) -> Finding:
+def _has_rubric_problem(e: Evidence, t: Thresholds) -> GateFinding:
     """Both upper bounds must be low: alpha alone blames a criterion that is merely skewed."""
     low = _high(e.alpha) < t.alpha_ceiling and _high(e.ac) < t.ac_ceiling
     text = (
         f"upper bounds: alpha {_high(e.alpha):.2f} (below {t.alpha_ceiling}?), AC2 {_high(e.ac):.2f} ({t.ac_ceiling}?)"
     )
-    return Finding("rubric_problem", low, text, None)
+    return GateFinding("rubric_problem", low, text, None)
 
 
-def _passes_alt_test(e: Evidence, t: Thresholds) -> Finding:
+def _passes_alt_test(e: Evidence, t: Thresholds) -> GateFinding:
     omega = e.alt_test_omega.value if e.alt_test_omega else None
     holds = omega is not None and omega >= t.omega
     shown = "not known" if omega is None else f"{omega:.0%}"
-    return Finding(
+    return GateFinding(
         "alt_test", holds, f"beats {shown} of annotators; {t.omega:.0%} are needed", "a better judge or prompt"
     )
 
 
-def _is_unbiased(e: Evidence, t: Thresholds) -> Finding:
+def _is_unbiased(e: Evidence, t: Thresholds) -> GateFinding:
     margin = t.bias_margin * e.scale_width
     holds = e.bias is not None and e.bias.low is not None and -margin < e.bias.low and _high(e.bias) < margin
     text = f"bias {_shown(e.bias)} within +-{margin:.3g}"
     if holds or e.bias is None or e.bias.value is None or abs(e.bias.value) >= margin:
-        return Finding("bias", holds, text, "an offset, or another judge")
-    return Finding("bias", False, text, "more labels: the bias may lie within the margin", _for_width(e.bias, margin))
+        return GateFinding("bias", holds, text, "an offset, or another judge")
+    return GateFinding(
+        "bias", False, text, "more labels: the bias may lie within the margin", _for_width(e.bias, margin)
+    )
 
 
-def _is_readable(e: Evidence, t: Thresholds) -> Finding:
+def _is_readable(e: Evidence, t: Thresholds) -> GateFinding:
     value = e.readable.value if e.readable else None
     text = f"{'unknown' if value is None else format(value, '.1%')} of replies readable; {t.readable:.0%} needed"
-    return Finding("readable", value is not None and value >= t.readable, text, "a stricter reply format")
+    return GateFinding("readable", value is not None and value >= t.readable, text, "a stricter reply format")
 
 
-def _is_steady(e: Evidence, t: Thresholds) -> Finding:
+def _is_steady(e: Evidence, t: Thresholds) -> GateFinding:
     value = e.flip_rate.value if e.flip_rate else None
     text = (
         f"{'unknown' if value is None else format(value, '.1%')} of items flip over repeats; at most {t.flip_rate:.0%}"
     )
-    return Finding(
+    return GateFinding(
         "flip_rate", value is not None and value <= t.flip_rate, text, "repeats at temperature 0, or their median"
     )
 
 
-def _is_sound(e: Evidence, t: Thresholds) -> Finding:
+def _is_sound(e: Evidence, t: Thresholds) -> GateFinding:
     margin = t.bias_margin * e.scale_width
     severe = [a.statistic for a in e.audits if a.low is not None and (a.low > margin or _high(a) < -margin)]
     text = f"severe: {', '.join(severe)}" if severe else f"no effect of {len(e.audits)} audits lies beyond the margin"
-    return Finding("audits", not severe, text, "a judge without this effect" if severe else None)
+    return GateFinding("audits", not severe, text, "a judge without this effect" if severe else None)
 
 
-def _gains_by_correction(e: Evidence, t: Thresholds) -> Finding:
+def _gains_by_correction(e: Evidence, t: Thresholds) -> GateFinding:
     low = e.ppi_gain.low if e.ppi_gain else None
     holds = low is not None and low > 1
     text = f"gain of the judge over labels alone {_shown(e.ppi_gain)}, lower bound above 1 needed"
     gain = e.ppi_gain.value if e.ppi_gain else None
     if holds or e.ppi_gain is None or gain is None or gain <= 1:
-        return Finding("ppi_gain", holds, text, "a judge that correlates better with the panel")
-    return Finding(
+        return GateFinding("ppi_gain", holds, text, "a judge that correlates better with the panel")
+    return GateFinding(
         "ppi_gain", False, text, "more labels: the gain may be real", _for_width(e.ppi_gain, gain - 1, centred=True)
     )
 
 
-def _ranks_alike(e: Evidence, t: Thresholds) -> Finding:
+def _ranks_alike(e: Evidence, t: Thresholds) -> GateFinding:
     value, low = (e.tau_b.value, e.tau_b.low) if e.tau_b else (None, None)
     holds = value is not None and low is not None and value >= t.tau_b and low > t.tau_b_low
     text = f"tau-b with the panel {_shown(e.tau_b)}; {t.tau_b} needed, lower bound above {t.tau_b_low}"
     if holds or e.tau_b is None or value is None or value < t.tau_b:
-        return Finding("tau_b", holds, text, "a judge that ranks generators as the panel does")
+        return GateFinding("tau_b", holds, text, "a judge that ranks generators as the panel does")
     more = _for_width(e.tau_b, value - t.tau_b_low, centred=True)
-    return Finding("tau_b", False, text, "more labels: the ranking may be right", more)
+    return GateFinding("tau_b", False, text, "more labels: the ranking may be right", more)
 
 
-_STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], Finding], ...]], ...] = (
+_STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], GateFinding], ...]], ...] = (
     (Decision.STALE, (_is_stale,)),
     (Decision.INSUFFICIENT, (_is_insufficient,)),
     (Decision.RUBRIC_PROBLEM, (_has_rubric_problem,)),
@@ -219,3 +238,164 @@ def _for_width(estimate: Estimate, reach: float, *, centred: bool = False) -> in
     half = (_high(estimate) - estimate.low) / 2
     room = reach if centred else reach - abs(estimate.value)
     return max(1, ceil(estimate.n_items * (half / room) ** 2) - estimate.n_items) if room > 0 else None
+
+
+# --- its evidence ----------------------------------------------------------------------------------------------------
+Floats = NDArray[np.float64]
+Key = tuple[tuple[str, str | None], ...]
+
+STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
+HOLDS, FAILS = "holds", "does not hold"
+
+
+def gate_report(
+    table: RatingsTable,
+    thresholds: Thresholds,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    length: str | None = None,
+    stale_because: str | None = None,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """``gate_decision`` of every cell (variant: the decision), then a ``gate_finding`` per condition asked about.
+
+    The value of a finding is 1 where its condition holds and 0 where it does not; its note has the figure, what would
+    change it and how many more labels that takes. ``stale_because`` says that judge, prompt or rubric have changed.
+    """
+    chosen = table if raters is None else table.only(rater=[*raters, judge])
+    shared = {"by": by, "seed": seed}
+    estimates = [
+        *among_raters.agreement_report(
+            chosen,
+            statistics=("krippendorff_alpha", "gwet_ac"),
+            bootstrap=bootstrap,
+            **shared,  # type: ignore[arg-type]
+        ),
+        *alt_test.alt_test_report(chosen, judge=judge, epsilon=thresholds.epsilon, bootstrap=0, **shared),  # type: ignore[arg-type]
+        *calibration.calibration_report(chosen, judge=judge, statistics=("bias",), bootstrap=bootstrap, **shared),  # type: ignore[arg-type]
+        *corrected_means.correction_report(chosen, judge=judge, statistics=("ppi_gain",), **shared),  # type: ignore[arg-type]
+        *soundness.audit_report(chosen, judge=judge, by=by, length=length),
+    ]
+    by_cell: dict[Key, list[CellEstimate]] = {}
+    for estimate in estimates:
+        by_cell.setdefault(_key(estimate.cell), []).append(estimate)
+    found: list[CellEstimate] = []
+    for cell in cells(chosen, by=by):
+        key, meeting = cell_key(cell), meet(cell, judge)
+        tau = ranking_agreement(meeting, bootstrap=bootstrap, seed=seed)
+        paired = meeting.n_human >= 2
+        evidence = _evidence(by_cell.get(_key(key), []), tau, stale_because, int(paired.sum()), _width(meeting))
+        verdict = decide(evidence, thresholds)
+        counts = {
+            "n_items": evidence.n_items,
+            "n_clusters": number_of(meeting.cluster[paired]),
+            "n_raters": len(meeting.annotators),
+            "n_ratings": int(meeting.n_human.sum()),
+        }
+        rows = [*_rows(verdict, counts), tau]
+        found += [CellEstimate(estimate=row, cell=key, judge=judge) for row in rows]
+    return found
+
+
+def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
+    """``ranking_tau_b``: Kendall's tau-b of the generators' means by the judge and by the panel, on the same items.
+
+    Clusters are resampled. Level: interval. Undefined below two generators or where one side ties them all. Source:
+    METHODS 7; Kendall 1945, doi:10.1093/biomet/33.3.239.
+    """
+    panel = soundness.panel_means(meeting.humans)
+    generator = meeting.rows["generator"].fillna("").astype(str).to_numpy()
+    both = ~(np.isnan(panel) | np.isnan(meeting.judge)) & (generator != "")
+    names, who = np.unique(generator[both], return_inverse=True)
+    clusters, where = np.unique(meeting.cluster[both], return_inverse=True)
+    base = Estimate(
+        statistic="ranking_tau_b", value=None, level=meeting.scale.level, n_items=int(both.sum()),
+        n_raters=len(meeting.annotators), n_clusters=len(clusters), n_ratings=int(meeting.n_human[both].sum()),
+        reason="fewer than two generators have scores by the judge and by the panel",
+    )  # fmt: skip
+    if len(names) < 2 or not meeting.scale.has_order:
+        return base if meeting.scale.has_order else base.with_(reason="a nominal scale ranks nothing")
+    g = len(names)
+    flat = where * g + who
+    sums = [
+        np.bincount(flat, weights=weights, minlength=len(clusters) * g).reshape(len(clusters), g)
+        for weights in (meeting.judge[both], panel[both], np.ones(int(both.sum())))
+    ]
+    value = float(_taus(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
+    if np.isnan(value):
+        return base.with_(reason="the judge or the panel gives all generators the same mean")
+    found = base.with_(value=value, reason=None, note=f"{g} generators")
+    if not bootstrap or len(clusters) < 2:
+        return found.with_(interval_reason="an interval needs resampling and two clusters")
+    draws = _taus(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
+    return found.with_(seed=seed, **percentile(draws).as_changes())
+
+
+def _taus(sums: Floats, g: int) -> Floats:
+    """(B,) tau-b of means from (B, 3 g) sums of judge, panel and numbers of items."""
+    judge, panel, n = np.split(sums, 3, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.stack([judge / n, panel / n], axis=-1)
+    signs = np.nan_to_num(rank_pairs(means))
+    return tau_b(signs[..., 0], signs[..., 1])
+
+
+def _key(cell: dict[str, str | None]) -> Key:
+    return tuple(sorted((column, value or None) for column, value in cell.items()))
+
+
+def _width(meeting: Meeting) -> float:
+    return float(np.ptp(meeting.scale.values)) if meeting.scale.q else 0.0
+
+
+def _evidence(
+    rows: Sequence[CellEstimate], tau: Estimate, stale_because: str | None, n_items: int, width: float
+) -> Evidence:
+    def named(statistic: str, *variants: str | None) -> Estimate | None:
+        of_cell = [row.estimate for row in rows if row.estimate.statistic == statistic and row.annotator is None]
+        for variant in variants or (None,):
+            for estimate in of_cell:
+                if variant is None or estimate.variant == variant:
+                    return estimate
+        return None
+
+    unreadable = named("unreadable")
+    readable = None
+    if unreadable is not None and unreadable.value is not None:
+        readable = unreadable.with_(statistic="readable", value=1 - unreadable.value)
+    effects = [row.estimate for row in rows if row.estimate.statistic == "verbosity" and row.estimate.is_defined]
+    return Evidence(
+        stale_because=stale_because,
+        n_items=n_items,
+        scale_width=width,
+        alpha=named("krippendorff_alpha"),
+        ac=named("gwet_ac", "quadratic", "identity"),
+        alt_test_omega=named("alt_test_omega"),
+        bias=named("bias"),
+        readable=readable,
+        flip_rate=named("flip_rate"),
+        audits=tuple(effects),
+        ppi_gain=named("ppi_gain"),
+        tau_b=tau,
+    )
+
+
+def _rows(verdict: GateVerdict, counts: Mapping[str, int]) -> list[Estimate]:
+    why = "a decision from thresholds, not a figure"
+    decision = Estimate(
+        statistic="gate_decision", variant=str(verdict.decision), value=1.0, method=f"thresholds {verdict.thresholds}",
+        interval_reason=why, **counts,  # type: ignore[arg-type]
+    )  # fmt: skip
+    findings = []
+    for finding in verdict.findings:
+        change = f"; would change it: {finding.change}" if finding.change and not finding.holds else ""
+        more = f" ({finding.more_labels} more labels)" if finding.more_labels else ""
+        note = f"{HOLDS if finding.holds else FAILS}: {finding.text}{change}{more}"
+        findings.append(
+            Estimate(statistic="gate_finding", variant=finding.name, value=float(finding.holds), note=note,
+                     interval_reason=why, **counts)  # type: ignore[arg-type]
+        )  # fmt: skip
+    return [decision, *findings]

@@ -1,21 +1,135 @@
-"""What a pilot says about the labels still needed: what ``panelbench stats plan`` prints (METHODS 8)."""
+"""What a pilot says about the labels still needed: what ``panelbench stats plan`` prints (METHODS 8).
+
+How many labels, which raters, whose language: planning the human side (METHODS 8).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
 from analytics.stats.agreement.reliability import variance_components
-from analytics.stats.core.clusters import number_of
 from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association
-from analytics.stats.judge.paired_scores import Meeting, key_of, meet
-from analytics.stats.planning import label_budget
+from analytics.stats.judge.panel import Meeting, cell_key, meet
 
+# --- how many labels -------------------------------------------------------------------------------------------------
+Floats = NDArray[np.float64]
+
+FLOOR = 30
+MOST_RATERS = 25
+
+
+def labels_for_mean(sd: float, half_width: float, *, confidence: float = 0.95) -> int:
+    """Human labels for a mean known to +- half_width: n = ceil((z sd / h)^2). Level: interval."""
+    return ceil((_z(confidence) * sd / half_width) ** 2)
+
+
+def labels_with_judge(sd: float, half_width: float, rho: float, *, confidence: float = 0.95) -> int:
+    """The same with a judge that correlates rho with the labels and has scored everything: about n (1 - rho^2)."""
+    return ceil((_z(confidence) * sd / half_width) ** 2 * (1 - rho**2))
+
+
+def items_by_pilot(n_pilot: int, pilot_half_width: float, half_width: float) -> int:
+    """Items for alpha or kappa known to +- half_width, from a pilot's interval: widths fall as 1 / sqrt n."""
+    return ceil(n_pilot * (pilot_half_width / half_width) ** 2)
+
+
+def reliability_of(n_raters: int, item: float, rater: float, residual: float) -> float:
+    """Reliability of the mean of n raters from variance components: item / (item + (rater + residual) / n).
+
+    Source: Brennan 2001, Generalizability Theory, doi:10.1007/978-1-4757-3456-0.
+    """
+    noise = (rater + residual) / n_raters
+    return item / (item + noise) if item + noise > 0 else 1.0
+
+
+def raters_per_item(item: float, rater: float, residual: float, *, target: float = 0.8) -> int | None:
+    """Fewest raters whose mean is as reliable as the target; None when 25 don't suffice."""
+    enough = (n for n in range(1, MOST_RATERS + 1) if reliability_of(n, item, rater, residual) >= target)
+    return next(enough, None)
+
+
+def allocate_labels(
+    budget: float,
+    sd: Mapping[str, float],
+    price: Mapping[str, float],
+    *,
+    size: Mapping[str, float] | None = None,
+    floor: int = FLOOR,
+    minimax: bool = False,
+) -> dict[str, int]:
+    """Labels per language within a budget: Neyman (n ~ size sd / sqrt price) or minimax interval width (n ~ sd^2).
+
+    Every language gets ``floor`` labels first. Raises ``ValueError`` when the budget doesn't pay for them. Source:
+    Cochran 1977, Sampling Techniques, section 5.5.
+    """
+    cost = sum(floor * price[language] for language in sd)
+    if cost > budget:
+        raise ValueError(f"{floor} labels in every language cost {cost:g}, more than the budget of {budget:g}")
+    share = {k: sd[k] ** 2 if minimax else (size[k] if size else 1.0) * sd[k] / price[k] ** 0.5 for k in sd}
+    at_floor: set[str] = set()
+    while True:
+        free = [k for k in sd if k not in at_floor]
+        left = budget - sum(floor * price[k] for k in at_floor)
+        weight = sum(share[k] * price[k] for k in free)
+        labels = {k: int(left * share[k] / weight) if weight > 0 else floor for k in free}
+        short = {k for k in free if labels[k] < floor}
+        if not short:
+            return {k: labels.get(k, floor) for k in sd}
+        at_floor |= short
+
+
+def alt_test_power(
+    judge: Floats,
+    humans: Floats,
+    n_items: int,
+    *,
+    rng: np.random.Generator,
+    score: alt_test.Score,
+    cluster: NDArray[np.integer] | None = None,
+    epsilon: float = 0.15,
+    min_items: int = 30,
+    simulations: int = 200,
+) -> float | None:
+    """Share of simulated studies of n items, drawn from a pilot (M,), (M, J), in which the judge passes the test.
+
+    Whole clusters (M,) are drawn, as many as make n items on average, and the test takes them for its witnesses.
+    ``score`` and ``min_items`` are those of the test (``alt_test.measured``, ``alt_test.run``). None where no simulated
+    study has an annotator with enough items: the test would say nothing, which is not a failure of the judge.
+    """
+    names = [str(j) for j in range(humans.shape[1])]
+    of_cluster = np.unique(np.arange(len(judge)) if cluster is None else cluster, return_inverse=True)[1]
+    members = np.split(np.argsort(of_cluster, kind="stable"), np.cumsum(np.bincount(of_cluster))[:-1])
+    n_clusters = max(1, round(n_items * len(members) / len(judge)))
+    studies = []
+    for _ in range(simulations):
+        chosen = [members[index] for index in rng.integers(0, len(members), n_clusters)]
+        drawn, witness = np.concatenate(chosen), np.repeat(np.arange(n_clusters), [len(items) for items in chosen])
+        studies.append(
+            alt_test.run_alt_test(
+                judge[drawn], humans[drawn], names, epsilon=epsilon, score=score, min_items=min_items, cluster=witness
+            )
+        )
+    if all(study.omega is None for study in studies):
+        return None
+    return sum(study.passes for study in studies) / simulations
+
+
+def _z(confidence: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2))
+
+
+# --- from a pilot ----------------------------------------------------------------------------------------------------
 STATISTICS = ("labels_needed", "items_needed", "raters_needed", "alt_test_power", "labels_affordable")
 _NO_SPREAD = "no item has a human score, or they do not vary"
 
@@ -33,7 +147,7 @@ class Goals:
     minimax: bool = False
 
 
-def report(
+def pilot_report(
     table: RatingsTable,
     goals: Goals,
     *,
@@ -61,7 +175,7 @@ def report(
         ]
         made += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
         made = [_counted(estimate, meeting) for estimate in made]
-        found += [CellEstimate(estimate=estimate, cell=key_of(cell), judge=judge) for estimate in made]
+        found += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in made]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
     return found + list(_budget(spread, goals))
@@ -93,7 +207,7 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
         yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
     wanted = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
-    value = float(label_budget.labels_for_mean(sd, goals.half_width))
+    value = float(labels_for_mean(sd, goals.half_width))
     yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=wanted)
     if judge is not None:
         both = (meeting.n_human > 0) & ~np.isnan(meeting.judge)
@@ -102,7 +216,7 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
         known = not np.isnan(rho)
         yield Estimate(
             statistic="labels_needed", variant="judge", n_items=int(both.sum()),
-            value=float(label_budget.labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
+            value=float(labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
             reason=None if known else "the judge or the labels do not vary",
             note=f"correlation with the labels {rho:.3f}" if known else None,
         )  # fmt: skip
@@ -111,14 +225,14 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
 def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Estimate:
     """Items for an alpha known to the half width, by scaling the pilot's interval."""
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
-    rows = among_raters.report(
+    rows = among_raters.agreement_report(
         alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed
     )
     alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)
     if alpha is None or alpha.low is None or alpha.high is None:
         reason = (alpha and (alpha.reason or alpha.interval_reason)) or "alpha has no interval in the pilot"
         return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
-    needed = label_budget.items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
+    needed = items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
     return Estimate(
         statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
         n_clusters=alpha.n_clusters, n_raters=alpha.n_raters, n_ratings=alpha.n_ratings,
@@ -132,17 +246,14 @@ def _raters(meeting: Meeting, goals: Goals) -> Estimate:
     if components is None:
         reason = "variance components need an ordered scale, two raters and items with two ratings"
         return Estimate(statistic="raters_needed", value=None, reason=reason)
-    needed = label_budget.raters_per_item(
-        components.item, components.rater, components.residual, target=goals.reliability
-    )
+    needed = raters_per_item(components.item, components.rater, components.residual, target=goals.reliability)
     curve = ", ".join(
-        f"{n}: {label_budget.reliability_of(n, components.item, components.rater, components.residual):.2f}"
-        for n in (1, 2, 3, 5)
+        f"{n}: {reliability_of(n, components.item, components.rater, components.residual):.2f}" for n in (1, 2, 3, 5)
     )
     return Estimate(
         statistic="raters_needed", value=None if needed is None else float(needed),
         n_items=int((meeting.n_human > 0).sum()), n_raters=len(meeting.annotators),
-        reason=None if needed else f"not even {label_budget.MOST_RATERS} raters suffice",
+        reason=None if needed else f"not even {MOST_RATERS} raters suffice",
         note=f"reliability of the mean by raters {curve}",
     )  # fmt: skip
 
@@ -154,7 +265,7 @@ def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Es
     score, scores = alt_test.measured(meeting)
     usable = ~np.isnan(scores) & (meeting.n_human >= 2)
     judge, humans, cluster = scores[usable], meeting.humans[usable], meeting.cluster[usable]
-    pilot = alt_test.run(
+    pilot = alt_test.run_alt_test(
         judge, humans, list(meeting.annotators), score=score, min_items=goals.min_items, cluster=cluster
     )
     found = []
@@ -164,7 +275,7 @@ def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Es
             why = pilot.reason if len(judge) >= 2 else "the pilot has no items with the judge and two annotators"
             found.append(base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why))
             continue
-        power = label_budget.alt_test_power(
+        power = alt_test_power(
             judge, humans, n, rng=np.random.default_rng(seed), score=score, cluster=cluster, epsilon=goals.epsilon,
             min_items=goals.min_items,
         )  # fmt: skip
@@ -184,7 +295,7 @@ def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[Cel
     sd = {language: max(values) for language, values in spread.items()}
     price = {language: goals.price.get(language, 1.0) for language in sd}
     rule = "minimax" if goals.minimax else "neyman"
-    for language, n in label_budget.allocate(goals.budget, sd, price, minimax=goals.minimax).items():
+    for language, n in allocate_labels(goals.budget, sd, price, minimax=goals.minimax).items():
         note = f"price {price[language]:g}, sd {sd[language]:.3f}"
         estimate = Estimate(statistic="labels_affordable", variant=rule, value=float(n), note=note)
         yield CellEstimate(estimate=estimate, language=language)

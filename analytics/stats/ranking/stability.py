@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import Interval, percentile
-from analytics.stats.core.multiple_tests import holm
+from analytics.stats.core.intervals import Interval, holm, percentile
 from analytics.stats.core.rater_sample import THESE, THIS_JUDGE, RatersAs, of_report
 from analytics.stats.core.tables import Cell, RatingsTable, cells
-from analytics.stats.judge.paired_scores import key_of, numbers
-from analytics.stats.ranking import concordance, orders
+from analytics.stats.judge.panel import cell_key, numbers
+from analytics.stats.ranking import concordance
 from analytics.stats.ranking.concordance import Scores
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ PAPER_COMPAT = "paper_compat"
 _JOINT, _INDEPENDENT = "scenarios jointly", "languages independently"
 
 
-def report(
+def stability_report(
     table: RatingsTable,
     *,
     judge: str | None = None,
@@ -62,8 +61,8 @@ def report(
     """
     if raters_as == "sample":
         asked: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
-        plain = report(table, bootstrap=bootstrap, confidence=confidence, **asked)
-        return of_report(plain, lambda kept: report(kept, bootstrap=0, **asked), table, {"mean": "free"})
+        plain = stability_report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        return of_report(plain, lambda kept: stability_report(kept, bootstrap=0, **asked), table, {"mean": "free"})
     found: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
         rows = ranking_rows(cell, judge)
@@ -147,7 +146,7 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
         compat = concordance.resampled_boards(s, resamples=how.resamples, rng=rng, parallel=False)
     found = []
     for first, second in concordance.language_pairs(len(s.languages)):
-        compared = concordance.compare(means[:, first], means[:, second], s.tie)
+        compared = concordance.compare_rankings(means[:, first], means[:, second], s.tie)
         estimates = _figures(s, compared, boards, first, second, how)
         if boards is not None and compared.inversions is not None:
             estimates[2] = estimates[2].with_(p=_p(s, first, second, compared.inversions, how.resamples, rng))
@@ -187,7 +186,7 @@ def _compatible(s: Scores, boards: Floats, first: int, second: int, confidence: 
     means = concordance.board(s)[shared][:, both]
     fewest = int(n_scenarios[shared][:, both].min())
     drawn = boards[:, shared][:, :, both]
-    return orders.intervals(means, drawn, n_scenarios=fewest, confidence=confidence, tie=s.tie)
+    return concordance.rank_intervals(means, drawn, n_scenarios=fewest, confidence=confidence, tie=s.tie)
 
 
 def _resampled(boards: Floats, first: int, second: int, tie: float) -> Floats:
@@ -197,7 +196,7 @@ def _resampled(boards: Floats, first: int, second: int, tie: float) -> Floats:
     signs = concordance.rank_pairs(both[:, shared], tie)
     s, t = signs[..., 0], signs[..., 1]
     return np.stack(
-        [concordance.tau_b(s, t), concordance.spearman(s, t, int(shared.sum())), concordance.inversions(s, t)]
+        [concordance.tau_b(s, t), concordance.rank_spearman(s, t, int(shared.sum())), concordance.inversions(s, t)]
     )
 
 
@@ -257,7 +256,9 @@ def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
         fewest = int(n_scenarios[here, k].min())
         sets = None
         if boards is not None and fewest > 1:
-            sets = orders.rank_sets(own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie)
+            sets = concordance.rank_sets(
+                own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie
+            )
         for place, g in enumerate(here):
             estimate = Estimate(
                 statistic="rank", value=float(ranks[place]), n_items=int((s.cell == g * means.shape[1] + k).sum())
@@ -265,7 +266,7 @@ def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
             if sets is not None:
                 low, high = (float(bound) for bound in sets[place])
                 estimate = estimate.with_(
-                    low=low, high=high, confidence=how.confidence, method=f"{orders.RANK_SETS}, {how.drawn}",
+                    low=low, high=high, confidence=how.confidence, method=f"{concordance.RANK_SETS}, {how.drawn}",
                     seed=how.seed, note=f"holds all {len(here)} generators' ranks at once",
                 )  # fmt: skip
             found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
@@ -317,4 +318,4 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
         n_clusters=int(scored["cluster"].nunique()),
         speaks_for=(one.estimate.value is not None and (THIS_JUDGE if judge else THESE)) or None,
     )
-    return replace(one, cell=key_of(cell), judge=judge, estimate=estimate)
+    return replace(one, cell=cell_key(cell), judge=judge, estimate=estimate)

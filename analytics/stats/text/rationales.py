@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.resampling import Units, bootstrap, jackknife
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
-from analytics.stats.text.diversity import mattr
-from analytics.stats.text.tokens import tokeniser
+from analytics.stats.text.surface import mattr
+from analytics.stats.text.words import tokeniser
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def report(
+def rationale_report(
     table: RatingsTable,
     *,
     column: str = "rationale",

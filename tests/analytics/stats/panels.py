@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from analytics.stats.core.scales import Scale, scale_of
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 
 ZERO_TO_THREE = scale_of(range(4))
 

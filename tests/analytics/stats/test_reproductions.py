@@ -179,7 +179,7 @@ def test_beluga_on_the_human_stories(long: Path) -> None:
 def test_settled_scores_of_dices(long: Path) -> None:
     import pandas as pd
 
-    from analytics.stats.core.tables import ratings_table
+    from analytics.stats.core.validation import ratings_table
     from analytics.stats.judge.reference import reference_labels
 
     frame = pd.read_csv(long / "dices.csv", dtype=str, keep_default_na=False)

@@ -38,12 +38,12 @@ def names() -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
-    from analytics.stats.agreement.among_raters import report
+    from analytics.stats.agreement.among_raters import agreement_report
     from analytics.stats.core.tables import Problem, TableError
 
     if arguments.positional and arguments.leave_one_out:
         raise TableError([Problem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
-    return report(
+    return agreement_report(
         table,
         by=arguments.by,
         statistics=arguments.statistic,

@@ -51,11 +51,11 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """omega and rho of every cell, then each annotator."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.alt_test import ANONYMOUS, report
+    from analytics.stats.judge.alt_test import ANONYMOUS, alt_test_report
 
     if arguments.positional:
         raise TableError([Problem(None, ANONYMOUS)])
-    return report(
+    return alt_test_report(
         table,
         raters_as=arguments.raters_as,
         judge=arguments.judge,

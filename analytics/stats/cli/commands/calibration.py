@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     if arguments.reference is None:
         _refuse_a_mode_that_leaves_out_much(table, {**shared, "ties": arguments.ties})
     return [
-        *calibration.report(
+        *calibration.calibration_report(
             table,
             **shared,
             **sampling,
@@ -67,7 +67,7 @@ def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, asked: dict[str, An
     from analytics.stats.judge import calibration
 
     problems = []
-    for row in calibration.report(table, **asked, bootstrap=0, statistics=["without_reference"]):
+    for row in calibration.calibration_report(table, **asked, bootstrap=0, statistics=["without_reference"]):
         left_out = row.estimate.value or 0.0
         n = left_out + row.estimate.n_items
         if row.reference == "mode" and left_out and left_out / n >= calibration.SHARE_WITHOUT_MODE:

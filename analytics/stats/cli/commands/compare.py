@@ -44,7 +44,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """McNemar's test in four variants, or differences of statistics."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.mcnemar import report
+    from analytics.stats.judge.mcnemar import mcnemar_report
 
     if arguments.between is not None:
         return _differences(arguments, table)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         raise TableError([Problem(None, "two raters are compared as persons: anonymous slots are none")])
     if arguments.raters is None or len(arguments.raters) != 2 or len(set(arguments.raters)) < 2:
         raise TableError([Problem(None, "name two raters: --raters A,B")])
-    return report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)
+    return mcnemar_report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)
 
 
 def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
@@ -82,9 +82,9 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
     needs_judge = [name for name in wanted if name not in among_raters.STATISTICS]
     if needs_judge and column != "judge" and not judges:
         raise TableError([Problem(None, f"{needs_judge[0]} is about a judge: add --judge")])
-    question = differences.Question(
+    question = differences.DifferenceQuestion(
         column=column, values=values, statistics=wanted, judge=judges[0] if judges else None, by=tuple(arguments.by),
         reference=arguments.reference, raters=arguments.raters, pool=arguments.pool, seed=arguments.seed,
         raters_as=arguments.raters_as,
     )  # fmt: skip
-    return differences.report(table, question)
+    return differences.difference_report(table, question)

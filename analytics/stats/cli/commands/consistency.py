@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Fleiss's kappa over languages, Cohen's against the pivot, means and shifts."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.consistency import PIVOT, beside, report
+    from analytics.stats.judge.consistency import PIVOT, beside, consistency_report
 
     if not table.frame["language"].notna().any():
         raise TableError([Problem(None, "the column 'language' is missing or empty: languages are the raters here")])
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     if absent := [name for name in gap if name not in table.scales]:
         raise TableError([Problem(None, f"no criterion is called {absent[0]!r} (given by --gap)")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
-    rows = report(
+    rows = consistency_report(
         chosen,
         judge=arguments.judge,
         pivot=arguments.pivot or PIVOT,

@@ -36,7 +36,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Mean difference and rank correlation of the two panels' item means."""
     from analytics.stats.core.tables import Problem, RatingsTable, TableError
-    from analytics.stats.judge.contrasts import between_panels
+    from analytics.stats.judge.differences import between_panels
 
     column = arguments.panel
     if len(arguments.panels) != 2 or len(set(arguments.panels)) < 2:

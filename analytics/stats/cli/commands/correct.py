@@ -41,7 +41,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """PPI, PPI++, Rogan-Gladen and what calibration would gain."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.corrected_means import report
+    from analytics.stats.judge.corrected_means import correction_report
 
     if arguments.stratum and arguments.stratum not in table.frame:
         raise TableError([Problem(None, f"the column {arguments.stratum!r} (given by --stratum) is missing")])
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         known = set(table.frame["generator"].dropna().astype(str))
         if absent := [name for name in arguments.generators if name not in known]:
             raise TableError([Problem(None, f"no generator is called {absent[0]!r} (given by --generators)")])
-    return report(
+    return correction_report(
         table,
         raters_as=arguments.raters_as,
         stratum=arguments.stratum,

@@ -32,7 +32,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Spearman's correlation of every pair of criteria."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.contrasts import between_criteria
+    from analytics.stats.judge.differences import between_criteria
 
     if table.frame["criterion"].nunique() < 2:
         raise TableError([Problem(None, "the file has one criterion: there is nothing to correlate it with")])

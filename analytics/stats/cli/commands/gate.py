@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def names() -> tuple[str, ...]:
     """What ``--statistic`` may ask for."""
-    from analytics.stats.planning.gate_evidence import STATISTICS
+    from analytics.stats.planning.gate import STATISTICS
 
     return STATISTICS
 
@@ -51,8 +51,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     from dataclasses import replace
 
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.planning.gate import PRESETS
-    from analytics.stats.planning.gate_evidence import report
+    from analytics.stats.planning.gate import PRESETS, gate_report
 
     if arguments.positional:
         raise TableError([Problem(None, "the gate compares persons: anonymous slots are none")])
@@ -64,7 +63,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     if changed:
         version = f"{preset.version} with {', '.join(f'{name} {value:g}' for name, value in changed.items())}"
         preset = replace(preset, version=version, **changed)
-    return report(
+    return gate_report(
         table,
         preset,
         judge=arguments.judge,

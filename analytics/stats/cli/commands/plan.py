@@ -50,7 +50,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Labels, items and raters needed in every cell, power of the test, then the budget's share of each language."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.planning.pilot import Goals, report
+    from analytics.stats.planning.pilot import Goals, pilot_report
 
     try:
         goals = Goals(
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
             price=dict(arguments.price),
             minimax=arguments.minimax,
         )
-        return report(
+        return pilot_report(
             table,
             goals,
             judge=arguments.judge,

@@ -35,10 +35,10 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Length, variety and language of rationales, annotators and each judge."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.text.rationales import report
+    from analytics.stats.text.rationales import rationale_report
 
     column = arguments.rationale
     if column not in table.frame:
         raise TableError([Problem(None, f"the column {column!r} is missing: say --rationale NAME")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
-    return report(chosen, column=column, by=arguments.by, resamples=arguments.bootstrap, seed=arguments.seed)
+    return rationale_report(chosen, column=column, by=arguments.by, resamples=arguments.bootstrap, seed=arguments.seed)

@@ -56,6 +56,6 @@ def read(arguments: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
 
 def run(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[CellEstimate]:
     """The share recovered of each parameter, and of all."""
-    from analytics.stats.judge.recovery import report
+    from analytics.stats.judge.soundness import recovery_report
 
-    return report(frame, arguments.parameters, prefix=arguments.prefix, by=arguments.by)
+    return recovery_report(frame, arguments.parameters, prefix=arguments.prefix, by=arguments.by)

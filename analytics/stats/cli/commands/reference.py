@@ -55,7 +55,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Settled and excluded items, the share of each label, and with Dawid-Skene each annotator."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.judge.reference import report
+    from analytics.stats.judge.reference import reference_report
 
     if arguments.pool:
         raise TableError([Problem(None, "labels are settled criterion by criterion: leave --pool out")])
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
         raise TableError([Problem(None, "dawid_skene is about persons: anonymous slots are none")])
     if arguments.rule == "mean" and any(not s.has_order for s in table.scales.values()):
         raise TableError([Problem(None, "--rule mean: a nominal scale has no mean; take mode or dawid_skene")])
-    return report(
+    return reference_report(
         table,
         rule=arguments.rule,
         ties=arguments.ties,

@@ -35,7 +35,7 @@ def names() -> tuple[str, ...]:
 def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Means, then tau-b, Spearman and inversions of every pair of languages."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.ranking.stability import report
+    from analytics.stats.ranking.stability import stability_report
 
     absent = [name for name in ("language", "generator") if not table.frame[name].notna().any()]
     if absent:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate
     chosen = table if arguments.raters is None else table.only(rater=[*arguments.raters, arguments.judge])
     if arguments.judge and arguments.raters_as == "sample":
         raise TableError([Problem(None, "--raters-as sample: with --judge one judge ranks, and no panel")])
-    return report(
+    return stability_report(
         chosen,
         raters_as=arguments.raters_as,
         judge=arguments.judge,

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analytics.stats.core.estimate import CellEstimate
-    from analytics.stats.text.dialogues import Dialogue
-    from analytics.stats.text.embeddings import Embed
+    from analytics.stats.text.surface import Dialogue, Embed
 
 
 ABSENT = {"*": "the file has no dialogue", "pairwise_cosine": "it needs --embeddings"}
@@ -45,7 +44,7 @@ def names() -> tuple[str, ...]:
 def read(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Dialogue]:
     """The dialogues of FILE."""
     from analytics.stats.cli.reading import known_columns, renamed
-    from analytics.stats.text.dialogues import dialogues
+    from analytics.stats.text.surface import dialogues
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator")}
     given = {name: column for name, column in (own | {"text": arguments.text}).items() if column}
@@ -58,12 +57,12 @@ def read(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Dialogue]:
 def run(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[CellEstimate]:
     """Every surface metric of every cell."""
     from analytics.stats.core.tables import Problem, TableError
-    from analytics.stats.text.lemmas import MissingEngineError
-    from analytics.stats.text.surface import BY, report
+    from analytics.stats.text.surface import BY, surface_report
+    from analytics.stats.text.words import MissingEngineError
 
     by = arguments.by or tuple(column for column in BY if any(text.value(column) for text in texts))
     try:
-        return report(texts, by=by, engine=arguments.lemmas, window=arguments.window, embed=_embed(arguments))
+        return surface_report(texts, by=by, engine=arguments.lemmas, window=arguments.window, embed=_embed(arguments))
     except (MissingEngineError, OSError, ValueError) as error:
         raise TableError([Problem(None, str(error))]) from error
 
@@ -71,12 +70,12 @@ def run(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[CellEstima
 def _embed(arguments: argparse.Namespace) -> Embed | None:
     from pathlib import Path
 
-    from analytics.stats.text.embeddings import Endpoint, cached, local
+    from analytics.stats.text.surface import EmbeddingEndpoint, cached, local_embedding
 
     if not arguments.embeddings:
         return None
     model = arguments.embedding_model
     if arguments.embeddings == "local":
-        return cached(local(model), model=model, directory=Path(arguments.cache))
-    endpoint = Endpoint(arguments.embeddings, model, arguments.key_variable)
+        return cached(local_embedding(model), model=model, directory=Path(arguments.cache))
+    endpoint = EmbeddingEndpoint(arguments.embeddings, model, arguments.key_variable)
     return cached(endpoint, model=model, directory=Path(arguments.cache))

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.agreement.among_raters import measure, report
+from analytics.stats.agreement.among_raters import agreement_report, measure
 from analytics.stats.core.estimate import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, scale_of
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 
 Figures = dict[tuple[str, str | None, tuple[str, ...] | None], Estimate]
 
@@ -38,7 +39,7 @@ def by_name(estimates: list[CellEstimate]) -> Figures:
 
 
 def figures(matrix: Any, scale: Scale | None = None, **options: Any) -> Figures:
-    return by_name(report(table_of(matrix, scale=scale), bootstrap=0, **options))
+    return by_name(agreement_report(table_of(matrix, scale=scale), bootstrap=0, **options))
 
 
 ONE_TO_THREE = scale_of([1, 2, 3])
@@ -79,7 +80,7 @@ def test_one_category_only() -> None:
 def test_one_category_in_one_cell_of_a_file_with_two() -> None:
     rows = [("a", "1", "x", 1), ("a", "2", "x", 1), ("b", "1", "y", 1), ("b", "2", "y", 2)]
     table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "generator", "score"]))
-    found = report(table, by=("generator",), statistics=["gwet_ac"], bootstrap=0)
+    found = agreement_report(table, by=("generator",), statistics=["gwet_ac"], bootstrap=0)
     assert [e.estimate.value for e in found if e.cell["generator"] == "x"] == [None] * 4
 
 
@@ -113,7 +114,7 @@ def test_one_item() -> None:
 
 
 def test_an_empty_table_has_no_cells() -> None:
-    assert report(table_of([])) == []
+    assert agreement_report(table_of([])) == []
 
 
 def test_a_scale_of_one_point_is_no_scale() -> None:
@@ -164,8 +165,8 @@ def test_judges_stay_out_unless_named() -> None:
     rows = [("a", "h", "1", "annotator"), ("a", "g", "1", "annotator"), ("a", "j", "2", "judge"), ("b", "h", "2", ""),
             ("b", "g", "2", ""), ("b", "j", "1", "judge")]  # fmt: skip
     table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "score", "rater_kind"]))
-    alone = by_name(report(table, statistics=["percent_agreement"], bootstrap=0))
-    named = by_name(report(table, statistics=["percent_agreement"], raters=["h", "j"], bootstrap=0))
+    alone = by_name(agreement_report(table, statistics=["percent_agreement"], bootstrap=0))
+    named = by_name(agreement_report(table, statistics=["percent_agreement"], raters=["h", "j"], bootstrap=0))
     assert alone["percent_agreement", None, None].value == 1.0
     assert named["percent_agreement", None, None].value == 0.0
 
@@ -180,7 +181,7 @@ def test_agreement_on_not_applicable_stands_apart() -> None:
 
 def test_leaving_out_the_one_who_disagrees() -> None:
     matrix = [[1, 1, 3], [2, 2, 1], [3, 3, 2], [1, 1, 2]]
-    rows = report(table_of(matrix), statistics=["percent_agreement"], bootstrap=0, leave_one_out=True)
+    rows = agreement_report(table_of(matrix), statistics=["percent_agreement"], bootstrap=0, leave_one_out=True)
     without = {row.annotator: row.estimate.value for row in rows if row.annotator}
     assert without == {"r0": 0.0, "r1": 0.0, "r2": 1.0}
 
@@ -211,8 +212,8 @@ def test_a_cell_does_not_depend_on_its_neighbours_or_on_what_else_is_asked() -> 
         for r in range(3)
     ]
     frame = pd.DataFrame(rows, columns=["item", "rater", "language", "score"])
-    both = report(ratings_table(frame), by=("language",), bootstrap=200)
-    one = report(
+    both = agreement_report(ratings_table(frame), by=("language",), bootstrap=200)
+    one = agreement_report(
         ratings_table(frame[frame["language"] == "fi"]),
         by=("language",),
         bootstrap=200,
@@ -229,7 +230,9 @@ def test_bootstrap_intervals_hold_the_value_and_name_themselves(interval: str) -
     truth = rng.integers(1, 4, 80)
     matrix = np.where(rng.random((80, 3)) < 0.7, truth[:, None], rng.integers(1, 4, (80, 3))).tolist()
     found = by_name(
-        report(table_of(matrix), bootstrap=500, interval=interval, statistics=["krippendorff_alpha", "gwet_ac"])
+        agreement_report(
+            table_of(matrix), bootstrap=500, interval=interval, statistics=["krippendorff_alpha", "gwet_ac"]
+        )
     )
     for estimate in found.values():
         assert estimate.low < estimate.value < estimate.high
@@ -259,7 +262,7 @@ def test_what_was_asked_for_by_name_is_shown_even_where_it_means_nothing() -> No
 
 def test_the_table_may_say_that_raters_are_unknown() -> None:
     table = table_of([[1, 2], [2, 2], [3, 1]], rater_identified="false")
-    found = by_name(report(table, bootstrap=0))
+    found = by_name(agreement_report(table, bootstrap=0))
     assert "anonymous" in (found["cohen_kappa", "unweighted", None].reason or "")
 
 
@@ -278,8 +281,8 @@ def test_clusters_reach_every_kind_of_interval() -> None:
     alone = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "cluster", "score"]).drop(columns="cluster"))
     wanted = ["krippendorff_alpha", "gwet_ac", "cohen_kappa", "conger_kappa", "percent_agreement"]
     for resamples in (0, 300):
-        clustered = by_name(report(table, statistics=wanted, bootstrap=resamples))
-        single = by_name(report(alone, statistics=wanted, bootstrap=resamples))
+        clustered = by_name(agreement_report(table, statistics=wanted, bootstrap=resamples))
+        single = by_name(agreement_report(alone, statistics=wanted, bootstrap=resamples))
         assert {key: e.value for key, e in clustered.items()} == {key: e.value for key, e in single.items()}
         assert all(e.low is not None and e.high is not None for e in clustered.values())
         assert any(e.low != single[key].low for key, e in clustered.items())
@@ -290,7 +293,7 @@ def test_the_default_interval_is_what_covers() -> None:
     matrix = rng.integers(1, 4, (60, 3)).tolist()
     wanted = ["krippendorff_alpha", "gwet_ac"]
     by_method = {
-        method: by_name(report(table_of(matrix), bootstrap=300, interval=method, statistics=wanted))
+        method: by_name(agreement_report(table_of(matrix), bootstrap=300, interval=method, statistics=wanted))
         for method in ("default", "percentile", "bca")
     }
     assert {e.method for e in by_method["default"].values()} == {"jackknife t of Fisher's z"}
@@ -347,7 +350,7 @@ def test_whatever_the_table_a_figure_is_finite_or_says_why(
         if rng.random() < 0.8
     ]
     table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "score", "cluster"], dtype=object))
-    for row in report(table, bootstrap=resamples, leave_one_out=True):
+    for row in agreement_report(table, bootstrap=resamples, leave_one_out=True):
         found = row.estimate
         assert (found.value is None) == (found.reason is not None)
         numbers = [number for number in (found.value, found.low, found.high, found.se) if number is not None]

@@ -15,7 +15,7 @@ from statsmodels.stats import inter_rater
 
 from analytics.stats.agreement import coefficients as kernels
 from analytics.stats.agreement.among_raters import measure
-from analytics.stats.agreement.patterns import patterns_of_codes, patterns_of_counts
+from analytics.stats.agreement.from_counts import patterns_of_codes, patterns_of_counts
 from analytics.stats.core.scales import LEVELS, Level, agreement_weights, scale_of
 from tests.analytics.stats.published import FLEISS, KRIPPENDORFF, TEXTBOOK
 
@@ -33,7 +33,7 @@ def value(kernel: Any, counts: Any, **options: Any) -> float:
 
 def alpha(codes: Array, level: Level, q: int = 5) -> float:
     patterns = patterns_of_codes(codes, q)
-    return float(kernels.krippendorff_alpha(patterns.counts, patterns.weights, np.arange(1.0, q + 1), level)[0])
+    return float(kernels.krippendorff_alpha_kernel(patterns.counts, patterns.weights, np.arange(1.0, q + 1), level)[0])
 
 
 ratings = hnp.arrays(np.int8, st.tuples(st.integers(2, 25), st.integers(2, 5)), elements=st.integers(-1, 3))
@@ -47,12 +47,12 @@ def test_alpha_of_krippendorffs_own_data(level: Level, printed: float) -> None:
 
 
 def test_fleiss_psychiatric_diagnoses() -> None:
-    assert value(kernels.fleiss_kappa, FLEISS) == pytest.approx(0.430, abs=5e-4)
-    assert value(kernels.fleiss_kappa, FLEISS) == pytest.approx(inter_rater.fleiss_kappa(FLEISS), abs=1e-12)
+    assert value(kernels.fleiss_kappa_kernel, FLEISS) == pytest.approx(0.430, abs=5e-4)
+    assert value(kernels.fleiss_kappa_kernel, FLEISS) == pytest.approx(inter_rater.fleiss_kappa(FLEISS), abs=1e-12)
 
 
 def test_fleiss_textbook_table() -> None:
-    assert value(kernels.fleiss_kappa, TEXTBOOK) == pytest.approx(0.20993, abs=5e-6)
+    assert value(kernels.fleiss_kappa_kernel, TEXTBOOK) == pytest.approx(0.20993, abs=5e-6)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_gwets_package_on_the_same_data(statistic: str, printed: float, se: floa
 def test_percent_agreement_by_hand() -> None:
     # items: AAB, AA, AB, C (alone). Pairs: 1 of 3, 1 of 1, 0 of 1.
     counts = [[2, 1, 0], [2, 0, 0], [1, 1, 0], [0, 0, 1]]
-    assert value(kernels.percent_agreement, counts) == pytest.approx((1 / 3 + 1 + 0) / 3)
+    assert value(kernels.percent_agreement_kernel, counts) == pytest.approx((1 / 3 + 1 + 0) / 3)
     assert value(kernels.percent_agreement_pooled, counts) == pytest.approx(2 / 5)
     assert value(kernels.percent_agreement_exact, counts) == pytest.approx(1 / 3)
     assert value(kernels.percent_agreement_adjacent, counts) == 1.0
@@ -81,7 +81,7 @@ def test_adjacent_agreement_counts_a_step_not_two() -> None:
 
 def test_fleiss_with_unequal_raters_by_hand() -> None:
     # AAB and BB: p_a = (1/3 + 1)/2 = 2/3; pi_A = (2/3 + 0)/2 = 1/3; p_e = 1/9 + 4/9 = 5/9; kappa = (1/9)/(4/9).
-    assert value(kernels.fleiss_kappa, [[2, 1], [0, 2]]) == pytest.approx(1 / 4)
+    assert value(kernels.fleiss_kappa_kernel, [[2, 1], [0, 2]]) == pytest.approx(1 / 4)
 
 
 def test_fleiss_of_the_paper_believes_the_first_row() -> None:
@@ -126,7 +126,7 @@ def test_interval_alpha_from_moments_equals_the_one_from_categories(codes: Array
 @given(codes=hnp.arrays(np.int8, st.tuples(st.integers(2, 25), st.integers(2, 5)), elements=st.integers(0, 3)))
 def test_fleiss_equals_statsmodels_on_complete_panels(codes: Array) -> None:
     counts = np.stack([(codes == k).sum(axis=1) for k in range(4)], axis=1)
-    found = value(kernels.fleiss_kappa, counts)
+    found = value(kernels.fleiss_kappa_kernel, counts)
     if np.unique(codes).size == 1:
         assert np.isnan(found)
     else:
@@ -147,7 +147,7 @@ def test_order_of_raters_and_items_does_not_matter(codes: Array, seed: int) -> N
 def test_nominal_coefficients_do_not_know_the_names(codes: Array, renaming: list[int]) -> None:
     renamed = np.where(codes < 0, -1, np.array([*renaming, -1])[codes]).astype(np.int8)
     before, after = patterns_of_codes(codes, 4), patterns_of_codes(renamed, 4)
-    for kernel in (kernels.percent_agreement, kernels.fleiss_kappa, kernels.verdict_confidence):
+    for kernel in (kernels.percent_agreement_kernel, kernels.fleiss_kappa_kernel, kernels.verdict_confidence):
         found = kernel(after.counts, after.weights)[0]
         assert found == pytest.approx(kernel(before.counts, before.weights)[0], abs=1e-9, nan_ok=True)
 
@@ -157,7 +157,7 @@ def test_nominal_coefficients_do_not_know_the_names(codes: Array, renaming: list
 def test_interval_alpha_does_not_know_the_unit(codes: Array, factor: float, shift: float) -> None:
     patterns = patterns_of_codes(codes, 4)
     x = np.arange(4.0)
-    moved = kernels.krippendorff_alpha(patterns.counts, patterns.weights, factor * x + shift, "interval")[0]
+    moved = kernels.krippendorff_alpha_kernel(patterns.counts, patterns.weights, factor * x + shift, "interval")[0]
     assert moved == pytest.approx(alpha(codes, "interval", q=4), abs=1e-8, nan_ok=True)
 
 
@@ -174,19 +174,19 @@ def test_few_patterns_and_sorted_rows_are_the_same_table(codes: Array) -> None:
 def test_identity_weights_make_ac2_ac1_and_full_agreement_one(q: int) -> None:
     counts = np.eye(q, dtype=int) * 3
     w = agreement_weights(scale_of(range(q)), "identity")
-    assert value(kernels.gwet_ac, counts, w=w) == pytest.approx(1.0)
+    assert value(kernels.gwet_ac_kernel, counts, w=w) == pytest.approx(1.0)
     assert value(kernels.brennan_prediger, counts, w=w) == pytest.approx(1.0)
 
 
 def test_ac1_by_hand() -> None:
     # AAB, BB: p_a = 2/3; pi = 1/3, 2/3; p_e = (2 * 2/9)/1 = 4/9 with T = q = 2: T sum pi(1-pi)/(q(q-1)) = 4/9.
-    assert value(kernels.gwet_ac, [[2, 1], [0, 2]], w=np.eye(2)) == pytest.approx((2 / 3 - 4 / 9) / (5 / 9))
+    assert value(kernels.gwet_ac_kernel, [[2, 1], [0, 2]], w=np.eye(2)) == pytest.approx((2 / 3 - 4 / 9) / (5 / 9))
 
 
 def test_one_category_of_a_longer_scale() -> None:
-    assert value(kernels.gwet_ac, [[2, 0], [3, 0]], w=np.eye(2)) == 1.0
+    assert value(kernels.gwet_ac_kernel, [[2, 0], [3, 0]], w=np.eye(2)) == 1.0
     assert value(kernels.brennan_prediger, [[2, 0], [3, 0]], w=np.eye(2)) == 1.0
-    assert np.isnan(value(kernels.fleiss_kappa, [[2, 0], [3, 0]]))
+    assert np.isnan(value(kernels.fleiss_kappa_kernel, [[2, 0], [3, 0]]))
 
 
 def test_ordinal_weights_are_gwets() -> None:

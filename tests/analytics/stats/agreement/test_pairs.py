@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
 from analytics.stats.agreement.among_raters import measure
-from analytics.stats.agreement.pairs import cohen_kappa, cohen_kappa_se, conger_kappa
+from analytics.stats.agreement.coefficients import cohen_kappa_kernel, cohen_kappa_se, conger_kappa_kernel
 from analytics.stats.core.scales import Weighting, disagreement, scale_of
 from tests.analytics.stats.published import COHEN, KRIPPENDORFF
 
@@ -30,14 +30,14 @@ def from_table(table: Any) -> tuple[Array, Array, Array]:
 
 def test_cohens_published_table() -> None:
     a, b, totals = from_table(COHEN)
-    assert cohen_kappa(a, b, totals[None, :], 1 - np.eye(3))[0] == pytest.approx(0.492, abs=5e-4)
+    assert cohen_kappa_kernel(a, b, totals[None, :], 1 - np.eye(3))[0] == pytest.approx(0.492, abs=5e-4)
 
 
 def test_weighted_kappa_of_the_same_table() -> None:
     # Cohen 1968 weighs the disagreements 0 1 3 / 1 0 6 / 3 6 0 and prints kappa_w = .348.
     a, b, totals = from_table(COHEN)
     w = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]]) / 6
-    assert cohen_kappa(a, b, totals[None, :], w)[0] == pytest.approx(0.348, abs=5e-4)
+    assert cohen_kappa_kernel(a, b, totals[None, :], w)[0] == pytest.approx(0.348, abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_weighted_kappa_of_the_same_table() -> None:
 def test_cohen_equals_scikit_learn(weighting: Weighting, theirs: str | None, codes: Array) -> None:
     assume(np.unique(codes).size > 1)
     w = disagreement(scale_of(range(4)), weighting)
-    found = cohen_kappa(codes[:, 0], codes[:, 1], np.ones((1, len(codes))), w)[0]
+    found = cohen_kappa_kernel(codes[:, 0], codes[:, 1], np.ones((1, len(codes))), w)[0]
     assert found == pytest.approx(
         cohen_kappa_score(codes[:, 0], codes[:, 1], labels=range(4), weights=theirs), abs=1e-9
     )
@@ -67,12 +67,12 @@ def test_standard_error_equals_statsmodels(weighting: Weighting, theirs: str | N
 def test_items_scored_by_one_only_are_left_out() -> None:
     a, b = np.array([0, 1, 1, 0, -1, 2]), np.array([0, 1, 0, 0, 1, -1])
     expected = cohen_kappa_score([0, 1, 1, 0], [0, 1, 0, 0])
-    assert cohen_kappa(a, b, np.ones((1, 6)), 1 - np.eye(3))[0] == pytest.approx(expected)
+    assert cohen_kappa_kernel(a, b, np.ones((1, 6)), 1 - np.eye(3))[0] == pytest.approx(expected)
 
 
 def test_one_point_only_is_undefined() -> None:
-    assert np.isnan(cohen_kappa(np.zeros(4, int), np.zeros(4, int), np.ones((1, 4)), 1 - np.eye(2))[0])
-    assert np.isnan(cohen_kappa(np.array([-1, 0]), np.array([0, -1]), np.ones((1, 2)), 1 - np.eye(2))[0])
+    assert np.isnan(cohen_kappa_kernel(np.zeros(4, int), np.zeros(4, int), np.ones((1, 4)), 1 - np.eye(2))[0])
+    assert np.isnan(cohen_kappa_kernel(np.array([-1, 0]), np.array([0, -1]), np.ones((1, 2)), 1 - np.eye(2))[0])
 
 
 @settings(max_examples=40, deadline=None)
@@ -81,8 +81,8 @@ def test_conger_of_two_raters_is_cohen(codes: Array) -> None:
     weights = np.ones((1, len(codes)))
     for weighting in ("identity", "linear"):
         w = disagreement(scale_of(range(4)), weighting)
-        cohen = cohen_kappa(codes[:, 0], codes[:, 1], weights, w)[0]
-        assert conger_kappa(codes, weights, w)[0] == pytest.approx(cohen, abs=1e-9, nan_ok=True)
+        cohen = cohen_kappa_kernel(codes[:, 0], codes[:, 1], weights, w)[0]
+        assert conger_kappa_kernel(codes, weights, w)[0] == pytest.approx(cohen, abs=1e-9, nan_ok=True)
 
 
 def test_conger_of_gwets_raw_example() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics.stats.agreement import from_counts, many_points, pairs
-from analytics.stats.agreement.patterns import patterns_of
+from analytics.stats.agreement import coefficients, from_counts, many_points
+from analytics.stats.agreement.from_counts import patterns_of
 from analytics.stats.core.scales import Level, Scale, disagreement
 from analytics.stats.core.tables import Coded, coded_from_matrix
 
@@ -76,16 +76,18 @@ def test_kappas_of_named_raters_equal_their_kernels(cell: Coded) -> None:
     for weighting in ("identity", "linear", "quadratic", "ordinal"):
         w, distance = disagreement(cell.scale, weighting), many_points.Distance.of(cell.scale, weighting)
         for a, b in combinations(range(len(cell.raters)), 2):
-            value, gradient = many_points.cohen_kappa(codes[:, a], codes[:, b], distance)
-            direct = pairs.cohen_kappa(codes[:, a], codes[:, b], ones, w)[0]
+            value, gradient = many_points.cohen_kappa_of_many_points(codes[:, a], codes[:, b], distance)
+            direct = coefficients.cohen_kappa_kernel(codes[:, a], codes[:, b], ones, w)[0]
             assert value == pytest.approx(direct, abs=1e-9, nan_ok=True)
             if not np.isnan(value) and ((codes[:, a] >= 0) & (codes[:, b] >= 0)).sum() > 1:
-                se = pairs.cohen_kappa_se(codes[:, a], codes[:, b], ones[0], w)
+                se = coefficients.cohen_kappa_se(codes[:, a], codes[:, b], ones[0], w)
                 assert (gradient**2).sum() == pytest.approx(se**2, rel=1e-6, abs=1e-7)
-        value, gradient = many_points.conger_kappa(scores, distance)
-        direct = pairs.conger_kappa(codes, ones, w)[0]
+        value, gradient = many_points.conger_kappa_of_many_points(scores, distance)
+        direct = coefficients.conger_kappa_kernel(codes, ones, w)[0]
         assert value == pytest.approx(direct, abs=1e-9, nan_ok=True)
         if not np.isnan(value):
             step = 1e-6 * np.eye(len(codes))
-            change = pairs.conger_kappa(codes, 1 + step, w) - pairs.conger_kappa(codes, 1 - step, w)
+            change = coefficients.conger_kappa_kernel(codes, 1 + step, w) - coefficients.conger_kappa_kernel(
+                codes, 1 - step, w
+            )
             assert gradient == pytest.approx(change / 2e-6, abs=1e-5 * max(1, abs(change / 2e-6).max()))

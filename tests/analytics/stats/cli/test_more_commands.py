@@ -449,9 +449,10 @@ def test_help_has_an_example(subcommand: str, capsys: pytest.CaptureFixture[str]
 NOTEBOOKS = {
     "judge.reference.reference_labels": "labels as a frame; `reference --statistic reference_label` lists them",
     "judge.reference.ReferenceLabels": "what it returns",
-    "judge.substitution.substituted": "the expectation of single items; calibration shows its mean",
+    "judge.panel.agreement_class_report": "classes of a whole table; calibration computes them for one judge",
+    "judge.panel.substituted": "the expectation of single items; calibration shows its mean",
     "judge.calibrators.pooled": "a calibrator for many languages at once, to apply to scores",
-    "agreement.patterns.patterns_of_codes": "the fastest way to alpha from an array; the bench measures it",
+    "agreement.from_counts.patterns_of_codes": "the fastest way to alpha from an array; the bench measures it",
 }
 """What is called from a notebook only, and why."""
 

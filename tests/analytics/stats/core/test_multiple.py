@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from analytics.stats.core import multiple_tests
+from analytics.stats.core import intervals
 
 P = [0.041, 0.001, 0.27, 0.008, 0.6, 0.039]
 
 
 def test_holm_matches_statsmodels() -> None:
-    assert multiple_tests.holm(P) == pytest.approx(multipletests(P, method="holm")[1])
-    assert multiple_tests.holm([]) == []
+    assert intervals.holm(P) == pytest.approx(multipletests(P, method="holm")[1])
+    assert intervals.holm([]) == []
 
 
 def test_benjamini_yekutieli_matches_statsmodels() -> None:
-    assert multiple_tests.benjamini_yekutieli(P, 0.05) == list(multipletests(P, 0.05, method="fdr_by")[0])
-    assert multiple_tests.benjamini_yekutieli([0.9, 0.8], 0.05) == [False, False]
+    assert intervals.benjamini_yekutieli(P, 0.05) == list(multipletests(P, 0.05, method="fdr_by")[0])
+    assert intervals.benjamini_yekutieli([0.9, 0.8], 0.05) == [False, False]

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from analytics.stats.core.scales import Level, Scale, scale_of
-from analytics.stats.core.tables import Cell, TableError, cells, coded, coded_from_matrix, ratings_table
+from analytics.stats.core.tables import Cell, TableError, cells, coded, coded_from_matrix
+from analytics.stats.core.validation import ratings_table
 
 
 def frame(*rows: Any, columns: Any = ("item", "rater", "score")) -> pd.DataFrame:

@@ -70,8 +70,8 @@ def test_a_judge_that_copies_the_consensus_passes_and_a_random_one_does_not() ->
     truth = rng.integers(0, 5, 200).astype(float)
     humans = np.where(rng.random((200, 3)) < 0.7, truth[:, None], rng.integers(0, 5, (200, 3)))
     names = ["a", "b", "c"]
-    good = alt_test.run(truth, humans, names, score="accuracy")
-    bad = alt_test.run(rng.integers(0, 5, 200).astype(float), humans, names, score="accuracy")
+    good = alt_test.run_alt_test(truth, humans, names, score="accuracy")
+    bad = alt_test.run_alt_test(rng.integers(0, 5, 200).astype(float), humans, names, score="accuracy")
     assert (good.omega, good.passes) == (1.0, True)
     assert (bad.omega, bad.passes) == (0.0, False)
     assert good.rho > 0.8 > bad.rho
@@ -81,7 +81,7 @@ def test_an_annotator_with_few_items_is_listed_but_stays_outside() -> None:
     rng = np.random.default_rng(7)
     humans = rng.integers(0, 3, (100, 3)).astype(float)
     humans[10:, 2] = NAN
-    result = alt_test.run(humans[:, 0], humans, ["a", "b", "late"])
+    result = alt_test.run_alt_test(humans[:, 0], humans, ["a", "b", "late"])
     outside = result.comparisons[2]
     assert (outside.annotator, outside.n_items, outside.p, outside.is_beaten) == ("late", 10, None, None)
     assert outside.judge_wins is not None
@@ -90,9 +90,9 @@ def test_an_annotator_with_few_items_is_listed_but_stays_outside() -> None:
 
 def test_nobody_with_enough_items_is_undefined_and_min_items_can_be_lowered() -> None:
     judge, humans = np.array([1.0, 2.0, 2.0]), np.array([[1.0, 1.0], [2.0, 1.0], [2.0, NAN]])
-    assert alt_test.run(judge, humans, ["a", "b"]).omega is None
-    assert "30 items" in alt_test.run(judge, humans, ["a", "b"]).reason
-    assert alt_test.run(judge, humans, ["a", "b"], min_items=2).omega is not None
+    assert alt_test.run_alt_test(judge, humans, ["a", "b"]).omega is None
+    assert "30 items" in alt_test.run_alt_test(judge, humans, ["a", "b"]).reason
+    assert alt_test.run_alt_test(judge, humans, ["a", "b"], min_items=2).omega is not None
 
 
 def test_clusters_are_the_witnesses_and_clusters_of_one_item_change_nothing() -> None:

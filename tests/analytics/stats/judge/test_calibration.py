@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from analytics.stats.core import tables
+from analytics.stats.core import tables, validation
 from analytics.stats.core.estimate import Estimate
 from analytics.stats.core.scales import scale_of
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.judge import calibration
-from analytics.stats.judge.paired_scores import meet
+from analytics.stats.judge.panel import meet
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
 NAN = np.nan
@@ -22,7 +22,7 @@ NAN = np.nan
 
 def figures_of(table: RatingsTable, **options: Any) -> dict[tuple[str, str | None], Estimate]:
     """{(statistic, variant): estimate} of a table with one cell."""
-    cells = calibration.report(table, judge="gpt", **({"bootstrap": 0} | options))
+    cells = calibration.calibration_report(table, judge="gpt", **({"bootstrap": 0} | options))
     return {(c.estimate.statistic, c.estimate.variant): c.estimate for c in cells}
 
 
@@ -66,7 +66,7 @@ def test_figures_match_scikit_learn_and_scipy() -> None:
 
 def test_the_mean_is_the_default_reference_of_an_interval_scale() -> None:
     table = panel_table([[10, 20], [30, 50], [0, 100]], [15, 30, 60], scale=scale_of([0, 100], "interval"))
-    (first, *_) = calibration.report(table, judge="gpt", bootstrap=0)
+    (first, *_) = calibration.calibration_report(table, judge="gpt", bootstrap=0)
     assert first.reference == "mean"
     assert first.estimate.value == pytest.approx((0 + 10 + 10) / 3)
 
@@ -143,7 +143,8 @@ def test_text_labels_have_figures_of_labels_only() -> None:
 def test_a_judge_that_scored_nothing_in_a_cell_is_said() -> None:
     table = panel_table([[1, 1], [2, 2]], [1, None], language=["et", "fi"])
     reasons = {
-        c.cell["language"]: c.estimate.reason for c in calibration.report(table, judge="gpt", statistics=["mae"])
+        c.cell["language"]: c.estimate.reason
+        for c in calibration.calibration_report(table, judge="gpt", statistics=["mae"])
     }
     assert reasons == {"et": None, "fi": "the judge scored no item here"}
 
@@ -154,7 +155,7 @@ def test_repeats_of_the_judge_count_once() -> None:
 
     again = table.frame.assign(repeat=0)[["item", "rater", "rater_kind", "score", "repeat"]]
     extra = pd.DataFrame([{"item": "i0", "rater": "gpt", "rater_kind": "judge", "score": 3.0, "repeat": 1}])
-    both = tables.ratings_table(pd.concat([again, extra]), scales={"*": ZERO_TO_THREE})
+    both = validation.ratings_table(pd.concat([again, extra]), scales={"*": ZERO_TO_THREE})
     assert figures_of(both)["mae", None].value == 0
 
 

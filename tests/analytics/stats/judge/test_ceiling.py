@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from analytics.stats.core import tables
-from analytics.stats.judge import ceiling
-from analytics.stats.judge.calibration_curve import reliability_table
-from analytics.stats.judge.paired_scores import Meeting, meet
+from analytics.stats.judge import panel
+from analytics.stats.judge.panel import Meeting, meet, reliability_table
 from tests.analytics.stats.panels import panel_table
 
 NAN = np.nan
@@ -21,7 +20,7 @@ def meeting(humans: Any, judge: Any, **columns: Any) -> Meeting:
 
 
 def figures(m: Meeting, **options: Any) -> dict[tuple[str, str | None], Any]:
-    return {(e.statistic, e.variant): e for e in ceiling.estimates(m, **({"bootstrap": 0} | options))}
+    return {(e.statistic, e.variant): e for e in panel.ceiling_estimates(m, **({"bootstrap": 0} | options))}
 
 
 def noisy(n: int = 80) -> tuple[Any, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import mcnemar
 
 
@@ -16,7 +17,7 @@ def table(rows: list[tuple[str, str, Any]], kinds: dict[str, str] | None = None)
 
 
 def note(found: RatingsTable, **options: Any) -> tuple[str | None, str]:
-    first, *_ = mcnemar.report(found, raters=("a", "b"), by=[], **options)
+    first, *_ = mcnemar.mcnemar_report(found, raters=("a", "b"), by=[], **options)
     return first.reference, str(first.estimate.note)
 
 
@@ -27,7 +28,7 @@ def test_the_others_mode_decides_who_is_right_and_a_tie_leaves_the_item_out() ->
     others = [("1", "c", 1), ("1", "d", 1), ("2", "c", 3), ("3", "c", 1), ("3", "d", 2)]
     found = table(THREE + others)
     assert note(found) == ("mode", "a alone 1, b alone 0")
-    first, *_ = mcnemar.report(found, raters=("a", "b"), by=[])
+    first, *_ = mcnemar.mcnemar_report(found, raters=("a", "b"), by=[])
     assert (first.estimate.n_items, first.estimate.n_missing) == (2, 1)
 
 
@@ -43,5 +44,5 @@ def test_two_labels_are_compared_as_flags() -> None:
 
 
 def test_many_points_without_others_are_undefined() -> None:
-    first, *_ = mcnemar.report(table(THREE), raters=("a", "b"), by=[])
+    first, *_ = mcnemar.mcnemar_report(table(THREE), raters=("a", "b"), by=[])
     assert first.estimate.reason == "no shared item has a mode of other annotators to be right about"

@@ -37,12 +37,12 @@ def test_figures_match_scikit_learn() -> None:
 def test_kappa_matches_scikit_learn(weighting: str) -> None:
     oracle = metrics.cohen_kappa_score(REFERENCE, JUDGE, weights=None if weighting == "identity" else weighting)
     weights = disagreement(scale_of(range(4)), weighting)
-    assert cm.cohen_kappa(matrix(), weights)[0] == pytest.approx(oracle)
+    assert cm.cohen_kappa_of_confusion(matrix(), weights)[0] == pytest.approx(oracle)
 
 
 def test_one_label_only_leaves_kappa_undefined_and_its_f1_perfect() -> None:
     c = cm.confusion(np.zeros(5, int), np.zeros(5, int), np.ones((1, 5)), 3)
-    assert np.isnan(cm.cohen_kappa(c, 1 - np.eye(3))[0])
+    assert np.isnan(cm.cohen_kappa_of_confusion(c, 1 - np.eye(3))[0])
     assert cm.f1(c, 0)[0] == 1
     assert np.isnan(cm.f1(c, 1)[0])
     assert cm.f1_weighted(c)[0] == 1
@@ -50,7 +50,7 @@ def test_one_label_only_leaves_kappa_undefined_and_its_f1_perfect() -> None:
 
 def test_nothing_compared_is_undefined_everywhere() -> None:
     c = cm.confusion(np.empty(0, int), np.empty(0, int), np.ones((1, 0)), 3)
-    figures = [cm.accuracy(c), cm.adjacent(c), cm.f1_weighted(c), cm.cohen_kappa(c, 1 - np.eye(3))]
+    figures = [cm.accuracy(c), cm.adjacent(c), cm.f1_weighted(c), cm.cohen_kappa_of_confusion(c, 1 - np.eye(3))]
     assert np.isnan(figures).all()
 
 

@@ -11,9 +11,10 @@ from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as oracle
 
 from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import consistency
-from analytics.stats.judge.juries import verdicts
+from analytics.stats.judge.audits import jury_scores
 
 NAN = np.nan
 LANGUAGES = ("en", "et", "hi")
@@ -34,7 +35,7 @@ SCORES[:, 1] = np.where(np.random.default_rng(18).random(60) < 0.7, SCORES[:, 0]
 
 
 def found(table: RatingsTable, **options: Any) -> dict[Any, Estimate]:
-    rows = consistency.report(table, judge="gpt", **({"bootstrap": 0} | options))
+    rows = consistency.consistency_report(table, judge="gpt", **({"bootstrap": 0} | options))
     return {(r.estimate.statistic, r.estimate.variant, r.languages or r.language): r.estimate for r in rows}
 
 
@@ -59,16 +60,16 @@ def test_shift_is_the_paired_difference_from_the_pivot() -> None:
 def test_every_judge_is_taken_in_turn_when_none_is_named() -> None:
     both = pd.concat([parallel(SCORES).frame, parallel(SCORES[::-1], "llama").frame])
     table = ratings_table(both[["item", "cluster", "language", "rater", "rater_kind", "score"]])
-    rows = consistency.report(table, bootstrap=0, statistics=["fleiss_kappa"])
+    rows = consistency.consistency_report(table, bootstrap=0, statistics=["fleiss_kappa"])
     assert {r.judge for r in rows} == {"gpt", "llama"}
 
 
 def test_a_majority_that_is_tied_gives_no_label() -> None:
     scores = np.array([[1, 1, 2], [1, 2, NAN], [NAN, NAN, NAN], [3, NAN, NAN]])
-    assert verdicts(scores, "majority").tolist()[0::3] == [1, 3]
-    assert np.isnan(verdicts(scores, "majority")[1:3]).all()
-    assert verdicts(scores, "median").tolist()[:2] == [1, 1.5]
-    assert np.isnan(verdicts(scores, "mean")[2])
+    assert jury_scores(scores, "majority").tolist()[0::3] == [1, 3]
+    assert np.isnan(jury_scores(scores, "majority")[1:3]).all()
+    assert jury_scores(scores, "median").tolist()[:2] == [1, 1.5]
+    assert np.isnan(jury_scores(scores, "mean")[2])
 
 
 def test_ensemble_gives_the_jury_the_least_consistent_judge_and_the_gain() -> None:

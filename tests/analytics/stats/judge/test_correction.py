@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 
 from analytics.stats.judge import ppi
-from analytics.stats.judge.ppi import Labelled
+from analytics.stats.judge.ppi import LabelledSample
 
 NAN = np.nan
 PPI_PY = (2.017675099639888, 1.8919614334449502, 2.143388765834826)
 
 
-def sample(n: int = 100, rest: int = 900, rho: float = 0.8, seed: int = 9) -> Labelled:
+def sample(n: int = 100, rest: int = 900, rho: float = 0.8, seed: int = 9) -> LabelledSample:
     rng = np.random.default_rng(seed)
     f, noise = rng.normal(3, 1, n + rest), rng.normal(0, 1, n + rest)
     y = 2 + rho * (f - 3) + np.sqrt(1 - rho**2) * noise
-    return Labelled.of(y[:n], f[:n], f[n:])
+    return LabelledSample.of(y[:n], f[:n], f[n:])
 
 
 def test_plain_ppi_worked_by_hand() -> None:
     # mean f_rest = 4; rectifier mean(y - f) = mean(1, -1, 1.5) = .5: theta = 4.5.
-    s = Labelled.of(np.array([3.0, 1.0, 4.5]), np.array([2.0, 2.0, 3.0]), np.array([3.0, 5.0]))
+    s = LabelledSample.of(np.array([3.0, 1.0, 4.5]), np.array([2.0, 2.0, 3.0]), np.array([3.0, 5.0]))
     estimate = ppi.ppi_mean(s)
     assert estimate.value == pytest.approx(4.5)
     assert estimate.se == pytest.approx(np.sqrt(np.var([1, -1, 1.5]) / 3 + np.var([3, 5]) / 2))
@@ -41,9 +41,9 @@ def test_ppi_plus_matches_the_authors_code() -> None:
 
 def test_a_perfect_judge_and_a_useless_one() -> None:
     s = sample()
-    perfect = Labelled.of(s.f, s.f, s.f_rest)
+    perfect = LabelledSample.of(s.f, s.f, s.f_rest)
     assert ppi.ppi_mean(perfect).value == pytest.approx(s.f_rest.mean())
-    constant = Labelled.of(s.y, np.ones(100), np.ones(900))
+    constant = LabelledSample.of(s.y, np.ones(100), np.ones(900))
     plus = ppi.ppi_plus_mean(constant)
     assert plus.value == pytest.approx(s.y.mean())
     assert "lambda 0.0000" in plus.note
@@ -56,14 +56,14 @@ def test_nothing_unlabelled_leaves_ppi_undefined_and_ppi_plus_the_classical_mean
 
 
 def test_a_single_item_without_a_label_gives_no_interval() -> None:
-    said = ppi.ppi_mean(Labelled.of(np.array([1.0, 2, 3]), np.array([1.0, 2, 2]), np.array([4.0])))
+    said = ppi.ppi_mean(LabelledSample.of(np.array([1.0, 2, 3]), np.array([1.0, 2, 2]), np.array([4.0])))
     assert said.value == pytest.approx(4 + 1 / 3)
     assert (said.low, said.high) == (None, None) and "one item without a label" in (said.interval_reason or "")
 
 
 def test_shifting_the_judge_changes_nothing() -> None:
     s = sample()
-    moved = Labelled.of(s.y, s.f + 7, s.f_rest + 7)
+    moved = LabelledSample.of(s.y, s.f + 7, s.f_rest + 7)
     rng = np.random.default_rng
     for estimate in (ppi.ppi_mean, ppi.ppi_plus_mean):
         assert estimate(moved).value == pytest.approx(estimate(s).value)
@@ -91,10 +91,12 @@ def test_crossfit_refuses_below_20_labels_and_marks_fewer_than_50_approximate() 
 def test_crossfit_intervals_widen_when_labels_come_in_clusters() -> None:
     rng = np.random.default_rng(3)
     s = sample(n=60, rest=600)
-    copies = Labelled(np.repeat(s.y, 5), np.repeat(s.f, 5), s.f_rest, np.repeat(np.arange(60), 5), np.arange(60, 660))
+    copies = LabelledSample(
+        np.repeat(s.y, 5), np.repeat(s.f, 5), s.f_rest, np.repeat(np.arange(60), 5), np.arange(60, 660)
+    )
     alone, ignoring = (
         ppi.crossfit_mean(s, rng=rng),
-        ppi.crossfit_mean(Labelled.of(copies.y, copies.f, copies.f_rest), rng=rng),
+        ppi.crossfit_mean(LabelledSample.of(copies.y, copies.f, copies.f_rest), rng=rng),
     )
     robust = ppi.crossfit_mean(copies, rng=rng)
     assert robust.estimate.se == pytest.approx(alone.estimate.se, rel=0.2)
@@ -119,7 +121,10 @@ def test_stratified_with_one_stratum_is_ppi_plus() -> None:
 
 
 def test_stratified_weights_strata_by_their_items() -> None:
-    low, high = Labelled.of(np.zeros(5), np.zeros(5), np.zeros(25)), Labelled.of(np.ones(5), np.ones(5), np.ones(5))
+    low, high = (
+        LabelledSample.of(np.zeros(5), np.zeros(5), np.zeros(25)),
+        LabelledSample.of(np.ones(5), np.ones(5), np.ones(5)),
+    )
     assert ppi.stratified_mean([low, high]).value == pytest.approx(10 / 40)
 
 
@@ -156,8 +161,8 @@ def test_paired_difference_removes_what_the_pair_shares() -> None:
 def test_labels_in_clusters_widen_the_plain_corrections_and_single_items_change_nothing() -> None:
     rng = np.random.default_rng(6)
     s = sample(n=60, rest=600)
-    alone = Labelled(s.y, s.f, s.f_rest, rng.permutation(60), np.arange(60, 660))
-    copies = Labelled(
+    alone = LabelledSample(s.y, s.f, s.f_rest, rng.permutation(60), np.arange(60, 660))
+    copies = LabelledSample(
         np.repeat(s.y, 5), np.repeat(s.f, 5), np.repeat(s.f_rest, 5), np.arange(300) // 5, 60 + np.arange(3000) // 5
     )
     for estimate in (ppi.ppi_mean, ppi.ppi_plus_mean):
@@ -171,12 +176,12 @@ def test_labels_in_clusters_widen_the_plain_corrections_and_single_items_change_
 def test_leaving_out_clusters_is_what_a_loop_over_them_finds() -> None:
     rng = np.random.default_rng(7)
     s = sample(n=40, rest=100)
-    s = Labelled(s.y, s.f, s.f_rest, rng.integers(0, 8, 40), rng.integers(4, 15, 100))
+    s = LabelledSample(s.y, s.f, s.f_rest, rng.integers(0, 8, 40), rng.integers(4, 15, 100))
     found = ppi.ppi_plus_mean(s)
     loop = []
     for name in range(15):
         own, rest = s.cluster != name, s.cluster_rest != name
-        left = Labelled.of(s.y[own], s.f[own], s.f_rest[rest])
+        left = LabelledSample.of(s.y[own], s.f[own], s.f_rest[rest])
         loop.append(ppi.ppi_plus_mean(left).value)
     squares = (np.array(loop) - found.value) ** 2
     # Eight clusters hold labels, seven others do not.
@@ -191,7 +196,7 @@ def test_plain_corrections_hold_the_mean_in_ten_large_clusters() -> None:
         where = np.concatenate([cluster, others])
         quality = effect[where] + rng.normal(size=1100)
         f = 0.8 * quality + 0.5 * judged[where] + rng.normal(size=1100)
-        s = Labelled(quality[:100], f[:100], f[100:], cluster, others)
+        s = LabelledSample(quality[:100], f[:100], f[100:], cluster, others)
         for k, estimate in enumerate((ppi.ppi_mean(s), ppi.ppi_plus_mean(s))):
             held[k, i] = estimate.low <= 0 <= estimate.high
     assert (held.mean(axis=1) > 0.92).all() and (held.mean(axis=1) < 0.98).all()

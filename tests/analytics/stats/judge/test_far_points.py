@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.agreement import many_points, pairs
+from analytics.stats.agreement import coefficients, many_points
 from analytics.stats.agreement.among_raters import measure
-from analytics.stats.agreement.coefficients import krippendorff_alpha
+from analytics.stats.agreement.coefficients import krippendorff_alpha_kernel
 from analytics.stats.cli.commandline import main
 from analytics.stats.core.scales import disagreement, scale_of
 from analytics.stats.core.tables import coded_from_matrix
@@ -84,16 +84,18 @@ def test_one_point_only_stays_undefined(points: list[float]) -> None:
         counts[0, one] = 2
         for weighting in ("identity", "linear", "quadratic", "ordinal"):
             d = disagreement(scale, weighting)
-            assert np.isnan(pairs.cohen_kappa(codes[:, 0], codes[:, 1], np.ones((1, 5)), d)[0])
-            assert np.isnan(pairs.conger_kappa(codes, np.ones((1, 5)), d)[0])
+            assert np.isnan(coefficients.cohen_kappa_kernel(codes[:, 0], codes[:, 1], np.ones((1, 5)), d)[0])
+            assert np.isnan(coefficients.conger_kappa_kernel(codes, np.ones((1, 5)), d)[0])
             matrix = np.zeros((1, 4, 4))
             matrix[0, one, one] = 5
-            assert np.isnan(association.cohen_kappa(matrix, d)[0])
+            assert np.isnan(association.cohen_kappa_of_confusion(matrix, d)[0])
             assert np.isnan(
-                many_points.cohen_kappa(codes[:, 0], codes[:, 1], many_points.Distance.of(scale, weighting))[0]
+                many_points.cohen_kappa_of_many_points(
+                    codes[:, 0], codes[:, 1], many_points.Distance.of(scale, weighting)
+                )[0]
             )
         for level in ("nominal", "ordinal", "interval", "ratio"):
-            assert np.isnan(krippendorff_alpha(counts, np.full((1, 1), 5.0), scale.values, level)[0])  # type: ignore[arg-type]
+            assert np.isnan(krippendorff_alpha_kernel(counts, np.full((1, 1), 5.0), scale.values, level)[0])  # type: ignore[arg-type]
         found = measure(scale.values[codes], "cohen_kappa", variant="quadratic", scale=scale, bootstrap=0)
         assert found.reason == "only one category is used: chance alone would agree always"
 
@@ -102,13 +104,15 @@ def test_one_point_only_stays_undefined(points: list[float]) -> None:
 def test_the_long_form_keeps_its_digits_beside_a_far_point(weighting: str) -> None:
     near, far = scale_of([1, 2, 3], "interval"), scale_of([1, 2, 3, FAR], "interval")
     codes = SCORES.astype(np.intp) - 1
-    expected = many_points.cohen_kappa(codes[:, 0], codes[:, 1], many_points.Distance.of(near, weighting))  # type: ignore[arg-type]
-    found = many_points.cohen_kappa(codes[:, 0], codes[:, 1], many_points.Distance.of(far, weighting))  # type: ignore[arg-type]
+    expected = many_points.cohen_kappa_of_many_points(
+        codes[:, 0], codes[:, 1], many_points.Distance.of(near, weighting)
+    )  # type: ignore[arg-type]
+    found = many_points.cohen_kappa_of_many_points(codes[:, 0], codes[:, 1], many_points.Distance.of(far, weighting))  # type: ignore[arg-type]
     assert found[0] == pytest.approx(expected[0], abs=1e-7)
     assert found[1] == pytest.approx(expected[1], abs=1e-7)
     long = [many_points.LongScores(coded_from_matrix(SCORES, scale=scale)) for scale in (near, far)]
     for kernel in (
-        lambda s: many_points.conger_kappa(s, many_points.Distance.of(s.scale, weighting)),
+        lambda s: many_points.conger_kappa_of_many_points(s, many_points.Distance.of(s.scale, weighting)),
         many_points.alpha,
     ):  # type: ignore[arg-type]
         (plain, slope), (value, gradient) = (kernel(one) for one in long)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.stats.cli.commandline import main
 from analytics.stats.core.scales import Scale
-from analytics.stats.judge import weighted
+from analytics.stats.judge import association
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.sampled_from(["nominal", "ordinal", "interval"]))
@@ -25,18 +25,18 @@ def test_values_and_gradients_equal_the_kernels(seed: int, q: int, level: str) -
     n = int(rng.integers(2, 30))
     y = rng.choice(points, n)
     x = np.where(rng.random(n) < 0.5, y, rng.uniform(points[0], points[-1], n).round(2))
-    for figure in weighted.figures(scale):
-        if weighted.inapplicable(figure, scale):
+    for figure in association.figures(scale):
+        if association.inapplicable(figure, scale):
             continue
-        direct = weighted.values([figure], x, y, np.ones((1, n)), scale)[0, 0]
-        value, gradient = weighted.value_of(figure, x, y, scale)
+        direct = association.values([figure], x, y, np.ones((1, n)), scale)[0, 0]
+        value, gradient = association.value_of(figure, x, y, scale)
         assert value == pytest.approx(direct, abs=1e-9, nan_ok=True), (figure.statistic, figure.variant)
         if np.isnan(value) or figure.statistic == "kendall_tau_b":
             continue
         step = 1e-5 * np.eye(n)
-        change = (weighted.values([figure], x, y, 1 + step, scale) - weighted.values([figure], x, y, 1 - step, scale))[
-            0
-        ]
+        change = (
+            association.values([figure], x, y, 1 + step, scale) - association.values([figure], x, y, 1 - step, scale)
+        )[0]
         slope = change / 2e-5
         # A label that is given once: its F1 is no straight line over a hundredth of an item.
         assert gradient == pytest.approx(slope, abs=1e-3 * max(1, abs(slope).max())), (figure.statistic, figure.variant)
@@ -48,7 +48,7 @@ def test_concordance_counts_every_pair(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, int(rng.integers(2, 30)), (2, int(rng.integers(2, 60))))
     direct = (np.sign(x[:, None] - x) * np.sign(y[:, None] - y)).sum(axis=1)
-    assert weighted.concordance(x, y).tolist() == direct.tolist()
+    assert association.concordance(x, y).tolist() == direct.tolist()
 
 
 def test_the_standard_error_of_tau_is_that_of_leaving_items_out() -> None:
@@ -56,9 +56,9 @@ def test_the_standard_error_of_tau_is_that_of_leaving_items_out() -> None:
     x = rng.normal(size=400)
     y = x + rng.normal(size=400)
     x = x.round(1)
-    _, gradient = weighted.kendall_tau_b(x, y)
+    _, gradient = association.kendall_tau_b_value(x, y)
     keep = ~np.eye(400, dtype=bool)
-    without = np.array([weighted.kendall_tau_b(x[row], y[row])[0] for row in keep])
+    without = np.array([association.kendall_tau_b_value(x[row], y[row])[0] for row in keep])
     jackknife = np.sqrt(399 / 400 * ((without - without.mean()) ** 2).sum())
     assert np.sqrt((gradient**2).sum()) == pytest.approx(jackknife, rel=0.02)
 
@@ -77,7 +77,7 @@ def test_many_scores_of_a_slider_give_the_figures_of_a_few_and_their_intervals(
     assert main(["calibration", path, "--judge", "judge", "--format", "json"]) == 0
     linearised = {row["statistic"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(weighted, "MANY_PAIRS", 10**9)
+        patch.setattr(association, "MANY_PAIRS", 10**9)
         assert main(["calibration", path, "--judge", "judge", "--format", "json", "--bootstrap", "500"]) == 0
     resampled = {row["statistic"]: row for row in json.loads(capsys.readouterr().out)["estimates"]}
     for name in ("mae", "rmse", "bias", "pearson", "spearman", "kendall_tau_b"):

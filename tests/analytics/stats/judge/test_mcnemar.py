@@ -35,7 +35,7 @@ def test_equal_discordant_counts() -> None:
 
 def test_no_discordant_item() -> None:
     right = np.array([True, False, True])
-    by_variant = {e.variant: e for e in mcnemar.estimates(right, right)}
+    by_variant = {e.variant: e for e in mcnemar.mcnemar_estimates(right, right)}
     assert by_variant["exact"].value == 1
     assert by_variant["chi2"].value is None
     assert "discordant" in by_variant["chi2"].reason
@@ -43,13 +43,13 @@ def test_no_discordant_item() -> None:
 
 def test_no_common_item_is_undefined_in_every_variant() -> None:
     nothing = np.empty(0, bool)
-    assert [e.reason for e in mcnemar.estimates(nothing, nothing)] == ["no item in common"] * 4
+    assert [e.reason for e in mcnemar.mcnemar_estimates(nothing, nothing)] == ["no item in common"] * 4
 
 
 def test_swapping_the_raters_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     first, second = rng.random(50) < 0.5, rng.random(50) < 0.8
-    assert mcnemar.estimates(first, second) == mcnemar.estimates(second, first)
+    assert mcnemar.mcnemar_estimates(first, second) == mcnemar.mcnemar_estimates(second, first)
 
 
 def test_the_default_is_midp_below_25_discordant() -> None:
@@ -59,8 +59,8 @@ def test_the_default_is_midp_below_25_discordant() -> None:
 def test_clusters_of_one_item_give_the_unclustered_test() -> None:
     rng = np.random.default_rng(4)
     first, second = rng.random(80) < 0.5, rng.random(80) < 0.7
-    alone = mcnemar.estimates(first, second)
-    assert mcnemar.estimates(first, second, rng.permutation(80)) == alone
+    alone = mcnemar.mcnemar_estimates(first, second)
+    assert mcnemar.mcnemar_estimates(first, second, rng.permutation(80)) == alone
     d = first.astype(int) - second
     assert [mcnemar.clustered(d)[e.variant] for e in alone] == pytest.approx([e.p for e in alone], rel=1e-12)
 
@@ -88,7 +88,7 @@ def test_raters_who_are_alike_are_told_apart_in_one_of_twenty_samples_of_cluster
     for _ in range(400):
         mood = rng.normal(size=(12, 2))[cluster]
         first, second = (mood + rng.normal(size=(120, 2)) > 0).T
-        rejected += next(e.p for e in mcnemar.estimates(first, second, cluster) if e.variant == "midp") < 0.05
-        ignoring += next(e.p for e in mcnemar.estimates(first, second) if e.variant == "midp") < 0.05
+        rejected += next(e.p for e in mcnemar.mcnemar_estimates(first, second, cluster) if e.variant == "midp") < 0.05
+        ignoring += next(e.p for e in mcnemar.mcnemar_estimates(first, second) if e.variant == "midp") < 0.05
     assert ignoring / 400 > 0.2
     assert 0.02 <= rejected / 400 <= 0.08

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from analytics.stats.judge.prevalence import Flags, lang_reiczigel, rogan_gladen
+from analytics.stats.judge.ppi import Flags, lang_reiczigel, rogan_gladen
 
 
 def flags(**changes: Any) -> Flags:

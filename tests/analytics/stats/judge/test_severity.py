@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analytics.stats.judge.audits import tost
+from analytics.stats.judge.audits import differential_functioning, tost
 from analytics.stats.judge.calibrators import fit_ordinal
-from analytics.stats.judge.recovery import label_recovery
-from analytics.stats.judge.severity import differential_functioning
+from analytics.stats.judge.soundness import label_recovery
 
 
 def judged(shift: float, slope: float, n: int = 600, seed: int = 15) -> tuple[Any, Any, Any]:

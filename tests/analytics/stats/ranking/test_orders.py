@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from analytics.stats.ranking import concordance, orders
-from analytics.stats.ranking.orders import Gaps
+from analytics.stats.ranking import concordance
+from analytics.stats.ranking.concordance import Gaps
 
 
 def weak_orders(n: int) -> np.ndarray:
@@ -22,7 +22,7 @@ def every_value(signs: np.ndarray, n: int) -> tuple[np.ndarray, ...]:
     rankings = weak_orders(n)
     first, second = (rankings[((known == 0) | (rankings == known)).all(axis=1)] for known in signs.T)
     s, t = (side.reshape(-1, side.shape[-1]) for side in np.broadcast_arrays(first[:, None], second[None]))
-    return concordance.tau_b(s, t), concordance.spearman(s, t, n), concordance.inversions(s, t)
+    return concordance.tau_b(s, t), concordance.rank_spearman(s, t, n), concordance.inversions(s, t)
 
 
 def known(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -37,7 +37,7 @@ def test_no_compatible_ranking_lies_outside_and_of_two_generators_some_reach_the
     rng = np.random.default_rng(n)
     for _ in range(8):
         signs = known(rng, n, share)
-        found = orders.allowed(signs, n)
+        found = concordance.allowed(signs, n)
         bounds = (found.tau_b, found.spearman, found.inversions)
         for (low, high), values in zip(bounds, every_value(signs, n), strict=True):
             if np.isnan(values).all():
@@ -50,12 +50,12 @@ def test_no_compatible_ranking_lies_outside_and_of_two_generators_some_reach_the
 
 def test_what_is_wholly_known_leaves_one_value_and_what_is_not_leaves_all() -> None:
     means = np.array([[1, 2], [2, 1], [3, 3], [4, 5], [5, 4], [6, 6.0]])
-    point = concordance.compare(*means.T)
-    exact = orders.allowed(concordance.rank_pairs(means), 6)
+    point = concordance.compare_rankings(*means.T)
+    exact = concordance.allowed(concordance.rank_pairs(means), 6)
     assert exact.tau_b == pytest.approx((point.tau_b, point.tau_b))
     assert exact.spearman == pytest.approx((point.spearman, point.spearman))
     assert exact.inversions == (point.inversions, point.inversions)
-    nothing = orders.allowed(np.zeros((15, 2)), 6)
+    nothing = concordance.allowed(np.zeros((15, 2)), 6)
     assert nothing.tau_b == nothing.spearman == pytest.approx((-1, 1))
     assert nothing.inversions == (0, 15)
 
@@ -85,15 +85,15 @@ def test_what_is_clear_leaves_the_family_so_that_less_is_asked_of_the_rest() -> 
 def test_intervals_say_why_there_are_none_and_what_they_rest_on() -> None:
     means = np.array([[1, 1], [2, 2], [3, 3.0]])
     boards = drawn_at(means, np.random.default_rng(2))
-    assert "two scenarios" in orders.intervals(means, boards, n_scenarios=1)[0].interval_reason
+    assert "two scenarios" in concordance.rank_intervals(means, boards, n_scenarios=1)[0].interval_reason
     torn = boards.copy()
     torn[:100, 0, 1] = np.nan
-    none = orders.intervals(means, torn, n_scenarios=50)[1]
+    none = concordance.rank_intervals(means, torn, n_scenarios=50)[1]
     assert (none.low, none.undefined_share) == (None, pytest.approx(0.1))
-    tau = orders.intervals(means, boards, n_scenarios=50)[0]
+    tau = concordance.rank_intervals(means, boards, n_scenarios=50)[0]
     assert (tau.low, tau.high) == (1, 1)
     assert "approximate: conservative" in tau.method
-    alike = orders.intervals(means, np.tile(means, (50, 1, 1)), n_scenarios=50)[0]
+    alike = concordance.rank_intervals(means, np.tile(means, (50, 1, 1)), n_scenarios=50)[0]
     assert "varies in no resample" in alike.method
 
 
@@ -112,11 +112,11 @@ def sample(quality: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.nd
 )  # fmt: skip
 def test_they_hold_the_truth_where_resampled_taus_do_not(second: list[float]) -> None:
     quality = np.column_stack([np.arange(6) / 2, second])
-    truth = concordance.compare(*quality.T)
+    truth = concordance.compare_rankings(*quality.T)
     rng, held, resampled_held = np.random.default_rng(3), 0, 0
     for _ in range(100):
         means, boards = sample(quality, 60, rng)
-        tau, rho, inversions = orders.intervals(means, boards, n_scenarios=60)
+        tau, rho, inversions = concordance.rank_intervals(means, boards, n_scenarios=60)
         held += tau.low <= truth.tau_b + 1e-9 <= tau.high + 2e-9
         s, t = np.moveaxis(concordance.rank_pairs(boards), -1, 0)
         low, high = np.quantile(concordance.tau_b(s, t), [0.025, 0.975])
@@ -132,9 +132,11 @@ def test_sets_of_ranks_worked_by_hand() -> None:
     rng = np.random.default_rng(3)
     means = np.array([3.0, 2.0, 2.0, 0.0])
     boards = means + 0.05 * rng.normal(size=(500, 4))
-    assert orders.rank_sets(means, boards, n_scenarios=50, tie=1e-9).tolist() == [[1, 1], [2, 3], [2, 3], [4, 4]]
+    assert concordance.rank_sets(means, boards, n_scenarios=50, tie=1e-9).tolist() == [[1, 1], [2, 3], [2, 3], [4, 4]]
     # Nothing is clear: any rank is possible.
-    assert (orders.rank_sets(means, means + 5 * rng.normal(size=(500, 4)), n_scenarios=50, tie=1e-9) == [1, 4]).all()
+    assert (
+        concordance.rank_sets(means, means + 5 * rng.normal(size=(500, 4)), n_scenarios=50, tie=1e-9) == [1, 4]
+    ).all()
 
 
 def test_sets_of_ranks_hold_all_ranks_at_once_in_nineteen_studies_of_twenty() -> None:
@@ -143,6 +145,6 @@ def test_sets_of_ranks_hold_all_ranks_at_once_in_nineteen_studies_of_twenty() ->
     for _ in range(200):
         scores = quality + rng.normal(size=(40, 5))
         drawn = scores[rng.integers(0, 40, size=(300, 40))].mean(axis=1)
-        sets = orders.rank_sets(scores.mean(axis=0), drawn, n_scenarios=40, tie=1e-9)
+        sets = concordance.rank_sets(scores.mean(axis=0), drawn, n_scenarios=40, tie=1e-9)
         held += bool(((sets[:, 0] <= [5, 4, 3, 2, 1]) & (sets[:, 1] >= [5, 4, 3, 2, 1])).all())
     assert held / 200 >= 0.92

@@ -24,7 +24,7 @@ def simulated(effect: Any, n: int = 60, seed: int = 13, shared: float = 1.0) -> 
 
 
 def test_the_published_means_give_one_inversion_not_five() -> None:
-    compared = concordance.compare(COHERENCE_ET, COHERENCE_FI)
+    compared = concordance.compare_rankings(COHERENCE_ET, COHERENCE_FI)
     assert compared.inversions == 1
     assert compared.tau_b == pytest.approx(13 / 15)
     assert compared.spearman == pytest.approx(1 - 6 * 2 / (6 * 35))
@@ -35,27 +35,30 @@ def test_stacked_boards_match_scipy_with_ties(seed: int) -> None:
     rng = np.random.default_rng(seed)
     boards = rng.integers(0, 4, (20, 6, 2)).astype(float)
     signs = concordance.rank_pairs(boards)
-    tau, rho = concordance.tau_b(signs[..., 0], signs[..., 1]), concordance.spearman(signs[..., 0], signs[..., 1], 6)
+    tau, rho = (
+        concordance.tau_b(signs[..., 0], signs[..., 1]),
+        concordance.rank_spearman(signs[..., 0], signs[..., 1], 6),
+    )
     for value, other, means in zip(tau, rho, boards, strict=True):
         assert value == pytest.approx(stats.kendalltau(*means.T).statistic, nan_ok=True)
         assert other == pytest.approx(stats.spearmanr(*means.T).statistic, nan_ok=True)
 
 
 def test_tied_pairs_are_no_inversions_and_are_told() -> None:
-    compared = concordance.compare(np.array([1.0, 1.0 + 1e-12, 2.0]), np.array([3.0, 1.0, 2.0]))
+    compared = concordance.compare_rankings(np.array([1.0, 1.0 + 1e-12, 2.0]), np.array([3.0, 1.0, 2.0]))
     assert (compared.inversions, compared.tied_pairs) == (1, 1)
 
 
 def test_a_language_whose_means_are_all_equal_has_no_ranking() -> None:
-    compared = concordance.compare(np.full(4, 3.0), np.arange(4.0))
+    compared = concordance.compare_rankings(np.full(4, 3.0), np.arange(4.0))
     assert compared.tau_b is None
     assert "ceiling" in compared.reason
 
 
 def test_generators_missing_in_one_language_are_left_out() -> None:
-    compared = concordance.compare(np.array([1.0, 2.0, np.nan]), np.array([1.0, 3.0, 2.0]))
+    compared = concordance.compare_rankings(np.array([1.0, 2.0, np.nan]), np.array([1.0, 3.0, 2.0]))
     assert (compared.tau_b, compared.n_generators) == (1.0, 2)
-    assert concordance.compare(np.array([1.0, np.nan]), np.array([np.nan, 1.0])).tau_b is None
+    assert concordance.compare_rankings(np.array([1.0, np.nan]), np.array([np.nan, 1.0])).tau_b is None
 
 
 def test_the_board_is_the_mean_score_of_each_generator_and_language() -> None:
@@ -78,7 +81,7 @@ def test_reversed_rankings_are_found_and_equal_ones_are_not() -> None:
     for effect, inversions in ((reversed_, 6), (same, 0)):
         s = simulated(effect)
         rng = np.random.default_rng(1)
-        compared = concordance.compare(*concordance.board(s).T)
+        compared = concordance.compare_rankings(*concordance.board(s).T)
         boards = concordance.resampled_boards(s, resamples=500, rng=rng, parallel=True)
         assert compared.inversions == inversions
         p = concordance.p_of_inversions(concordance.board(s), boards, df=29, tie=s.tie)

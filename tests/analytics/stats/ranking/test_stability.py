@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.tables import RatingsTable, ratings_table
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.ranking import stability
 
 
@@ -27,7 +28,7 @@ TABLE = parallel({"a": (1, 1, 4), "b": (2, 2, 3), "c": (3, 3, 2), "d": (4, 4, 1)
 
 
 def figures(**options: Any) -> dict[Any, Estimate]:
-    found = stability.report(TABLE, judge="gpt", **({"bootstrap": 300} | options))
+    found = stability.stability_report(TABLE, judge="gpt", **({"bootstrap": 300} | options))
     return {(c.estimate.statistic, c.estimate.variant, c.languages): c.estimate for c in found if c.languages}
 
 
@@ -50,7 +51,7 @@ def test_paper_compat_stands_beside_the_sound_figures() -> None:
     assert -1 <= printed.value <= -0.9
     assert printed.low is None, "every resample has the reversed ranking"
     near = parallel({"a": (1, 1, 3), "b": (2, 2, 3), "c": (3, 3, 2), "d": (4, 4, 2)}, n=10)
-    rows = stability.report(near, judge="gpt", bootstrap=300)
+    rows = stability.stability_report(near, judge="gpt", bootstrap=300)
     drawn = next(
         row.estimate for row in rows if row.estimate.variant == "paper_compat" and row.languages == ("et", "hu")
     )
@@ -67,7 +68,7 @@ def test_without_resampling_there_are_values_only() -> None:
 
 
 def test_means_carry_their_generator_language_and_count() -> None:
-    means = [c for c in stability.report(TABLE, judge="gpt", bootstrap=0) if c.estimate.statistic == "mean"]
+    means = [c for c in stability.stability_report(TABLE, judge="gpt", bootstrap=0) if c.estimate.statistic == "mean"]
     assert len(means) == 12
     frame = TABLE.frame
     for mean in means:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from analytics.stats.cli.commandline import main
-from analytics.stats.text.embeddings import Endpoint, cached, local
+from analytics.stats.text.surface import EmbeddingEndpoint, cached, local_embedding
 
 
 class _Provider(BaseHTTPRequestHandler):
@@ -49,23 +49,23 @@ def test_vectors_come_in_the_order_of_the_texts_with_the_key_of_the_environment(
 ) -> None:
     url, asked = provider
     monkeypatch.setenv("SOME_KEY", "secret")
-    assert Endpoint(url, "e5", "SOME_KEY")(["a", "bbb"]).tolist() == [[1, 1], [3, 1]]
+    assert EmbeddingEndpoint(url, "e5", "SOME_KEY")(["a", "bbb"]).tolist() == [[1, 1], [3, 1]]
     assert asked == [(["a", "bbb"], "Bearer secret")]
 
 
 def test_each_text_is_asked_for_once_per_model(provider: tuple[str, Any], tmp_path: Path) -> None:
     url, asked = provider
-    embed = cached(Endpoint(url, "e5"), model="e5", directory=tmp_path)
+    embed = cached(EmbeddingEndpoint(url, "e5"), model="e5", directory=tmp_path)
     first, again = embed(["a", "bb"]), embed(["bb", "ccc"])
     assert [texts for texts, _ in asked] == [["a", "bb"], ["ccc"]]
     assert (first[1] == again[0]).all()
-    cached(Endpoint(url, "other"), model="other", directory=tmp_path)(["a"])
+    cached(EmbeddingEndpoint(url, "other"), model="other", directory=tmp_path)(["a"])
     assert len(asked) == 3
 
 
 def test_only_http_addresses_are_asked() -> None:
     with pytest.raises(ValueError, match="http"):
-        Endpoint("file:///etc", "e5")(["a"])
+        EmbeddingEndpoint("file:///etc", "e5")(["a"])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_an_address_that_gives_no_embeddings_is_named_in_one_line(
 
 def test_a_local_model_says_what_to_install() -> None:
     with pytest.raises(ValueError, match=r"pip install .panelbench\[sentence-transformers\]"):
-        local("e5")
+        local_embedding("e5")
 
 
 def test_surface_prints_the_mean_cosine(
