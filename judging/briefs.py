@@ -34,6 +34,8 @@ def criterion_brief(criterion: Criterion, language: str) -> CriterionBrief:
         mark_if=_sentence(criterion.says("mark_if", language)),
         dont_mark_if=_sentence(criterion.says("dont_mark_if", language)),
         speaker=criterion.speaker,
+        is_range=not criterion.points,
+        step=criterion.step,
     )
 
 

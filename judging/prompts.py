@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Final, Literal
 
+from annotation.readers import is_on_scale
 from judging.frames import FRAMES, Frame
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -24,6 +25,7 @@ AnchorDetail = Literal["name", "anchors", "reasons"]
 Message = dict[str, str]
 
 NOT_APPLICABLE: Final = "N/A"
+MOST_CHOICES: Final = 21  # scores of a stepped scale that are spelled out
 INSTRUCTION_LANGUAGES: Final = frozenset(FRAMES)
 
 MARK_WORDS: Final = ("BEGIN", "END", "TURN", "FIELD")
@@ -64,7 +66,11 @@ class PointBrief:
 
 @dataclass(frozen=True, slots=True)
 class CriterionBrief:
-    """One criterion as the judge reads it, already in the instruction language."""
+    """One criterion as the judge reads it, already in the instruction language.
+
+    With `is_range` the points are only the ends of the scale. On it lies every ``step`` from the lower end, or without
+    a step any number between.
+    """
 
     key: str
     name: str
@@ -76,6 +82,8 @@ class CriterionBrief:
     mark_if: str = ""
     dont_mark_if: str = ""
     speaker: str = ""
+    is_range: bool = False
+    step: float | None = None
 
     def __post_init__(self) -> None:
         if len({point.value for point in self.points}) < 2:
@@ -90,6 +98,23 @@ class CriterionBrief:
     def high(self) -> float:
         """The upper end of the scale."""
         return max(point.value for point in self.points)
+
+    @property
+    def choices(self) -> tuple[float, ...]:
+        """The scores that a judge chooses from, one by one; empty where it may give any from `low` to `high`."""
+        if self.level == "interval":
+            return ()
+        if not self.is_range:
+            return tuple(point.value for point in self.points)
+        count = round((self.high - self.low) / self.step) + 1 if self.step else MOST_CHOICES + 1
+        if count > MOST_CHOICES:
+            return ()
+        return tuple(round(self.low + number * (self.step or 0), 9) for number in range(count))
+
+    def is_on_scale(self, score: float) -> bool:
+        """Whether a person may give ``score``, too."""
+        points = () if self.is_range else [point.value for point in self.points]
+        return is_on_scale(score, points=points, minimum=self.low, maximum=self.high, step=self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +246,10 @@ def _answer_schema(criterion: CriterionBrief, variant: PromptVariant) -> dict[st
 
 def _score_schema(criterion: CriterionBrief) -> dict[str, Any]:
     score: dict[str, Any] = {"type": "number"}
-    if criterion.level == "interval":
-        score |= {"minimum": plain(criterion.low), "maximum": plain(criterion.high)}
+    if criterion.choices:
+        score |= {"enum": [plain(value) for value in criterion.choices]}
     else:
-        score |= {"enum": [plain(point.value) for point in criterion.points]}
+        score |= {"minimum": plain(criterion.low), "maximum": plain(criterion.high)}
     if not criterion.allows_na:
         return score
     return {"anyOf": [score, {"type": "string", "enum": [NOT_APPLICABLE]}]}
@@ -262,10 +287,9 @@ def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, f
 
 
 def _scale(criterion: CriterionBrief, frame: Frame) -> str:
-    if criterion.level == "interval":
+    if not criterion.choices:
         return frame.scale_range.format(low=plain(criterion.low), high=plain(criterion.high))
-    values = [str(plain(point.value)) for point in criterion.points]
-    return frame.scale_points.format(values=", ".join(values))
+    return frame.scale_points.format(values=", ".join(str(plain(value)) for value in criterion.choices))
 
 
 def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
@@ -295,10 +319,8 @@ def _answer_form(criterion: CriterionBrief, variant: PromptVariant, frame: Frame
 
 
 def _score_form(criterion: CriterionBrief) -> str:
-    if criterion.level == "interval":
-        values = [f"{plain(criterion.low)}..{plain(criterion.high)}"]
-    else:
-        values = [str(plain(point.value)) for point in criterion.points]
+    values = [str(plain(value)) for value in criterion.choices]
+    values = values or [f"{plain(criterion.low)}..{plain(criterion.high)}"]
     if criterion.allows_na:
         values.append(f'"{NOT_APPLICABLE}"')
     return f"<{' | '.join(values)}>"

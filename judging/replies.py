@@ -153,12 +153,10 @@ def _settle(criterion: CriterionBrief, found: _Found) -> Reading:
         )
     if not isinstance(score, float):
         return replace(reading, coerced=None)
-    values = {point.value for point in criterion.points}
-    off_scale = score not in values if criterion.level == "nominal" else not criterion.low <= score <= criterion.high
-    if off_scale:
+    is_between_points = not criterion.is_on_scale(score)
+    if not criterion.low <= score <= criterion.high or (is_between_points and criterion.level == "nominal"):
         return replace(reading, status="out_of_range", score=score)
-    between = criterion.level == "ordinal" and score not in values
-    return replace(reading, status="ok", score=score, fractional=between)
+    return replace(reading, status="ok", score=score, fractional=is_between_points and criterion.level == "ordinal")
 
 
 def _value(value: Any, criterion: CriterionBrief) -> tuple[float | str | None, tuple[str, ...]]:

@@ -118,6 +118,10 @@ def refuse_unfit(
         raise Refused(sentence, code="repeats", fields={"repeats": sentence})
     spending.refuse_cap(judge, budget=budget)
     _check_prompt(judge, rubric_version)
+    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+    if not asked_about(dataset=dataset, after=after).exists():
+        sentence = _("This judge has already been asked about every item of this dataset.")
+        raise Refused(sentence, code="nothing_to_ask")
 
 
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:

@@ -153,11 +153,11 @@ def _held(row: VerdictRow, criterion: Criterion) -> tuple[str, bool]:
     """The status of a verdict on its scale, and whether it lies between two points."""
     if row.score is None:
         return (Status.OK if criterion.not_applicable else Status.UNPARSED), False
-    on_a_point = row.score in criterion.values
-    beyond = not criterion.minimum <= row.score <= criterion.maximum
-    if beyond or (criterion.level == Criterion.Level.NOMINAL and not on_a_point):
+    is_between_points = not criterion.is_on_scale(row.score)
+    is_beyond = not criterion.minimum <= row.score <= criterion.maximum
+    if is_beyond or (is_between_points and criterion.level == Criterion.Level.NOMINAL):
         return Status.OUT_OF_RANGE, False
-    return Status.OK, criterion.level == Criterion.Level.ORDINAL and not criterion.is_on_scale(row.score)
+    return Status.OK, is_between_points and criterion.level == Criterion.Level.ORDINAL
 
 
 def _unfit(

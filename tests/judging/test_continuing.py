@@ -70,6 +70,25 @@ def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast,
     assert (last.continues, len(asked(last))) == (None, 6)
 
 
+def test_a_run_that_would_ask_nothing_is_refused_by_page_and_api_alike(cast: Cast, provider: RunningProvider) -> None:
+    first, second, version = versions(cast)
+    judge = declared(cast)
+    runs.start(judge=judge, dataset=second, rubric_version=version)
+    same = Dataset.objects.create(project=cast.kassa, name="Same", version=1, extends=second, state="ready")
+    same.parts.set([first, second, same])
+    client, api = cast.client("boris"), "/api/v1/projects/kassa/runs/"
+    chosen = {"dataset": same.pk, "rubric_version": version.pk, "repeats": 1}
+    sentence = "This judge has already been asked about every item of this dataset."
+    for page in (client.get, client.post):
+        assert sentence in page(f"/p/kassa/judges/{judge.pk}/runs/new/", chosen).content.decode()
+    body = {"judge": judge.pk, "dataset": same.pk, "rubric_version": version.pk}
+    for address in (api, f"{api}forecast/"):
+        refused = client.post(address, body, content_type="application/json")
+        assert (refused.status_code, refused.json()["code"]) == (409, "nothing_to_ask")
+        assert refused.json()["detail"] == sentence
+    assert JudgeRun.objects.count() == 1
+
+
 def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: RunningProvider) -> None:
     first, second, version = versions(cast)
     judge = declared(cast)

@@ -9,6 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accounts.inputs import storable
+from annotation.models import Criterion
+from judging.briefs import criterion_brief
 from judging.prompts import CriterionBrief, PromptVariant
 from judging.replies import Reading, parse
 from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
@@ -84,6 +86,27 @@ def test_na_counts_only_where_the_criterion_allows_it() -> None:
 def test_points_that_the_scale_skips_are_kept_and_flagged() -> None:
     assert one('{"score": 2}', FROM_ONE) == Reading("quality", "ok", 2, fractional=True)
     assert one('{"score": 0}', FROM_ONE) == Reading("quality", "out_of_range", 0)
+
+
+def test_a_scale_given_by_its_ends_takes_whole_steps_and_flags_what_lies_between() -> None:
+    steps = replace(FROM_ONE, points=points(1, 10), is_range=True, step=3)
+    assert one('{"score": 7}', steps) == ok(7, criterion="quality")
+    assert one('{"score": 8}', steps) == Reading("quality", "ok", 8, fractional=True)
+    assert one('{"score": 13}', steps) == Reading("quality", "out_of_range", 13)
+    assert one('{"score": 4.5}', replace(steps, step=None)) == ok(4.5, criterion="quality")
+    tenths = replace(steps, points=points(0, 1), step=0.1)
+    assert one('{"score": 0.3}', tenths) == ok(0.3, criterion="quality")
+    nominal = replace(steps, level="nominal")
+    assert [one(f'{{"score": {score}}}', nominal).status for score in (7, 8)] == ["ok", "out_of_range"]
+
+
+@pytest.mark.parametrize(("level", "step"), [("ordinal", 3), ("ordinal", None), ("nominal", 3)])
+def test_a_judge_and_an_annotator_may_give_the_same_scores(level: str, step: float | None) -> None:
+    text = {"name": {"en": "Effort"}, "source_language": "en"}
+    effort = Criterion(key="effort", level=level, minimum=1, maximum=10, step=step, text=text)
+    for score in range(12):
+        reading = one(f'{{"score": {score}}}', criterion_brief(effort, "en"))
+        assert (reading.status == "ok" and not reading.fractional) == effort.is_on_scale(score), score
 
 
 def test_an_interval_takes_any_number_between_its_ends_without_a_flag() -> None:

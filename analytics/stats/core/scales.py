@@ -173,7 +173,7 @@ def range_scale(low: float, high: float, step: float | None, level: Level) -> Sc
     """The scale from ``low`` to ``high``: its points where a step leads from one to the next, else its ends."""
     count = round((high - low) / step) + 1 if step else 0
     if step and count <= MOST_POINTS:
-        return Scale(tuple(low + number * step for number in range(count)), level)
+        return Scale(tuple(round(low + number * step, 9) for number in range(count)), level)
     return Scale((low, high), level, any_number=True)
 
 
