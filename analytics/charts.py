@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specs, rendered to SVG by the worker that computes a snapshot. Web processes read `pictures`."""
+"""Charts as Vega-Lite specs, rendered to SVG by the worker that makes a snapshot; web processes fill in the words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import vl_convert
 
 from accounts import languages
-from analytics import pictures
-from analytics.figures import Figures, Labelled
+from analytics.figures import AXIS, LIGHT, Figures, Labelled, stands_for
 
 Spec = dict[str, Any]
 
@@ -18,7 +17,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation S
 ROW_HEIGHT = 33
 WIDTHS = {"wide": 410, "narrow": 300}
 TICKS = {"wide": 6, "narrow": 4}
-COLOURS = {name: f"var(--{name})" for name in pictures.LIGHT}
+COLOURS = {name: f"var(--{name})" for name in LIGHT}
 
 # What the renderer writes for programs that read its drawing, and fonts and shapes without content.
 UNUSED = re.compile(r' (?:class|role|aria-[a-z]+|pointer-events|xmlns:xlink|font-family|opacity)="[^"]*"')
@@ -28,12 +27,13 @@ EMPTY = re.compile(r'<path(?: [a-z]+="[^"]*")*? d=""[^>]*/>|<path d="M0,0h0v0h0Z
 def bias(content: Mapping[str, Any]) -> list[dict[str, str]]:
     """Judge minus panel by language, for every judge and criterion of a snapshot that have such a figure.
 
-    Each row has judge, criterion and one SVG for each of `WIDTHS`, with `pictures` standing in for the words: names of
-    languages by their place in `languages`, the title of the axis, the word for an approximate interval.
+    Each row has judge, criterion and one SVG for each of `WIDTHS`, with placeholders (`stands_for`) for
+    the words: names of languages by their place in `languages`, the title of the axis, the word for an approximate
+    interval.
     """
     figures, tags = Figures(content["estimates"]), list(content["languages"])
     criteria = sorted({row["criterion"] for row in content["counts"]})
-    names = {tag: pictures.stands_for(str(place)) for place, tag in enumerate(tags)}
+    names = {tag: stands_for(str(place)) for place, tag in enumerate(tags)}
     spelt = [name for tag in tags for name in (languages.english_name(tag), languages.endonym(tag))]
     longest = max(map(len, spelt), default=0)
     drawn = []
@@ -56,7 +56,7 @@ def forest(rows: Sequence[Labelled], *, longest_name: int, width: str = "wide") 
     values = [_mark(row) for row in rows if row.figure.is_defined]
     order = [value["name"] for value in sorted(values, key=lambda value: (value["value"], value["name"]))]
     label_width = 24 + min(150, 7 * longest_name)  # pixels at 12 px a letter, so that the whole chart keeps its width
-    axis = pictures.stands_for("axis", len(pictures.AXIS))
+    axis = stands_for("axis", len(AXIS))
     x, y = _differences(axis, values, TICKS[width]), _names(order, label_width)
     colour = _by_clarity([COLOURS["brass"], COLOURS["accent"]])
     return {
@@ -145,7 +145,7 @@ def _points(x: Spec, y: Spec, colour: Spec) -> Spec:
 
 def _words(x: Spec, y: Spec) -> Spec:
     """The word under an interval, around its middle."""
-    word = pictures.stands_for("approximate", len("approximate"))
+    word = stands_for("approximate", len("approximate"))
     mark = {"type": "text", "dy": 13, "font": FONT, "fontSize": 10.5, "color": COLOURS["ink"], "text": word}
     middle = {**x, "field": "middle"}
     return {

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from analytics import dashboards
-from analytics.dashboards import Settings
+from analytics import snapshots
 from analytics.models import Computation
+from analytics.snapshots import Settings
 from annotation.models import Campaign
 
 LONGEST = 3000  # seconds; millions of rows on a busy machine
@@ -76,4 +76,4 @@ def _under_way(now: datetime) -> Q:
 
 
 def _identity(settings: Settings) -> dict[str, Any]:
-    return {"settings_digest": settings.digest, "code_version": dashboards.code_version()}
+    return {"settings_digest": settings.digest, "code_version": snapshots.code_version()}

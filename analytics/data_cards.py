@@ -1,4 +1,4 @@
-"""The README of a published study: the metadata that the Hugging Face Hub reads, and what a reader must know. Pure.
+"""The README of a published study: the metadata that the Hugging Face Hub reads, and what a reader must know of it.
 
 Keys and values of the metadata: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
 """
@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import yaml
+from django.db.models import Count
+from django.utils.translation import gettext as _
 
+from accounts.models import Profile
 from analytics.figures import SMALL, Figure
+from annotation.models import Annotation, Campaign
 from annotation.readers import CriterionDocument, RubricDocument, TextByLanguage, plain_number
 
 SPLIT = "train"  # the name that the Hub expects of data that is not split
@@ -128,21 +132,21 @@ class Card:
 
     def _files(self) -> Iterator[str]:
         rows = ((f"`{each.name}`", f"`{each.path}`", each.about, f"{each.rows:,}") for each in self.files)
-        yield from table(("Configuration", "File", "A row is", "Rows"), rows)
+        yield from markdown_table(("Configuration", "File", "A row is", "Rows"), rows)
         yield from ("", "```python", "from datasets import load_dataset", "")
         yield from (f'{each.name} = load_dataset("PATH", "{each.name}", split="{SPLIT}")' for each in self.files)
         yield "```"
 
     def _languages(self) -> list[str]:
         rows = ((each.tag, each.name, each.items, each.generators) for each in self.languages)
-        return table(("Language", "Name", "Items", "Generators"), rows)
+        return markdown_table(("Language", "Name", "Items", "Generators"), rows)
 
     def _panels(self) -> Iterator[str]:
         if not self.panels:
             yield "Nobody has rated these items yet."
             return
         rows = ((each.panel, each.language, each.annotators, each.annotations) for each in self.panels)
-        yield from table(("Panel", "Language", "Annotators", "Items rated"), rows)
+        yield from markdown_table(("Panel", "Language", "Annotators", "Items rated"), rows)
         for each in self.panels:
             yield from ("", statement(each))
 
@@ -183,7 +187,7 @@ class Card:
             )
             for each in self.figures
         )
-        yield from table(("Criterion", "Language", "Statistic", "Value", "Interval", "On"), rows)
+        yield from markdown_table(("Criterion", "Language", "Statistic", "Value", "Interval", "On"), rows)
 
     def _citation(self) -> Iterator[str]:
         title = re.sub(r"[{}\\]", "", self.title)
@@ -237,7 +241,7 @@ def limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator
         yield "Scores of different languages come from different panels: compare them with care."
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """A table in Markdown, whatever the cells hold."""
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(_line(str(cell)) for cell in line)} |" for line in lines]
@@ -276,3 +280,47 @@ def _drawn(selection: Mapping[str, Any]) -> str:
     probability = selection["probability"]
     how = "all of them" if probability == 1 else f"each with probability {probability:g}"
     return f"{selection['items']:,} items in wave {selection['wave']}, {how}"
+
+
+def described_panels(campaign: Campaign) -> list[Described]:
+    """Every panel with ratings, by name; imported ratings have none. Of profiles only those with consent, as counts."""
+    panel = "assignment__duty__panel"
+    current = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    counted = current.order_by().values_list(f"{panel}__name", f"{panel}__language", "annotator", "annotator__user")
+    rows = list(counted.annotate(annotations=Count("pk")))
+    profiles = Profile.objects.in_bulk([user for *_panel, user, _count in rows if user], field_name="user_id")
+    found: dict[tuple[str, str], Described] = {}
+    for name, language, _annotator, user, so_many in rows:
+        key = (name or "", language or "")
+        _count(found.setdefault(key, Described(*key)), so_many, user, profiles)
+    return [found[key] for key in sorted(found)]
+
+
+def _count(panel: Described, annotations: int, user: int | None, profiles: Mapping[int, Profile]) -> None:
+    panel.annotators += 1
+    panel.annotations += annotations
+    said = profiles.get(user) if user else None
+    if said is None or said.consented_at is None:
+        return
+    panel.consenting += 1
+    panel.grew_up_with += Counter(said.grew_up_with)
+    panel.education += Counter(filter(None, [said.education]))
+    panel.experience += Counter(filter(None, [said.experience]))
+
+
+def on_panel(panel: Described, language_name: Callable[[str], str]) -> str:
+    """What those who consented let the study say of a panel; of the others nothing but their number."""
+    if not panel.consenting:
+        return _("Nobody on this panel has agreed to be described.")
+    facts = (
+        (_("First languages"), Counter({language_name(tag): count for tag, count in panel.grew_up_with.items()})),
+        (_("Education"), panel.education),
+        (_("Experience with language work"), panel.experience),
+    )
+    of = _("%(consenting)d of %(annotators)d agreed to be described.")
+    counted = of % {"consenting": panel.consenting, "annotators": panel.annotators}
+    return " ".join([counted, *(f"{name}: {_counts_in_words(counts)}." for name, counts in facts if counts)])
+
+
+def _counts_in_words(counts: Counter[str]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in sorted(counts.items()))

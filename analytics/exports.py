@@ -1,34 +1,81 @@
-"""Everything that can be taken out of a project, and in which formats: asked for, named, and written piece by piece."""
+"""What can be exported, in which formats, how large it is, and its bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain
-from typing import Any
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple
 
 import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Model, Q, QuerySet
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from accounts import access, audit
+from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics import bundles, hugging_face, label_studio, ratings
+from analytics import bundles, hugging_face, ratings
 from annotation import exports as rated
 from annotation.exports import consistent
-from annotation.models import Dataset
+from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
-from annotation.writers import files
-from annotation.writers import label_studio as studio
+from annotation.writers import files, label_studio
+from annotation.writers.label_studio import Answer, Interface
 from annotation.writers.tables import Column, Table, told
 from judging import exports as judged
 from judging.continuing import whole
-from judging.models import JudgeRun
+from judging.models import JudgeRun, Verdict
 
+# --- Label Studio ----------------------------------------------------------------------------------------------------
+LABEL_STUDIO_STATUSES = ("scored", "na", "ok")
+"""Statuses that Label Studio has a place for: an answer, or N/A. It would refuse a number off the scale."""
+
+
+def label_studio_interface(campaign: Campaign) -> Interface:
+    """The labelling configuration of the campaign's rubric and items."""
+    there = [column.name for column in rated.items(campaign.dataset).columns]
+    turns = [label_studio.TURNS] if Item.objects.of(campaign.dataset).exclude(turns=[]).exists() else []
+    return Interface(rubric_from_dict(campaign.rubric_version.document), parts=[*there, *turns])
+
+
+def label_studio_tasks(campaign: Campaign, *, people: Table, judges: Table) -> Iterator[dict[str, Any]]:
+    """Each item of the campaign, with its rows of the two tables, which come in the items' order."""
+    shown, items = label_studio_interface(campaign), rated.items(campaign.dataset)
+    by_people, by_judges = _ByItem(people), _ByItem(judges)
+    for row in items.rows:
+        item = dict(zip(items.names, row, strict=True))
+        yield label_studio.task(shown, item, people=by_people.of(item["id"]), judges=by_judges.of(item["id"]))
+
+
+class _ByItem:
+    """The answers of a table, asked for item by item in its own order; an item may have none."""
+
+    def __init__(self, table: Table) -> None:
+        self._read = {name: place for place, name in enumerate(table.names)}
+        self._groups = groupby(table.rows, key=lambda row: row[self._read["item"]])
+        self._next: tuple[str, Iterable[Sequence[Any]]] | None = next(self._groups, None)
+
+    def of(self, item: str) -> list[Answer]:
+        """The answers on this item that can be said."""
+        if self._next is None or self._next[0] != item:
+            return []
+        found = [self._answer(row) for row in self._next[1] if row[self._read["status"]] in LABEL_STUDIO_STATUSES]
+        self._next = next(self._groups, None)
+        return found
+
+    def _answer(self, row: Sequence[Any]) -> Answer:
+        rater = "judge" if "judge" in self._read else "rater"
+        names = ("criterion", rater, "score", "rationale")
+        criterion, said_by, score, rationale = (row[self._read[name]] for name in names)
+        seconds = row[self._read["seconds"]] if "seconds" in self._read else None
+        return Answer(criterion, said_by, score, rationale, seconds, row[self._read["repeat"]])
+
+
+# --- one export ------------------------------------------------------------------------------------------------------
 TABLES = tuple(files.FORMATS)
 FORMATS: dict[str, tuple[str, ...]] = {
     "items": TABLES,
@@ -127,7 +174,9 @@ class Export:
         return f"{name}.{self.ending}" if self.what in {"rubric", "bundle"} else f"{name}-{self.what}.{self.ending}"
 
 
-def asked(*, project: Project, what: str, kind: str = "", subject: Any = None, options: Options = Options()) -> Export:
+def checked_export(
+    *, project: Project, what: str, kind: str = "", subject: Any = None, options: Options = Options()
+) -> Export:
     """The export with that name and format; refused, naming what there is, when there is none such."""
     if what not in FORMATS:
         sentence = _("There is no export called “%(what)s”. Available: %(all)s.")
@@ -190,7 +239,7 @@ def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generat
             return
         with consistent():
             if export.is_table:
-                wanted = table(export)
+                wanted = export_table(export)
                 rows = told(wanted.rows, tell) if tell else wanted.rows
                 yield from files.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
             else:
@@ -200,7 +249,7 @@ def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generat
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
-def table(export: Export) -> Table:
+def export_table(export: Export) -> Table:
     """The rows that were asked for, not read yet."""
     made = {
         "items": _items,
@@ -283,11 +332,11 @@ def _campaign(export: Export) -> bytes:
 
 def _label_studio(export: Export) -> Iterable[bytes]:
     if export.kind == "xml":
-        return [label_studio.interface(export.subject).as_xml().encode()]
+        return [label_studio_interface(export.subject).as_xml().encode()]
     # One annotation of each person, one run of each judge: there is no place for more.
     current = replace(export, options=replace(export.options, revisions=False, every_run=False))
     people, judges = _ratings(current), _verdicts(current)
-    return studio.as_json(label_studio.tasks(export.subject, people=people, judges=judges))
+    return label_studio.as_json(label_studio_tasks(export.subject, people=people, judges=judges))
 
 
 def _hugging_face(export: Export) -> Iterator[bytes]:
@@ -311,3 +360,102 @@ _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
     "hugging-face": _hugging_face,
     "bundle": _bundle,
 }
+
+
+# --- an export in the words of a page, an address or a command line --------------------------------------------------
+def named_export(*, project: Project, what: str, said: Mapping[str, str], options: Options) -> Export:
+    """The export of these words: ``format``, and ``campaign``, ``dataset`` or ``rubric`` by name or by number."""
+    kind, subject = said.get("format", ""), SUBJECTS.get(what, "")
+    found: Any = project if subject == "project" else None
+    if subject and found is None:
+        found = chosen_subject(project=project, subject=subject, name=said.get(subject, ""))
+    return checked_export(project=project, what=what, kind=kind, subject=found, options=options)
+
+
+def subject_choices(*, project: Project, subject: str) -> QuerySet[Any]:
+    """The things of a kind that a project has, as they are offered."""
+    if subject == "dataset":
+        return Dataset.objects.ready().filter(project=project).select_related("project")
+    if subject == "rubric":
+        return RubricVersion.objects.filter(rubric__project=project).select_related("rubric__project")
+    campaigns = Campaign.objects.filter(project=project)
+    return campaigns.select_related("project", "dataset", "rubric_version__rubric")
+
+
+def chosen_subject(*, project: Project, subject: str, name: str = "") -> Any:
+    """The thing of that name (the newest version, or the very one: ``Dialogues v2``) or number; without either, the
+    only one there is.
+    """
+    there = list(subject_choices(project=project, subject=subject))
+    found = [row for row in there if str(row) == name] or [row for row in there if _base(row) == name]
+    if not found:
+        found = [row for row in there if row.pk == whole_number(name)]
+    if not name and len({_base(row) or str(row) for row in there}) == 1:
+        found = there
+    if found:
+        return found[0]  # the newest version comes first
+    told = _("There is no %(subject)s “%(name)s” in this project. Available: %(all)s.")
+    if not name:
+        told = _("Name the %(subject)s. Available: %(all)s.")
+    sentence = told % {"subject": subject, "name": name, "all": "; ".join(map(str, there)) or _("none")}
+    raise Refused(sentence, code="no_subject", fields={subject: sentence})
+
+
+def _base(row: Model) -> str:
+    return str(row).rpartition(" v")[0]
+
+
+# --- how large it is -------------------------------------------------------------------------------------------------
+AT_ONCE = 100_000  # rows that a page waits for as they come
+WHOLE_AT_ONCE = 20_000  # rows, where the file must be whole first
+SAMPLE = 500
+
+
+class Extent(NamedTuple):
+    """Rows, and about how many bytes; None where only writing it all would tell."""
+
+    rows: int
+    size: int | None
+
+
+def is_large(export: Export) -> bool:
+    """Whether a worker should write it while its reader does something else."""
+    return row_count(export) > (WHOLE_AT_ONCE if export.is_whole else AT_ONCE)
+
+
+def export_extent(export: Export) -> Extent:
+    """How large it will be, told by its first rows."""
+    count = row_count(export)
+    if not export.is_table:
+        return Extent(count, None)
+    with consistent():
+        table = export_table(export)
+        first = list(islice(table.rows, SAMPLE))
+    written = sum(map(len, files.pieces(Table(table.name, table.columns, first), export.kind)))
+    return Extent(count, written * count // len(first) if first else written)
+
+
+def row_count(export: Export) -> int:
+    """How many rows of the database it is made of; one for a document."""
+    if export.what == "bundle":
+        return _in(export.project)
+    if export.what == "items":
+        return Item.objects.of(export.subject).count()
+    if export.what in {"rubric", "campaign"} or export.kind == "xml":
+        return 1
+    count = 0
+    if export.what not in {"verdicts", "dataset-verdicts"}:
+        ratings = Rating.objects.filter(annotation__campaign=export.subject)
+        kept = ratings if export.options.revisions else ratings.filter(annotation__superseded_at=None)
+        count += kept.count()
+    if export.what != "ratings":
+        count += Verdict.objects.filter(run__in=runs(export)).count()
+    if export.what in {"label-studio", "hugging-face"}:
+        count += Item.objects.of(export.subject.dataset).count()
+    return count
+
+
+def _in(project: Project) -> int:
+    items = Item.objects.filter(dataset__project=project).count()
+    ratings = Rating.objects.filter(annotation__campaign__project=project).count()
+    return items + ratings + Verdict.objects.filter(run__project=project).count()

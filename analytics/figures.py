@@ -1,12 +1,16 @@
-"""A snapshot's estimates for pages: looked up by statistic, criterion and language, and formatted. No numpy."""
+"""A snapshot's estimates as a page reads them: figures, heatmap, charts, sentences. No numpy, no renderer here."""
 
 from __future__ import annotations
 
+import re
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_bidi, ngettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
@@ -230,3 +234,253 @@ def spread(figures: Iterable[Figure]) -> Spread | None:
     if not defined:
         return None
     return Spread(statistics.median(f.value or 0.0 for f in defined), defined[0], defined[-1], len(defined))
+
+
+# --- the heatmap of one coefficient, criterion by language -----------------------------------------------------------
+COEFFICIENTS = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
+FAINTEST, STEP, DEEPEST = 0.2, 0.1, 7
+"""The first bin ends at FAINTEST + STEP; each of the seven bins is a STEP wide but the outermost, which are open."""
+ATTENTION = 0.4
+CHANCE_CORRECTED = COEFFICIENTS[:3]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """One cell; without a figure nobody rated it."""
+
+    criterion: str
+    language: str | None
+    figure: Figure | None
+
+    @property
+    def bin(self) -> int | None:
+        """1 to 7, or None for an undefined cell."""
+        if self.figure is None or self.figure.value is None:
+            return None
+        steps = int((self.figure.value - FAINTEST) / STEP + 1e-9) if self.figure.value >= FAINTEST else 0
+        return min(steps, DEEPEST - 1) + 1
+
+    @property
+    def is_muted(self) -> bool:
+        return self.figure is not None and self.figure.is_defined and self.figure.is_small
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether chance-corrected agreement is below ATTENTION."""
+        figure = self.figure
+        if figure is None or figure.value is None or figure.statistic not in CHANCE_CORRECTED:
+            return False
+        return figure.value < ATTENTION
+
+
+@dataclass(frozen=True, slots=True)
+class Heatmap:
+    """Rows are criteria, columns are `languages`; None stands for all languages together."""
+
+    statistic: str
+    languages: tuple[str | None, ...]
+    rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
+
+    @property
+    def cells(self) -> list[HeatCell]:
+        """Every cell of a single language, criterion by criterion."""
+        return [cell for _criterion, row in self.rows for cell in row if cell.language is not None]
+
+    @property
+    def undefined(self) -> list[HeatCell]:
+        """Every cell without a value, those over all languages included."""
+        return [cell for _criterion, row in self.rows for cell in row if cell.bin is None]
+
+
+def heatmap(figures: Figures, *, statistic: str, criteria: Sequence[str], languages: Sequence[str]) -> Heatmap:
+    """The cells of every criterion in every language, and over all languages where there are several."""
+    columns: tuple[str | None, ...] = (*languages, None) if len(languages) > 1 else tuple(languages)
+    rows = tuple(
+        (criterion, tuple(HeatCell(criterion, tag, figures.get(statistic, criterion, tag)) for tag in columns))
+        for criterion in criteria
+    )
+    return Heatmap(statistic, columns, rows)
+
+
+# --- a chart that was drawn with its snapshot: its words and colours filled in, nothing rendered ---------------------
+AXIS = "← judge harsher · judge more generous →"
+LONGEST_NAME = 24
+"""Letters of a name that a chart has room for."""
+FILLER = "n"
+STANDS_FOR = re.compile(rf">\{{(\w+):{FILLER}*\}}<")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # no XML may hold them
+
+# The page's tokens (static/css/base.css) in a notation that every program for SVG reads, for files that stand alone.
+LIGHT = {
+    "ink": "#122027",
+    "ink-faint": "#58666c",
+    "line": "#e3e1dc",
+    "brass": "#c58632",
+    "accent": "#005f66",
+    "surface": "#ffffff",
+}
+DARK = {
+    "ink": "#efece8",
+    "ink-faint": "#939fa3",
+    "line": "#253034",
+    "brass": "#e7b463",
+    "accent": "#62c7c8",
+    "surface": "#11191c",
+}
+THEMES = {"light": LIGHT, "dark": DARK}
+
+
+def stands_for(word: str, letters: int = 0) -> str:
+    """What is drawn in place of a word, about as wide as so many letters."""
+    return f"{{{word}:{FILLER * (letters - len(word) - 3)}}}"
+
+
+def shortened(name: str) -> str:
+    """A name that has room beside the chart."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def inline(svg: str, words: Mapping[str, str]) -> SafeString:
+    """The picture as part of a page, in whose colours it is shown. `words` may hold anything: they are escaped."""
+    filled = STANDS_FOR.sub(lambda found: f">{_spelt(words.get(found[1], ''))}<", svg)
+    return mark_safe(filled)  # noqa: S308 (drawn by `charts`; every word in it is escaped here)
+
+
+def alone(svg: str, words: Mapping[str, str], *, title: str, theme: str) -> str:
+    """The picture as a file of its own, in plain colours."""
+    filled = str(inline(svg, words)).replace(">", f"><title>{_spelt(title)}</title>", 1)
+    return re.sub(r"var\(--([a-z-]+)\)", lambda found: THEMES[theme][found[1]], filled)
+
+
+def _spelt(word: str) -> str:
+    return escape(UNPRINTABLE.sub("", word))
+
+
+# --- what the figures of a panel say, in one plain sentence computed from them ---------------------------------------
+Names = Callable[[str], str]
+"""From a criterion's key or a language's tag to its name."""
+SHARE_LEFT_OUT = 0.1
+"""From this share of the items on a page says what the mode leaves out; the command line asks (METHODS 3)."""
+MOST_NAMED = 3
+
+
+def listed(names: Sequence[str]) -> str:
+    """Arabic; Arabic and Thai; Arabic, Thai and Hindi."""
+    if len(names) < 2:
+        return "".join(names)
+    return _("%(first)s and %(last)s") % {"first": ", ".join(names[:-1]), "last": names[-1]}
+
+
+def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
+    """Which criterion the panels agree on least, and whether there are enough items to say so."""
+    figures = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
+    if not figures:
+        return _(
+            "No cell has a value yet: at least two people must score the same items, and the scores must not all "
+            "be equal."
+        )
+    if all(figure.is_small for figure in figures):
+        largest = max(figure.n_items for figure in figures)
+        counts = {"small": SMALL, "largest": largest}
+        return (
+            _(
+                "Every cell is based on fewer than %(small)d items (%(largest)d at most): treat these figures as "
+                "preliminary."
+            )
+            % counts
+        )
+    return _weakest(figures, criterion_name)
+
+
+def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
+    by_language: dict[str | None, list[Figure]] = {}
+    for figure in figures:
+        by_language.setdefault(figure.language, []).append(figure)
+    compared = [here for here in by_language.values() if len(here) > 1]
+    if not compared:
+        return _("One criterion has values so far, so there is nothing to compare it with.")
+    last = Counter(min(here, key=lambda figure: figure.value or 0.0).criterion for here in compared)
+    criterion, times = last.most_common(1)[0]
+    if 2 * times <= len(compared):
+        return _("No criterion is the least reliable one in most languages.")
+    sentence = ngettext(
+        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d language. "
+        "Review its anchors before comparing generators on it.",
+        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d languages. "
+        "Review its anchors before comparing generators on it.",
+        len(compared),
+    )
+    return sentence % {"criterion": criterion_name(criterion), "times": times, "languages": len(compared)}
+
+
+def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
+    """In which languages the judge is harsher or more generous than the panel beyond doubt."""
+    bounded = [figure for figure in figures if figure.low is not None and figure.language]
+    if not bounded:
+        return _(
+            "No language has an interval yet: the judge and the panel must both score items from at least two clusters."
+        )
+    clear = [figure for figure in bounded if figure.excludes_zero]
+    harsh = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
+    generous = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
+    if harsh and generous:
+        names = {"harsh": listed(harsh), "generous": listed(generous)}
+        return _("The judge is harsher than the panel in %(harsh)s and more generous in %(generous)s.") % names
+    if harsh:
+        return _("The judge is harsher than the panel in %s.") % listed(harsh)
+    if generous:
+        return _("The judge is more generous than the panel in %s.") % listed(generous)
+    return _("No interval excludes zero, in any language: these items show no bias.")
+
+
+def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
+    """On which criterion the judge comes closest to the panel, and on which it stays farthest."""
+    found = spread(kappas)
+    if found is None:
+        return _("No item has both a judge score and a clear panel score yet.")
+    nearest, farthest = found.highest, found.lowest
+    if nearest is farthest:
+        return _("On %(criterion)s the judge reaches a weighted κ of %(value)s.") % {
+            "criterion": criterion_name(nearest.criterion),
+            "value": nearest.number,
+        }
+    return _(
+        "The judge is closest to the panel on %(nearest)s (%(most)s) and farthest on %(farthest)s (%(least)s)."
+    ) % {
+        "nearest": criterion_name(nearest.criterion),
+        "most": nearest.number,
+        "farthest": criterion_name(farthest.criterion),
+        "least": farthest.number,
+    }
+
+
+def on_mode(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
+    """What the mode leaves out, where that is a tenth or more of the items of a criterion in a language.
+
+    The worst are named; nothing is said where there are none. ``language_name`` is None where there is one language.
+    """
+    split = [(int(f.value or 0), int(f.value or 0) + f.n_items, f) for f in counts]
+    most = sorted(
+        (row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]), key=lambda row: -row[0] / row[1]
+    )
+    if not most:
+        return ""
+    shown = []
+    for left_out, items, figure in most[:MOST_NAMED]:
+        told: dict[str, int | str] = {
+            "left_out": left_out,
+            "items": items,
+            "criterion": criterion_name(figure.criterion),
+        }
+        if language_name is not None:
+            told["language"] = language_name(figure.language or "")
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % told)
+        elif len(counts) > 1:
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % told)
+        else:
+            shown.append(_("%(left_out)d of %(items)d items") % told)
+    if (rest := len(most) - MOST_NAMED) > 0:
+        shown.append(ngettext("%d more cell", "%d more cells", rest) % rest)
+    return _(
+        "The mode leaves out %s where the annotators are tied. Median, mean and “each annotator” keep them."
+    ) % listed(shown)

@@ -12,7 +12,7 @@ from django.db.models import Count
 from django.utils import translation
 
 from accounts import languages
-from analytics import dashboards, panels, ratings
+from analytics import data_cards, ratings, snapshots
 from analytics.data_cards import Card, Described, File, Language, limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
@@ -44,7 +44,7 @@ class Study(NamedTuple):
 
 def write(study: Study, out: BinaryIO) -> None:
     """Write the folder. The numbers are computed first if they are stale."""
-    snapshot = dashboards.snapshot(campaign=study.campaign)
+    snapshot = snapshots.snapshot(campaign=study.campaign)
     with rated.consistent(), ZipFile(out, "w", ZIP_DEFLATED) as archive, translation.override("en"):
         kept = [file for file in (_kept(archive, name, make()) for name, make in study.tables.items()) if file.rows]
         card = _card(study, kept, snapshot)
@@ -132,7 +132,7 @@ def _languages(campaign: Campaign) -> list[Language]:
 
 
 def _panels(campaign: Campaign) -> list[Described]:
-    return [replace(panel, panel=panel.panel or IMPORTED) for panel in panels.described(campaign)]
+    return [replace(panel, panel=panel.panel or IMPORTED) for panel in data_cards.described_panels(campaign)]
 
 
 def _judge(run: JudgeRun) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Snapshot(models.Model):
 class Chart(models.Model):
     """What a judge's scores are beside the panel's on one criterion, drawn when the snapshot was computed.
 
-    One SVG for wide screens and one for phones, in the page's colours and without words: see `pictures`.
+    One SVG for wide screens and one for phones, in the page's colours and without words: see `figures.inline`.
     """
 
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="charts")

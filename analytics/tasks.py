@@ -10,7 +10,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
-from analytics import computing, dashboards, transfers
+from analytics import computing, snapshots, transfers
 from analytics.models import Computation
 from annotation.models import Annotator, Campaign
 
@@ -34,7 +34,7 @@ def refresh(campaign_pk: int, annotator_pks: Sequence[int] = (), blind_only: boo
     if (lease := computing.begin(campaign=campaign, settings=settings)) is None:
         return
     try:
-        dashboards.snapshot(campaign=campaign, settings=settings)
+        snapshots.snapshot(campaign=campaign, settings=settings)
     except Exception as error:
         logger.exception("the numbers of campaign %s can't be computed", campaign_pk)
         reason, detail = _why(error)
@@ -53,21 +53,21 @@ def _why(error: Exception) -> tuple[Computation.Reason, str]:
     return Computation.Reason.FAULT, f"{type(error).__name__}: {error}"
 
 
-def _settings(campaign_pk: int, annotator_pks: Sequence[int], blind_only: bool) -> dashboards.Settings:
+def _settings(campaign_pk: int, annotator_pks: Sequence[int], blind_only: bool) -> snapshots.Settings:
     here = Annotator.objects.filter(project__in=Campaign.objects.filter(pk=campaign_pk).values("project"))
     names = here.filter(pk__in=annotator_pks).order_by("pseudonym").values_list("pseudonym", flat=True)
-    return dashboards.Settings(raters=tuple(names) if annotator_pks else (), blind_only=blind_only)
+    return snapshots.Settings(raters=tuple(names) if annotator_pks else (), blind_only=blind_only)
 
 
 @shared_task
 def refresh_stale() -> None:
     """Ask for new numbers wherever something was rated since the newest ones; closed campaigns are asked about once."""
-    for campaign in dashboards.to_be_polled():
-        found, is_stale = dashboards.current(campaign=campaign)
+    for campaign in snapshots.to_be_polled():
+        found, is_stale = snapshots.current(campaign=campaign)
         if is_stale:
             ask(campaign.pk, after=found.pk if found else 0)
         else:
-            dashboards.settle(campaign)
+            snapshots.settle(campaign)
 
 
 def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool = False, after: int) -> None:

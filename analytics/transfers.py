@@ -26,7 +26,7 @@ from accounts import jobs
 from accounts.jobs import JobHeartbeat, JobKind
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
-from analytics import asking, bundles, exports, extents
+from analytics import bundles, exports
 from analytics.exports import Export, Options
 from analytics.models import Transfer
 from annotation.imports import uploads
@@ -105,9 +105,9 @@ def export_of(transfer: Transfer) -> Export:
     said = transfer.asked
     subject: Any = transfer.project
     if (kind := exports.SUBJECTS[said["what"]]) != "project":
-        subject = asking.choices(project=transfer.project, subject=kind).filter(pk=said["subject"]).first()
+        subject = exports.subject_choices(project=transfer.project, subject=kind).filter(pk=said["subject"]).first()
     options = Options(**said["options"])
-    return exports.asked(
+    return exports.checked_export(
         project=transfer.project, what=said["what"], kind=said["format"], subject=subject, options=options
     )
 
@@ -137,7 +137,7 @@ def carry_out(*, transfer_pk: int) -> None:
 
 def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
     export = export_of(transfer)
-    rows = extents.rows(export)
+    rows = exports.row_count(export)
     if not transfer.content:
         transfer.content.save(transfer.name, ContentFile(b""), save=False)
         Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)

@@ -6,7 +6,7 @@ from analytics.api import exports as export_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import carrying, numbers, projects, shared, sharing, taking_out
+from analytics.views import exports, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -15,19 +15,19 @@ pages = [
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
     ),
-    path("p/<slug:project>/export/", taking_out.export_page, name="export"),
-    path("p/<slug:project>/export/file/", taking_out.export_file, name="export_file"),
-    path("p/<slug:project>/export/transfers/", carrying.transfers_part, name="transfers"),
-    path("p/<slug:project>/export/transfers/<uuid:transfer>/", carrying.transfer_file, name="transfer_file"),
-    path("p/<slug:project>/export/transfers/<uuid:transfer>/remove/", carrying.remove_transfer, name="transfer_remove"),
-    path("p/<slug:project>/import-bundle/", carrying.import_bundle, name="import_bundle"),
-    path("p/<slug:project>/settings/sharing/", sharing.shares_page, name="shares"),
-    path("p/<slug:project>/settings/sharing/<int:link>/revoke/", sharing.revoke_share, name="share_revoke"),
-    path("shared/<str:share>/", shared.shared_numbers, name="shared"),
-    path("shared/<str:share>/figures.json", shared.shared_figures, name="shared_figures"),
-    path("shared/<str:share>/rubric/", shared.shared_rubric, name="shared_rubric"),
-    path("shared/<str:share>/<int:snapshot>/bias.svg", shared.shared_chart, name="shared_chart"),
-    path("shared/<str:share>/<slug:table>.csv", shared.shared_table, name="shared_table"),
+    path("p/<slug:project>/export/", exports.export_page, name="export"),
+    path("p/<slug:project>/export/file/", exports.export_file, name="export_file"),
+    path("p/<slug:project>/export/transfers/", exports.transfers_part, name="transfers"),
+    path("p/<slug:project>/export/transfers/<uuid:transfer>/", exports.transfer_file, name="transfer_file"),
+    path("p/<slug:project>/export/transfers/<uuid:transfer>/remove/", exports.remove_transfer, name="transfer_remove"),
+    path("p/<slug:project>/import-bundle/", exports.import_bundle, name="import_bundle"),
+    path("p/<slug:project>/settings/sharing/", shares.shares_page, name="shares"),
+    path("p/<slug:project>/settings/sharing/<int:link>/revoke/", shares.revoke_share, name="share_revoke"),
+    path("shared/<str:share>/", shares.shared_numbers, name="shared"),
+    path("shared/<str:share>/figures.json", shares.shared_figures, name="shared_figures"),
+    path("shared/<str:share>/rubric/", shares.shared_rubric, name="shared_rubric"),
+    path("shared/<str:share>/<int:snapshot>/bias.svg", shares.shared_chart, name="shared_chart"),
+    path("shared/<str:share>/<slug:table>.csv", shares.shared_table, name="shared_table"),
 ]
 
 api = [

@@ -79,7 +79,7 @@ def _megabytes(name: str) -> float:
 def _way(export: Any, kind: str) -> Callable[[], int]:
     from analytics import exports
 
-    asked = exports.asked(project=export.project, what="ratings", kind=kind, subject=export)
+    asked = exports.checked_export(project=export.project, what="ratings", kind=kind, subject=export)
     return lambda: sum(len(piece) for piece in exports.pieces(asked))
 
 

@@ -17,7 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import invitations, tokens
 from accounts.models import Delivery, Membership, Role, Scope, Webhook
-from analytics import dashboards, exports, shares, transfers
+from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
 from annotation.desk import service
 from annotation.desk.service import Answer
@@ -177,7 +177,7 @@ def _snapshot(campaign: Any) -> Snapshot:
         revision="1",
         settings_digest="s",
         inputs_digest="i",
-        code_version=dashboards.code_version(),
+        code_version=snapshots.code_version(),
         seed=0,
         content={"languages": [], "judges": [], "counts": [], "estimates": []},
         seconds=0,
@@ -188,7 +188,7 @@ def _snapshot(campaign: Any) -> Snapshot:
 
 def _transfer(cast: Cast, campaign: Any) -> UUID:
     """A file that was written for Boris."""
-    export = exports.asked(project=cast.kassa, what="ratings", subject=campaign)
+    export = exports.checked_export(project=cast.kassa, what="ratings", subject=campaign)
     begun = transfers.prepare(export=export, actor=cast.boris)
     transfers.carry_out(transfer_pk=begun.pk)
     return begun.key

@@ -16,10 +16,10 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import asking, exports, extents
+from analytics import exports
 from analytics.api.numbers import WhateverIsAccepted
 from analytics.exports import Export, Options
-from analytics.views import sending
+from analytics.views.exports import recorded_download
 
 WHAT = OpenApiParameter("what", {"type": "string", "enum": list(exports.FORMATS)}, location=OpenApiParameter.PATH)
 
@@ -49,7 +49,7 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class ExtentSerializer(serializers.Serializer[extents.Extent]):
+class ExtentSerializer(serializers.Serializer[exports.Extent]):
     """`size` in bytes is an estimate, null where only writing would tell. `large`: better not waited for."""
 
     rows = serializers.IntegerField()
@@ -68,7 +68,7 @@ def wanted(room: Project, what: str, said: dict[str, Any], request: Request) -> 
     """The export of these words, if this person may have it; 404 where there is none such."""
     options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
     try:
-        export = asking.asked(project=room, what=what, said=said, options=options)
+        export = exports.named_export(project=room, what=what, said=said, options=options)
     except Refused as refused:
         if refused.code in {"no_subject", "unknown_export"}:
             raise NotFound(refused.sentence) from None
@@ -88,7 +88,7 @@ class Exports(APIView):
         """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters have pseudonyms."""
         room = access.require(user=request.user, slug=project)
         export = asked_for(room, what, request)
-        return sending.recorded(export, actor=request.user)
+        return recorded_download(export, actor=request.user)
 
 
 class ExportSize(APIView):
@@ -98,5 +98,5 @@ class ExportSize(APIView):
     def get(self, request: Request, project: str, what: str) -> Response:
         """How large an export will be."""
         export = asked_for(access.require(user=request.user, slug=project), what, request)
-        rows, size = extents.extent(export)
-        return Response({"rows": rows, "size": size, "large": extents.is_large(export)})
+        rows, size = exports.export_extent(export)
+        return Response({"rows": rows, "size": size, "large": exports.is_large(export)})

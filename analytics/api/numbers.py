@@ -20,9 +20,10 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import User
-from analytics import dashboards, delimited, ratings, tasks
+from analytics import ratings, snapshots, tasks
 from analytics.models import Snapshot
-from analytics.views import choices, sending
+from analytics.views.exports import download
+from analytics.views.numbers import BLIND_ONLY, chosen_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
 
@@ -33,7 +34,7 @@ RATERS = OpenApiParameter(
 )
 BLIND = OpenApiParameter(
     "blind",
-    {"type": "string", "enum": [choices.BLIND_ONLY]},
+    {"type": "string", "enum": [BLIND_ONLY]},
     description="`only`: leave out ratings by people who could see verdicts and other people's ratings.",
 )
 NUMBER = {"allow_null": True, "default": None}
@@ -136,8 +137,8 @@ class Numbers(APIView):
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Agreement and calibration by criterion and language, with provenance."""
         found = _campaign(request.user, project, campaign)
-        raters = choices.raters(found, request.query_params)
-        snapshot, is_stale = dashboards.current(campaign=found, settings=raters.settings)
+        raters = chosen_raters(found, request.query_params)
+        snapshot, is_stale = snapshots.current(campaign=found, settings=raters.settings)
         if is_stale:
             tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=snapshot.pk if snapshot else 0)
         return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
@@ -163,9 +164,9 @@ class RatingsTable(APIView):
     def get(self, request: Request, project: str, campaign: int) -> FileResponse:
         """The ratings table: one row per score of an annotator or a judge."""
         found = _campaign(request.user, project, campaign)
-        raters = choices.raters(found, request.query_params)
+        raters = chosen_raters(found, request.query_params)
         name = slugify(found.name) or f"campaign-{found.pk}"
         with consistent():
             table = ratings.rows(campaign=found, raters=raters.settings.raters, blind_only=raters.blind_only)
-            lines = (line.encode() for line in delimited.lines(ratings.COLUMNS, table))
-            return sending.download(lines, name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8")
+            lines = (line.encode() for line in ratings.csv_lines(ratings.COLUMNS, table))
+            return download(lines, name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8")

@@ -20,7 +20,7 @@ from analytics import exports, transfers
 from analytics.api.exports import ExportQuerySerializer, wanted
 from analytics.api.numbers import WhateverIsAccepted
 from analytics.models import Transfer
-from analytics.views import sending
+from analytics.views.exports import kept_file
 from annotation.imports import uploads
 
 
@@ -101,7 +101,7 @@ class TransferContent(APIView):
         if not transfers.has_file(found):
             raise NotFound("There is no file yet, or it was deleted. Check its state.")
         exports.permit(transfers.export_of(found), user=request.user, token=request.auth)
-        return sending.kept(found)
+        return kept_file(found)
 
 
 class Bundles(APIView):

@@ -1,30 +1,412 @@
-"""Agreement and calibration of a campaign, read from its newest snapshot."""
+"""The page of a campaign's numbers: agreement and calibration, and what a reader chose in the address."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
-from django.utils.translation import get_language
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from accounts import access
+from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, dashboards, pictures, ratings, tasks
-from analytics.figures import Figures, spread
-from analytics.models import Snapshot
-from analytics.views import choices
-from analytics.views.choices import Raters
-from analytics.views.page import NumbersPage
-from annotation.models import Campaign
+from analytics import computing, figures, ratings, snapshots, tasks
+from analytics.figures import (
+    CHANCE_CORRECTED,
+    COEFFICIENTS,
+    SMALL,
+    Figure,
+    Figures,
+    HeatCell,
+    Heatmap,
+    Labelled,
+    Spread,
+    heatmap,
+    inline,
+    listed,
+    on_agreement,
+    on_bias,
+    on_calibration,
+    on_mode,
+    shortened,
+    spread,
+)
+from analytics.models import Chart, Snapshot
+from analytics.snapshots import Settings
+from annotation.models import Annotator, Campaign
+
+# --- what a reader chose in the address ------------------------------------------------------------------------------
+BLIND_ONLY = "only"
 
 
+@dataclass(frozen=True, slots=True)
+class Raters:
+    """The annotators whose ratings count; `chosen` is empty when all of them do.
+
+    `blind_only`: what they rated while they could see verdicts does not.
+    """
+
+    everyone: tuple[Annotator, ...]
+    chosen: tuple[Annotator, ...] = ()
+    blind_only: bool = False
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(raters=tuple(annotator.pseudonym for annotator in self.chosen), blind_only=self.blind_only)
+
+    @property
+    def query(self) -> str:
+        """The choice as a query string, empty for everyone."""
+        blind = [("blind", BLIND_ONLY)] if self.blind_only else []
+        return urlencode([*(("raters", annotator.pseudonym) for annotator in self.chosen), *blind])
+
+    @property
+    def pks(self) -> list[int]:
+        return [annotator.pk for annotator in self.chosen]
+
+
+def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
+    """The annotators named in `?raters=A,B` or `?raters=A&raters=B`; refused when there is nobody of that name.
+
+    `?blind=only` leaves out ratings by people who could see verdicts.
+    """
+    everyone = tuple(ratings.annotators(campaign))
+    known = {annotator.pseudonym for annotator in everyone}
+    wanted = {name for given in query.getlist("raters") for name in _names(given, known)}
+    if strangers := sorted(wanted - known):
+        sentence = _("Nobody called %s has rated in this campaign.") % ", ".join(strangers)
+        raise Refused(sentence, code="unknown_rater", fields={"raters": sentence})
+    if (blind := query.get("blind", "")) not in ("", BLIND_ONLY):
+        sentence = _("“blind” can only be “%s”, or left out.") % BLIND_ONLY
+        raise Refused(sentence, code="unknown_choice", fields={"blind": sentence})
+    chosen = tuple(annotator for annotator in everyone if annotator.pseudonym in wanted)
+    return Raters(everyone, chosen if len(chosen) < len(everyone) else (), blind_only=bool(blind))
+
+
+def one_of(given: str | None, choices: Sequence[str]) -> str:
+    """What was given if it is a choice, else the first choice, else nothing."""
+    return given if given and given in choices else next(iter(choices), "")
+
+
+def _names(given: str, known: set[str]) -> list[str]:
+    """A pseudonym may hold a comma itself."""
+    return [given] if given in known else [name.strip() for name in given.split(",") if name.strip()]
+
+
+# --- the page as its template reads it -------------------------------------------------------------------------------
+COEFFICIENT_NAMES = {
+    "krippendorff_alpha": (gettext_lazy("Krippendorff’s α"), "α"),
+    "fleiss_kappa": (gettext_lazy("Fleiss’ κ"), "κ"),
+    "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
+    "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
+}
+STATISTIC_NAMES = {
+    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
+    "applicability_agreement": gettext_lazy("Percent agreement"),
+    "applicability_ac": gettext_lazy("Gwet’s AC1"),
+    "mae": gettext_lazy("MAE"),
+    "bias": gettext_lazy("Bias"),
+    "cohen_kappa": gettext_lazy("Weighted κ"),
+    "spearman": gettext_lazy("Spearman ρ"),
+}
+APPLICABILITY = ("applicability_agreement", "applicability_ac")
+CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
+TOGETHER, EACH = "all", "each"
+REASONS = {
+    "out_of_range": gettext_lazy("off the scale"),
+    "unparsed": gettext_lazy("unreadable"),
+    "refused": gettext_lazy("refused"),
+    "truncated": gettext_lazy("cut off"),
+    "error": gettext_lazy("errors"),
+    "stopped": gettext_lazy("stopped by a critical mark"),
+    "without_reference": gettext_lazy("on items with a tied panel mode"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table: what it is about, and its figures in the order of the columns."""
+
+    criterion: str
+    language: str
+    key: str
+    figures: tuple[Figure | None, ...]
+    is_all: bool = False
+
+    @property
+    def basis(self) -> str:
+        """What the row's figures rest on, when they rest on the same."""
+        return next((figure.basis for figure in self.figures if figure), "")
+
+    @property
+    def made(self) -> list[tuple[str, Figure]]:
+        """Each figure under its name, to say how it was computed and from what."""
+        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
+
+
+class NumbersPage:
+    """One snapshot seen through a coefficient, a judge and a criterion."""
+
+    small = SMALL
+
+    def __init__(self, *, campaign: Campaign, snapshot: Snapshot, query: QueryDict, chart: str = "") -> None:
+        self.campaign, self.snapshot, self.chart = campaign, snapshot, chart
+        self.content: dict[str, Any] = snapshot.content
+        self.figures = Figures(self.content["estimates"])
+        self.languages = tuple(sorted(self.content["languages"], key=self.language_name))
+        self.statistic = one_of(query.get("coefficient"), COEFFICIENTS)
+        self.judge = one_of(query.get("judge"), [judge["name"] for judge in self.judges])
+        self.criterion = one_of(query.get("criterion"), list(self.criteria))
+        self.part = one_of(query.get("part"), [key for key, _name in self.parts])
+
+    @cached_property
+    def criteria(self) -> dict[str, str]:
+        """Every criterion of the rubric that somebody or some judge scored, by key, with its name."""
+        spoken = get_language() or "en"
+        counted = {row["criterion"] for row in self.content["counts"]}
+        found = self.campaign.rubric_version.criteria.all()
+        return {each.key: each.says("name", spoken) or each.key for each in found if each.key in counted}
+
+    @property
+    def judges(self) -> list[dict[str, Any]]:
+        return list(self.content["judges"])
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """What the address says beyond the raters."""
+        return {"coefficient": self.statistic, "judge": self.judge, "criterion": self.criterion, "part": self.part}
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The run of the judge shown; empty where there is no judge."""
+        return next((dict(each) for each in self.judges if each["name"] == self.judge), {})
+
+    @property
+    def coefficient(self) -> str:
+        return str(COEFFICIENT_NAMES[self.statistic][0])
+
+    @property
+    def symbol(self) -> str:
+        return COEFFICIENT_NAMES[self.statistic][1]
+
+    @property
+    def coefficients(self) -> list[tuple[str, str]]:
+        return [(key, str(COEFFICIENT_NAMES[key][0])) for key in COEFFICIENTS]
+
+    @property
+    def has_threshold(self) -> bool:
+        return self.statistic in CHANCE_CORRECTED
+
+    @property
+    def whole(self) -> str | None:
+        """The language of figures about everything: None, all languages, or the only one."""
+        return self.languages[0] if len(self.languages) == 1 else None
+
+    # --- key figures --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def agreement(self) -> Spread | None:
+        return spread(self.figures.each(self.statistic, self.criteria, [self.whole]))
+
+    @property
+    def agreement_range(self) -> str:
+        return self._range(self.agreement)
+
+    @property
+    def judged_range(self) -> str:
+        return self._range(self.judged)
+
+    def _range(self, found: Spread | None) -> str:
+        """From the lowest criterion to the highest, by name; nothing for a single one."""
+        if found is None or found.count == 1:
+            return ""
+        return found.between(*(self.criteria[figure.criterion] for figure in (found.lowest, found.highest)))
+
+    @cached_property
+    def judged(self) -> Spread | None:
+        return spread(self.figures.each("cohen_kappa", self.criteria, [self.whole], self.judge))
+
+    @cached_property
+    def attended(self) -> list[HeatCell]:
+        return [cell for cell in self.heat.cells if cell.needs_attention]
+
+    @property
+    def attended_firmly(self) -> int:
+        """How many of them rest on enough items."""
+        return sum(not cell.is_muted for cell in self.attended)
+
+    # --- agreement ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def heat(self) -> Heatmap:
+        return heatmap(self.figures, statistic=self.statistic, criteria=list(self.criteria), languages=self.languages)
+
+    @property
+    def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
+        """Each criterion's name and its cells, with what a reader is told of the cell and the key of its table row."""
+        return [
+            (self.criteria[criterion], [(cell, self._told(cell), _key(criterion, cell.language)) for cell in cells])
+            for criterion, cells in self.heat.rows
+        ]
+
+    @property
+    def heat_languages(self) -> list[tuple[str | None, str]]:
+        return [(tag, self.language_name(tag)) for tag in self.heat.languages]
+
+    @property
+    def undefined(self) -> list[str]:
+        """A sentence for every blank cell."""
+        return [self._told(cell) for cell in self.heat.undefined]
+
+    @property
+    def agreement_sentence(self) -> str:
+        return on_agreement(self.heat, self.criteria.__getitem__)
+
+    @property
+    def agreement_lines(self) -> list[Line]:
+        """The heatmap as a table, every coefficient beside the chosen one."""
+        return self._lines(COEFFICIENTS, self.heat.languages)
+
+    @property
+    def applicability_lines(self) -> list[Line]:
+        """Agreement on whether the criterion applies at all, where somebody said that it doesn't."""
+        return self._lines(APPLICABILITY, self.heat.languages)
+
+    # --- calibration --------------------------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """What the calibration table may show: all languages together, one of them, or each of them."""
+        if len(self.languages) < 2:
+            return []
+        single = [(tag, self.language_name(tag)) for tag in self.languages]
+        return [(TOGETHER, _("All languages")), *single, (EACH, _("Each language"))]
+
+    @property
+    def calibration_lines(self) -> list[Line]:
+        shown = {TOGETHER: [self.whole], EACH: self.heat.languages, "": [self.whole]}.get(self.part, [self.part])
+        return self._lines(CALIBRATION, shown, judge=self.judge)
+
+    @property
+    def calibration_sentence(self) -> str:
+        figures = self.figures.each("cohen_kappa", self.criteria, [self.whole], self.judge)
+        return on_calibration(figures, self.criteria.__getitem__)
+
+    @property
+    def mode_sentence(self) -> str:
+        """What the mode leaves out of the figures of the judge shown, language by language, where that is much."""
+        counts = list(self.figures.each("without_reference", self.criteria, self.languages, self.judge))
+        language_name = self.language_name if len(self.languages) > 1 else None
+        return on_mode(counts, self.criteria.__getitem__, language_name)
+
+    @property
+    def left_out(self) -> list[tuple[str, int]]:
+        """Why verdicts of this judge, and items without a settled panel score, enter no figure of the table."""
+        tag = self.part if self.part in self.languages else self.whole
+        counted: Counter[str] = Counter()
+        for row in self.content["counts"]:
+            if row["judge"] == self.judge and row.get("language") == tag:
+                counted.update(row["reasons"])
+        for figure in self.figures.each("without_reference", self.criteria, [tag], self.judge):
+            counted[figure.statistic] += int(figure.value or 0)
+        return [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
+
+    # --- bias ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bias(self) -> list[Labelled]:
+        """The chosen criterion's signed differences, the smallest first."""
+        found = self.figures.each("bias", [self.criterion], self.languages, self.judge)
+        rows = [Labelled(self.language_name(figure.language), figure) for figure in found]
+        return sorted(rows, key=lambda row: (not row.figure.is_defined, row.figure.value or 0.0, row.name))
+
+    @property
+    def has_bias(self) -> bool:
+        return any(row.figure.is_defined for row in self.bias)
+
+    @property
+    def no_bias_reason(self) -> str:
+        """Why nothing can be drawn."""
+        return next((row.figure.reason for row in self.bias), "")
+
+    @property
+    def chart_url(self) -> str:
+        project = self.campaign.project.slug
+        address = self.chart or reverse("numbers_bias_chart", args=[project, self.campaign.pk, self.snapshot.pk])
+        return f"{address}?{urlencode({'judge': self.judge, 'criterion': self.criterion})}"
+
+    @cached_property
+    def stored_chart(self) -> Chart | None:
+        """The chart of the judge and criterion shown, as it was drawn with the snapshot."""
+        return self.snapshot.charts.filter(judge=self.judge, criterion=self.criterion).first()
+
+    @property
+    def charts(self) -> list[tuple[str, SafeString]]:
+        """The chart for either width of screen, to stand in the page."""
+        if self.stored_chart is None:
+            return []
+        drawn = {"wide": self.stored_chart.wide, "narrow": self.stored_chart.narrow}
+        return [(width, inline(svg, self.chart_words)) for width, svg in drawn.items()]
+
+    @property
+    def chart_words(self) -> dict[str, str]:
+        """What the chart says, in the reader's language."""
+        names = enumerate(map(self.language_name, self.content["languages"]))
+        words = {"axis": _("← judge harsher · judge more generous →"), "approximate": _("approximate")}
+        return words | {str(place): shortened(name) for place, name in names}
+
+    @property
+    def bias_sentence(self) -> str:
+        return on_bias((row.figure for row in self.bias), self.language_name)
+
+    @property
+    def approximate_biases(self) -> str:
+        """The languages whose interval in the chart is approximate."""
+        return listed([row.name for row in self.bias if row.figure.is_approximate])
+
+    @property
+    def criterion_name(self) -> str:
+        return self.criteria.get(self.criterion, self.criterion)
+
+    def language_name(self, tag: str | None) -> str:
+        """In English for English pages, else in the language itself."""
+        if tag is None:
+            return _("All languages")
+        return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+
+    def _told(self, cell: HeatCell) -> str:
+        where = f"{self.criteria[cell.criterion]}, {self.language_name(cell.language)}"
+        return f"{where}: {cell.figure or _('not rated')}"
+
+    def _lines(self, statistics: Sequence[str], tags: Iterable[str | None], *, judge: str | None = None) -> list[Line]:
+        """A row for every criterion and language that has any of the figures."""
+        lines = []
+        for criterion, name in self.criteria.items():
+            for tag in tags:
+                found = tuple(self.figures.get(statistic, criterion, tag, judge) for statistic in statistics)
+                if any(found):
+                    lines.append(Line(name, self.language_name(tag), _key(criterion, tag), found, tag is None))
+        return lines
+
+
+def _key(criterion: str, tag: str | None) -> str:
+    """What a table row is called in the page's address."""
+    return f"{criterion}-{tag or 'all'}"
+
+
+# --- views -----------------------------------------------------------------------------------------------------------
 @require_safe
 @login_required
 def numbers_page(request: HttpRequest, project: str) -> HttpResponse:
@@ -33,7 +415,7 @@ def numbers_page(request: HttpRequest, project: str) -> HttpResponse:
     found = list(Campaign.objects.visible_to(request.user).filter(project=room).select_related(*_SHOWN))
     if len(found) == 1:
         return redirect("campaign_numbers", room.slug, found[0].pk)
-    newest = dashboards.newest(found)
+    newest = snapshots.newest(found)
     entries = [(campaign, _headline(newest.get(campaign.pk))) for campaign in found]
     return render(request, "analytics/numbers.html", {"title": _("Numbers"), "project": room, "entries": entries})
 
@@ -44,7 +426,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     """The page. It asks for itself every few seconds, with the state it has `seen`."""
     found = _campaign(request.user, project, campaign)
     raters, refusal = _raters(found, request)
-    snapshot, is_stale = dashboards.current(campaign=found, settings=raters.settings)
+    snapshot, is_stale = snapshots.current(campaign=found, settings=raters.settings)
     number = snapshot.pk if snapshot else 0
     if is_stale:
         tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
@@ -72,19 +454,19 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
 def bias_chart(request: HttpRequest, project: str, campaign: int, snapshot: int) -> HttpResponse:
     """The chart of one snapshot as SVG; the same address and reader's language always give the same picture."""
     found = _campaign(request.user, project, campaign)
-    stored = get_object_or_404(Snapshot, campaign=found, pk=snapshot, code_version=dashboards.code_version())
-    return drawn(request, NumbersPage(campaign=found, snapshot=stored, query=request.GET))
+    stored = get_object_or_404(Snapshot, campaign=found, pk=snapshot, code_version=snapshots.code_version())
+    return drawn_chart(request, NumbersPage(campaign=found, snapshot=stored, query=request.GET))
 
 
-def drawn(request: HttpRequest, page: NumbersPage) -> HttpResponse:
+def drawn_chart(request: HttpRequest, page: NumbersPage) -> HttpResponse:
     """The chart as a file: what was drawn with the snapshot."""
-    theme = choices.one_of(request.GET.get("theme"), list(pictures.THEMES))
+    theme = one_of(request.GET.get("theme"), list(figures.THEMES))
     if page.stored_chart is None:
         raise Http404("There is no chart of this judge and criterion.")
     name = f"bias:{page.snapshot.pk}:{page.stored_chart.pk}:{theme}:{get_language()}"
     title = f"{page.criterion_name}. {page.bias_sentence}"
     response = get_conditional_response(request, etag=f'"{name}"') or HttpResponse(
-        pictures.alone(page.stored_chart.wide, page.chart_words, title=title, theme=theme),
+        figures.alone(page.stored_chart.wide, page.chart_words, title=title, theme=theme),
         content_type="image/svg+xml",
     )
     response["ETag"], response["Cache-Control"] = f'"{name}"', "private, no-cache"
@@ -119,7 +501,7 @@ def _seen(request: HttpRequest) -> str:
 def _raters(campaign: Campaign, request: HttpRequest) -> tuple[Raters, str]:
     """Who counts, and what is wrong with the names given: then everyone counts."""
     try:
-        return choices.raters(campaign, request.GET), ""
+        return chosen_raters(campaign, request.GET), ""
     except Refused as refused:
         return Raters(tuple(ratings.annotators(campaign))), refused.sentence
 

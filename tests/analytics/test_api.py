@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from django.test import Client
 
-from analytics import dashboards, ratings
+from analytics import ratings, snapshots
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimate import CellEstimate
 from analytics.stats.core.validation import ratings_table
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 def campaign(cast: Cast) -> Campaign:
     made = scene.campaign(cast)
     scene.judged(made, {"fluency": [9, "unparsed", 2, 2.5, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]})
-    dashboards.snapshot(campaign=made)
+    snapshots.snapshot(campaign=made)
     return made
 
 
@@ -93,7 +93,7 @@ def test_a_name_that_looks_like_a_formula_is_harmless_in_the_table(cast: Cast, c
 def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> None:
     found = numbers(cast.client("boris"), campaign)
     assert not found["stale"]
-    stored = dashboards.newest([campaign])[campaign.pk]
+    stored = snapshots.newest([campaign])[campaign.pk]
     snapshot = found["snapshot"]
     assert (snapshot["id"], snapshot["inputs_digest"], snapshot["revision"]) == (
         stored.pk, stored.inputs_digest, stored.revision,
@@ -112,7 +112,7 @@ def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> No
 def test_a_subset_of_raters(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("boris")
     assert numbers(client, campaign, "?raters=mari,jaan") == {"stale": True, "snapshot": None}
-    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=("jaan", "mari")))
+    snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(raters=("jaan", "mari")))
     assert numbers(client, campaign, "?raters=mari&raters=jaan")["snapshot"]["settings"]["raters"] == ["jaan", "mari"]
     lines = csv.DictReader(io.StringIO(table(client, campaign, "?raters=mari")))
     assert {row["rater"] for row in lines} == {"mari", "Kohtunik"}

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
-from analytics import dashboards, ratings, tasks
+from analytics import ratings, snapshots, tasks
 from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make
@@ -153,7 +153,7 @@ class TestNumbers:
         assert (ratings.not_blind(campaign), ratings.not_blind(campaign, [maarika])) == (4, 0)
 
     def test_the_page_counts_them_and_leaves_them_out_by_its_address(self, cast: Cast, work: Duty) -> None:
-        dashboards.snapshot(campaign=work.campaign)
+        snapshots.snapshot(campaign=work.campaign)
         boris, address = cast.client("boris"), f"/p/kassa/numbers/{work.campaign.pk}/"
         page = boris.get(address).content.decode()
         assert "8 ratings · 2 annotators" in page
@@ -171,7 +171,7 @@ class TestNumbers:
     def test_the_page_asks_for_its_own_figures(
         self, cast: Cast, work: Duty, django_capture_on_commit_callbacks: Any
     ) -> None:
-        dashboards.snapshot(campaign=work.campaign)
+        snapshots.snapshot(campaign=work.campaign)
         address = f"/p/kassa/numbers/{work.campaign.pk}/?blind=only"
         with django_capture_on_commit_callbacks() as asked:
             cast.client("boris").get(address)
@@ -181,8 +181,8 @@ class TestNumbers:
         boris, campaign = cast.client("boris"), work.campaign
         address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}"
         assert boris.get(f"{address}/numbers/?blind=only").json() == {"stale": True, "snapshot": None}
-        dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(blind_only=True))
-        dashboards.snapshot(campaign=campaign)
+        snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(blind_only=True))
+        snapshots.snapshot(campaign=campaign)
         told = [boris.get(f"{address}/numbers/{query}").json()["snapshot"] for query in ("", "?blind=only")]
         assert [(each["settings"]["blind_only"], each["not_blind"]) for each in told] == [(False, 4), (True, 4)]
         raters = [{row["raters"] for row in each["counts"]} for each in told]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from analytics import computing, dashboards, tasks
+from analytics import computing, snapshots, tasks
 from analytics.models import Computation, Snapshot
 from annotation.models import Campaign, Criterion
 from panelbench.celery import app
@@ -72,7 +72,7 @@ def test_a_computation_that_fails_is_asked_for_later_and_later(
 def test_one_computation_of_a_campaign_at_a_time(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = scene.campaign(cast)
     asked = asked_for(monkeypatch)
-    lease = computing.begin(campaign=campaign, settings=dashboards.Settings(raters=("mari", "jaan")))
+    lease = computing.begin(campaign=campaign, settings=snapshots.Settings(raters=("mari", "jaan")))
     assert lease is not None
     tasks.refresh_stale()
     tasks.refresh(campaign.pk)
@@ -84,7 +84,7 @@ def test_one_computation_of_a_campaign_at_a_time(cast: Cast, monkeypatch: pytest
 
 def test_a_computation_whose_worker_died_counts_as_a_try(cast: Cast) -> None:
     campaign = scene.campaign(cast)
-    assert computing.begin(campaign=campaign, settings=dashboards.Settings())
+    assert computing.begin(campaign=campaign, settings=snapshots.Settings())
     Computation.objects.update(lease_ends_at=timezone.now() - timedelta(seconds=1))
     assert "The worker stopped before it had finished. Tried once" in page(cast, campaign)
 

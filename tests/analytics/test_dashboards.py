@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from analytics import dashboards, delimited, ratings, tasks
-from analytics.dashboards import Settings
+from analytics import ratings, snapshots, tasks
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot
+from analytics.snapshots import Settings
 from annotation.models import Annotation, Annotator, Campaign
 from judging.models import Verdict
 from tests import make
@@ -44,12 +44,12 @@ class TestContent:
     def test_every_criterion_and_language_and_all_languages_but_never_criteria_together(
         self, campaign: Campaign
     ) -> None:
-        rows = dashboards.snapshot(campaign=campaign).content["estimates"]
+        rows = snapshots.snapshot(campaign=campaign).content["estimates"]
         cells = {(row["criterion"], row.get("language")) for row in rows}
         assert cells == {(key, tag) for key in ("coherence", "fluency") for tag in ("ar", "et", None)}
 
     def test_the_agreement_of_two_who_differ_once(self, campaign: Campaign) -> None:
-        found = dashboards.snapshot(campaign=campaign)
+        found = snapshots.snapshot(campaign=campaign)
         percent = figures(found).get("percent_agreement", "fluency", "et")
         assert percent is not None
         assert percent.value == pytest.approx(5 / 6)
@@ -57,13 +57,13 @@ class TestContent:
 
     def test_the_judge_against_the_panels_mode_by_hand(self, campaign: Campaign) -> None:
         # Estonian modes 0 1 2 3 (3|2 tied) 1 against 1 1 2 3 2 0: errors 1 0 0 0 1, signed sum 0 over 5 items.
-        found = figures(dashboards.snapshot(campaign=campaign))
+        found = figures(snapshots.snapshot(campaign=campaign))
         mae, bias = (found.get(name, "fluency", "et", "Kohtunik") for name in ("mae", "bias"))
         assert (mae.value, bias.value, mae.n_items, mae.n_missing) == (pytest.approx(0.4), 0.0, 5, 1)  # type: ignore[union-attr]
         assert found.get("without_reference", "fluency", "et", "Kohtunik").value == 1.0  # type: ignore[union-attr]
 
     def test_figures_count_the_clusters_of_their_items(self, campaign: Campaign) -> None:
-        found = figures(dashboards.snapshot(campaign=campaign))
+        found = figures(snapshots.snapshot(campaign=campaign))
         both, one = (found.get("krippendorff_alpha", "fluency", tag) for tag in (None, "et"))
         assert both is not None
         assert one is not None
@@ -76,11 +76,11 @@ class TestContent:
     def test_what_nobody_rated_twice_is_undefined_with_a_reason(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa)
         make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
-        undefined = alpha(dashboards.snapshot(campaign=made))
+        undefined = alpha(snapshots.snapshot(campaign=made))
         assert (undefined.value, undefined.reason) == (None, "only one rater")
 
     def test_one_variant_of_each_statistic(self, campaign: Campaign) -> None:
-        rows = dashboards.snapshot(campaign=campaign).content["estimates"]
+        rows = snapshots.snapshot(campaign=campaign).content["estimates"]
         variants = {(row["statistic"], row.get("variant")) for row in rows}
         assert {("fleiss_kappa", "unequal"), ("gwet_ac", "ordinal"), ("cohen_kappa", "quadratic")} <= variants
         names = [(row["statistic"], row["criterion"], row.get("language"), row.get("judge")) for row in rows]
@@ -89,7 +89,7 @@ class TestContent:
     def test_counts_say_what_was_left_out(self, cast: Cast) -> None:
         made = scene.campaign(cast)
         scene.judged(made, {"fluency": [9, "unparsed", "refused", *9 * [1]]})
-        counts = dashboards.snapshot(campaign=made).content["counts"]
+        counts = snapshots.snapshot(campaign=made).content["counts"]
         judge = next(row for row in counts if (row["judge"], row.get("language")) == ("Kohtunik", "et"))
         assert (judge["ratings"], judge["missing"]) == (3, 2)
         assert judge["reasons"] == {"out_of_range": 1, "refused": 1, "unparsed": 1}
@@ -99,40 +99,40 @@ class TestContent:
         assert (panel["items"], panel["raters"], panel["ratings"]) == (6, 2, 12)
 
     def test_an_empty_campaign_has_an_empty_snapshot(self, cast: Cast) -> None:
-        content = dashboards.snapshot(campaign=make.campaign(cast.kassa)).content
+        content = snapshots.snapshot(campaign=make.campaign(cast.kassa)).content
         assert (content["estimates"], content["languages"], content["rated"]["items"]) == ([], [], 0)
 
     def test_provenance(self, campaign: Campaign) -> None:
-        found = dashboards.snapshot(campaign=campaign)
-        csv = "".join(delimited.lines(ratings.COLUMNS, ratings.rows(campaign=campaign)))
+        found = snapshots.snapshot(campaign=campaign)
+        csv = "".join(ratings.csv_lines(ratings.COLUMNS, ratings.rows(campaign=campaign)))
         assert found.inputs_digest == hashlib.sha256(csv.encode()).hexdigest()
-        assert (found.seed, found.code_version) == (Settings().seed, dashboards.code_version())
+        assert (found.seed, found.code_version) == (Settings().seed, snapshots.code_version())
         assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]
 
 
 class TestFreshness:
     def test_the_same_rows_give_the_same_snapshot(self, campaign: Campaign) -> None:
-        first = dashboards.snapshot(campaign=campaign)
-        assert dashboards.snapshot(campaign=campaign) == first
-        assert dashboards.current(campaign=campaign) == (first, False)
+        first = snapshots.snapshot(campaign=campaign)
+        assert snapshots.snapshot(campaign=campaign) == first
+        assert snapshots.current(campaign=campaign) == (first, False)
 
     def test_the_same_rows_and_seed_give_the_same_figures(self, campaign: Campaign) -> None:
-        first = dashboards.snapshot(campaign=campaign).content
+        first = snapshots.snapshot(campaign=campaign).content
         Snapshot.objects.all().delete()
-        assert json.dumps(dashboards.snapshot(campaign=campaign).content) == json.dumps(first)
+        assert json.dumps(snapshots.snapshot(campaign=campaign).content) == json.dumps(first)
 
     def test_a_new_rating_makes_it_stale_and_a_refresh_moves_the_figure(self, campaign: Campaign) -> None:
-        before = dashboards.snapshot(campaign=campaign)
+        before = snapshots.snapshot(campaign=campaign)
         make.rated(campaign, {"fluency": {"uus": [3, 2, 1, 0, 0, 3, *6 * [None]]}})
-        assert dashboards.current(campaign=campaign) == (before, True)
+        assert snapshots.current(campaign=campaign) == (before, True)
         tasks.refresh(campaign.pk)
-        after, is_stale = dashboards.current(campaign=campaign)
+        after, is_stale = snapshots.current(campaign=campaign)
         assert not is_stale
         assert alpha(after).value < alpha(before).value  # type: ignore[operator, arg-type]
 
     @pytest.mark.parametrize("change", ["verdict", "run", "superseded"])
     def test_everything_that_enters_or_leaves_the_table_makes_it_stale(self, campaign: Campaign, change: str) -> None:
-        dashboards.snapshot(campaign=campaign)
+        snapshots.snapshot(campaign=campaign)
         if change == "verdict":
             verdict = Verdict.objects.first()
             Verdict.objects.create(
@@ -143,33 +143,33 @@ class TestFreshness:
         else:
             row = Annotation.objects.first()
             Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
-        assert dashboards.current(campaign=campaign)[1]
+        assert snapshots.current(campaign=campaign)[1]
 
     def test_a_snapshot_of_older_code_is_none(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-        dashboards.snapshot(campaign=campaign)
-        monkeypatch.setattr(dashboards, "LAYOUT", dashboards.LAYOUT + 1)
-        assert dashboards.current(campaign=campaign) == (None, True)
+        snapshots.snapshot(campaign=campaign)
+        monkeypatch.setattr(snapshots, "LAYOUT", snapshots.LAYOUT + 1)
+        assert snapshots.current(campaign=campaign) == (None, True)
 
     def test_only_so_many_are_kept(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(dashboards, "KEPT", 1)
+        monkeypatch.setattr(snapshots, "KEPT", 1)
         for number in range(2):
             make.rated(campaign, {"fluency": {f"uus-{number}": [number, *11 * [None]]}})
-            newest = dashboards.snapshot(campaign=campaign)
+            newest = snapshots.snapshot(campaign=campaign)
         assert list(Snapshot.objects.all()) == [newest]
 
 
 class TestRaters:
     def test_a_subset_has_a_snapshot_of_its_own(self, campaign: Campaign) -> None:
-        everyone = dashboards.snapshot(campaign=campaign)
+        everyone = snapshots.snapshot(campaign=campaign)
         chosen = Annotator.objects.filter(pseudonym__in=["noor", "hala"])
         tasks.refresh(campaign.pk, [annotator.pk for annotator in chosen])
         settings = Settings(raters=("hala", "noor"))
-        subset, is_stale = dashboards.current(campaign=campaign, settings=settings)
+        subset, is_stale = snapshots.current(campaign=campaign, settings=settings)
         assert not is_stale
         assert subset != everyone
         assert figures(subset).get("krippendorff_alpha", "fluency", "et") is None
         assert alpha(subset, "ar").value == alpha(everyone, "ar").value
-        assert dashboards.newest([campaign]) == {campaign.pk: everyone}
+        assert snapshots.newest([campaign]) == {campaign.pk: everyone}
 
 
 class TestTasks:

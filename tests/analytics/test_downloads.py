@@ -14,7 +14,7 @@ from django.test import Client
 
 from accounts.models import AuditEntry
 from analytics import shares
-from analytics.views import sending
+from analytics.views import exports
 from annotation.models import Campaign, Item
 from tests.analytics import scene
 from tests.cast import Cast, make_cast
@@ -120,7 +120,7 @@ def test_pages_answer_after_the_disk_was_full(people: Cast, rated: Campaign, mon
     def full(*_arguments: Any) -> IO[bytes]:
         return open("/dev/full", "w+b", buffering=0)  # noqa: PTH123 the code under test closes it
 
-    monkeypatch.setattr(sending, "TemporaryFile", full)
+    monkeypatch.setattr(exports, "TemporaryFile", full)
     browser = people.client("aino")
     for address in ("exports/scores/?format=csv", f"campaigns/{rated.pk}/ratings.csv"):
         with pytest.raises(OSError) as raised:  # noqa: PT011 its number is looked at

@@ -10,9 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from django.utils import translation
 
-from analytics import charts, delimited, pictures, sentences
-from analytics.figures import Figure, Figures, Labelled, spread
-from analytics.heatmaps import HeatCell, Heatmap, heatmap
+from analytics import charts, figures, ratings
+from analytics.figures import Figure, Figures, HeatCell, Heatmap, Labelled, heatmap, spread
 
 NAMES = {"a": "Grammar", "b": "Fluency", "et": "Estonian", "ar": "Arabic", "ja": "Japanese"}
 
@@ -112,19 +111,19 @@ class TestSentences:
         heat = _heat(
             {("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.7, ("b", "ar"): 0.3, ("a", "ja"): 0.1, ("b", "ja"): 0.2}
         )
-        told = sentences.on_agreement(heat, NAMES.__getitem__)
+        told = figures.on_agreement(heat, NAMES.__getitem__)
         assert told.startswith("Fluency is the least reliable criterion in 2 of 3 languages.")
 
     def test_no_criterion_is_blamed_without_a_majority(self) -> None:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.1, ("b", "ar"): 0.3})
-        assert sentences.on_agreement(heat, NAMES.__getitem__).startswith("No criterion is the least reliable")
+        assert figures.on_agreement(heat, NAMES.__getitem__).startswith("No criterion is the least reliable")
 
     def test_few_items_are_said_before_anything_else(self) -> None:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2}, n_items=9)
-        assert "fewer than 30 items (9 at most)" in sentences.on_agreement(heat, NAMES.__getitem__)
+        assert "fewer than 30 items (9 at most)" in figures.on_agreement(heat, NAMES.__getitem__)
 
     def test_nothing_defined_is_said_too(self) -> None:
-        assert "No cell has a value yet" in sentences.on_agreement(_heat({("a", "et"): None}), NAMES.__getitem__)
+        assert "No cell has a value yet" in figures.on_agreement(_heat({("a", "et"): None}), NAMES.__getitem__)
 
     def test_bias_is_named_only_where_the_interval_excludes_zero(self) -> None:
         found = [
@@ -132,25 +131,25 @@ class TestSentences:
             figure(-0.3, -0.5, -0.1, statistic="bias", language="ja"),
             figure(0.1, -0.1, 0.3, statistic="bias", language="et"),
         ]
-        told = sentences.on_bias(found, NAMES.__getitem__)
+        told = figures.on_bias(found, NAMES.__getitem__)
         assert told == "The judge is harsher than the panel in Arabic and Japanese."
-        assert "No interval excludes zero, in any language" in sentences.on_bias(found[2:], NAMES.__getitem__)
-        assert "No language has an interval" in sentences.on_bias([], NAMES.__getitem__)
+        assert "No interval excludes zero, in any language" in figures.on_bias(found[2:], NAMES.__getitem__)
+        assert "No language has an interval" in figures.on_bias([], NAMES.__getitem__)
 
     def test_generous_and_harsh_are_both_named(self) -> None:
         found = [
             figure(-0.4, -0.6, -0.2, statistic="bias", language="ar"),
             figure(0.4, 0.2, 0.6, statistic="bias", language="et"),
         ]
-        told = sentences.on_bias(found, NAMES.__getitem__)
+        told = figures.on_bias(found, NAMES.__getitem__)
         assert told == "The judge is harsher than the panel in Arabic and more generous in Estonian."
 
     def test_nearest_and_farthest_criterion(self) -> None:
         kappas = [figure(0.6, statistic="cohen_kappa"), figure(-0.1, statistic="cohen_kappa", criterion="b")]
-        told = sentences.on_calibration(kappas, NAMES.__getitem__)
+        told = figures.on_calibration(kappas, NAMES.__getitem__)
         assert told == "The judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10)."
-        assert "weighted κ of 0.60" in sentences.on_calibration(kappas[:1], NAMES.__getitem__)
-        assert "No item has both" in sentences.on_calibration([], NAMES.__getitem__)
+        assert "weighted κ of 0.60" in figures.on_calibration(kappas[:1], NAMES.__getitem__)
+        assert "No item has both" in figures.on_calibration([], NAMES.__getitem__)
 
 
 class TestMode:
@@ -158,13 +157,13 @@ class TestMode:
         """2 of 4 Thai items are lost; of all 104 that is under a tenth."""
         counts = [figure(n, statistic="without_reference", language=tag, n_items=kept)
                   for tag, n, kept in (("et", 4, 96), ("th", 2, 2))]  # fmt: skip
-        told = sentences.on_mode(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
+        told = figures.on_mode(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
         assert told.startswith("The mode leaves out 2 of 4 items (Grammar, Thai) where")
 
     def test_of_many_cells_the_worst_are_named(self) -> None:
         counts = [figure(n, statistic="without_reference", language="et", n_items=10 - n, criterion=criterion)
                   for n, criterion in ((2, "a"), (5, "b"), (3, "c"), (4, "d"))]  # fmt: skip
-        told = sentences.on_mode(counts, str, lambda tag: "Estonian")
+        told = figures.on_mode(counts, str, lambda tag: "Estonian")
         assert (
             "5 of 10 items (b, Estonian), 4 of 10 items (d, Estonian), 3 of 10 items (c, Estonian) and 1 more cell"
             in told
@@ -195,21 +194,21 @@ class TestForest:
         assert "Estonian" in drawn
         assert "Japanese" not in drawn
 
-    @pytest.mark.parametrize("theme", pictures.THEMES)
+    @pytest.mark.parametrize("theme", figures.THEMES)
     def test_a_file_of_its_own_has_the_themes_plain_colours(self, theme: str) -> None:
         drawn = charts.svg(charts.forest(self.ROWS, longest_name=8))
-        file = pictures.alone(drawn, {}, title="Fluency & more", theme=theme)
-        assert pictures.THEMES[theme]["brass"] in file
+        file = figures.alone(drawn, {}, title="Fluency & more", theme=theme)
+        assert figures.THEMES[theme]["brass"] in file
         assert "var(" not in file
         assert ET.fromstring(file)[0].text == "Fluency & more"
 
     @pytest.mark.parametrize("width", charts.WIDTHS)
     def test_words_are_filled_in_for_the_reader_and_escaped(self, width: str) -> None:
         approximate = figure(0.1, -0.1, 0.3, statistic="bias", method="t (approximate: heavy)")
-        rows = (*self.ROWS, Labelled(pictures.stands_for("2"), approximate))
+        rows = (*self.ROWS, Labelled(figures.stands_for("2"), approximate))
         drawn = charts.svg(charts.forest(rows, longest_name=8, width=width))
         words = {"2": "<b onload=x>\x00{axis:}</b>", "approximate": "ligikaudne", "axis": "← vähem · rohkem →"}
-        shown = pictures.inline(drawn, words)
+        shown = figures.inline(drawn, words)
         texts = ["".join(each.itertext()) for each in ET.fromstring(shown).iter() if each.text]
         assert texts.count("ligikaudne") == 1
         assert texts.count("← vähem · rohkem →") == 1
@@ -230,7 +229,7 @@ class TestForest:
 class TestDelimited:
     def test_what_looks_like_a_formula_is_quoted_and_numbers_are_not(self) -> None:
         row = ["=1+1", "@x", "-a", "\tb", "＝c", "plain", -1.0, 2.0, 0.1, True, None, 3]
-        header, line = delimited.lines(["x"] * 12, [row])
+        header, line = ratings.csv_lines(["x"] * 12, [row])
         assert header == ",".join(["x"] * 12) + "\n"
         assert next(csv.reader([line])) == [
             "'=1+1", "'@x", "'-a", "'\tb", "'＝c", "plain", "-1", "2", "0.1", "true", "", "3",
@@ -241,5 +240,5 @@ class TestDelimited:
             yield ["first"]
             raise AssertionError("asked for the second row")
 
-        made = delimited.lines(["x"], rows())
+        made = ratings.csv_lines(["x"], rows())
         assert [next(made), next(made)] == ["x\n", "first\n"]

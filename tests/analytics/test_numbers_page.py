@@ -14,7 +14,7 @@ from django.utils import timezone
 
 import analytics
 from accounts.models import Heartbeat
-from analytics import dashboards, tasks
+from analytics import snapshots, tasks
 from analytics.models import Chart
 from annotation import campaigns
 from annotation.models import Campaign
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db
 def campaign(cast: Cast) -> Campaign:
     made = scene.campaign(cast)
     scene.judged(made)
-    dashboards.snapshot(campaign=made)
+    snapshots.snapshot(campaign=made)
     return made
 
 
@@ -57,7 +57,7 @@ class TestFigures:
     def test_an_undefined_cell_says_why(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa)
         make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
-        dashboards.snapshot(campaign=made)
+        snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         assert "Fluency, Estonian: undefined: only one rater" in page
         assert "No judge has rated these items" in page
@@ -75,14 +75,14 @@ class TestFigures:
         make.rated(made, {"fluency": {"kolmas": [0, 1, 2, 3, 3, 1, 3, 2, 1, 1, 1, 2]}})
         make.rated(made, {"coherence": {"kolmas": [1, 0, 1, 1, 0, 1] + 6 * [None]}})
         scene.judged(made)
-        dashboards.snapshot(campaign=made)
+        snapshots.snapshot(campaign=made)
         assert "The mode leaves out" not in read(cast.client("boris"), made)
 
     def test_every_figure_shows_its_method_and_what_it_rests_on(self, cast: Cast, campaign: Campaign) -> None:
         page = html.unescape(read(cast.client("boris"), campaign))
         rows = {
             (row["statistic"], row["criterion"], row.get("language"), row.get("judge")): row
-            for row in dashboards.newest([campaign])[campaign.pk].content["estimates"]
+            for row in snapshots.newest([campaign])[campaign.pk].content["estimates"]
         }
         for name, statistic, judge in (("Gwet’s AC", "gwet_ac", None), ("MAE", "mae", "Kohtunik")):
             row = rows[statistic, "fluency", None, judge]
@@ -123,7 +123,7 @@ class TestFigures:
     def test_no_interval_is_said_with_its_reason_never_a_bare_number(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=[make.item(0, "et")])
         make.rated(made, {"fluency": {"mari": [2], "jaan": [1]}})
-        dashboards.snapshot(campaign=made)
+        snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         table = page[page.index('aria-label="Every coefficient as a table"') :].split("</table>")[0]
         values = re.findall(r"<b>[^<]+</b> <span class=\"interval[^>]*>([^<]*)</span>", table)
@@ -137,7 +137,7 @@ class TestFigures:
 
     def test_the_calibration_table_of_the_judge_chosen(self, cast: Cast, campaign: Campaign) -> None:
         scene.judged(campaign, {"fluency": [9, *11 * [3]]}, name="Teine", simulated=False)
-        dashboards.snapshot(campaign=campaign)
+        snapshots.snapshot(campaign=campaign)
         page = read(cast.client("boris"), campaign, "?judge=Teine&part=et")
         assert "Teine against the panel" in page
         assert "1 off the scale" in page
@@ -147,18 +147,18 @@ class TestFigures:
         assert read(cast.client("boris"), campaign).count("Simulated provider") == 3
         Judge.objects.update(simulated=False)
         make.rated(campaign, {"fluency": {"uus": [1, *11 * [None]]}})
-        dashboards.snapshot(campaign=campaign)
+        snapshots.snapshot(campaign=campaign)
         assert "Simulated provider" not in read(cast.client("boris"), campaign)
 
     def test_nothing_rated_yet(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa)
-        dashboards.snapshot(campaign=made)
+        snapshots.snapshot(campaign=made)
         assert "Nothing is rated yet" in read(cast.client("boris"), made)
 
     def test_names_are_escaped(self, cast: Cast) -> None:
         made = scene.campaign(cast)
         scene.judged(made, name="<b>J</b>")
-        dashboards.snapshot(campaign=made)
+        snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         assert "<b>J</b>" not in page
         assert "&lt;b&gt;J&lt;/b&gt;" in page
@@ -199,13 +199,13 @@ class TestFreshness:
         assert "data-stale" not in fresh.content.decode()
 
     def test_a_followed_link_is_always_answered(self, cast: Cast, campaign: Campaign) -> None:
-        newest = dashboards.newest([campaign])[campaign.pk]
+        newest = snapshots.newest([campaign])[campaign.pk]
         assert "Computed" in read(cast.client("boris"), campaign, f"?seen={newest.pk}-fresh")
 
 
 class TestRaters:
     def test_a_subset_is_computed_and_shown(self, cast: Cast, campaign: Campaign) -> None:
-        dashboards.snapshot(campaign=campaign, settings=dashboards.Settings(raters=("hala", "noor")))
+        snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(raters=("hala", "noor")))
         for query in ("?raters=noor,hala", "?raters=noor&raters=hala"):
             page = read(cast.client("boris"), campaign, query)
             assert "Only the chosen raters are included." in page
@@ -248,7 +248,7 @@ class TestChart:
 
     def test_there_is_one_of_every_judge_and_criterion(self, cast: Cast, campaign: Campaign) -> None:
         scene.judged(campaign, name="<b>&Teine</b>")
-        newest = dashboards.snapshot(campaign=campaign)
+        newest = snapshots.snapshot(campaign=campaign)
         drawn = set(newest.charts.values_list("judge", "criterion"))
         assert drawn == {(judge, key) for judge in ("Kohtunik", "<b>&Teine</b>") for key in ("fluency", "coherence")}
         page = read(cast.client("boris"), campaign, "?judge=%3Cb%3E%26Teine%3C/b%3E&criterion=coherence")
@@ -280,14 +280,14 @@ class TestChart:
         other = campaigns.open_campaign(
             project=cast.kassa, name="Round 2", dataset=campaign.dataset, rubric_version=campaign.rubric_version
         )
-        newest = dashboards.newest([campaign])[campaign.pk]
+        newest = snapshots.newest([campaign])[campaign.pk]
         answer = cast.client("boris").get(f"/p/kassa/numbers/{other.pk}/{newest.pk}/bias.svg")
         assert answer.status_code == 404
 
 
 @pytest.mark.parametrize(("who", "status"), [("aino", 200), ("boris", 200), ("maarika", 403), ("zoltan", 404)])
 def test_numbers_are_for_leads_and_researchers(cast: Cast, campaign: Campaign, who: str, status: int) -> None:
-    newest = dashboards.newest([campaign])[campaign.pk]
+    newest = snapshots.newest([campaign])[campaign.pk]
     base = f"/p/kassa/numbers/{campaign.pk}/"
     for address in ("/p/kassa/", base, f"{base}{newest.pk}/bias.svg"):
         assert cast.client(who).get(address).status_code == status
@@ -328,7 +328,7 @@ def test_the_page_asks_the_same_few_questions_whatever_its_size(
         read(client, campaign)
     scene.judged(campaign, name="Teine")
     make.rated(campaign, {"fluency": {f"r{number}": 12 * [1] for number in range(9)}})
-    dashboards.snapshot(campaign=campaign)
+    snapshots.snapshot(campaign=campaign)
     with django_assert_num_queries(13):
         read(client, campaign)
 

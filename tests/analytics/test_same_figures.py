@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from analytics import dashboards
+from analytics import snapshots
 from analytics.stats.cli.commandline import main
 from analytics.stats.cli.reading import Source
 from analytics.stats.core.validation import ratings_table
@@ -88,7 +88,7 @@ def rated(cast: Cast) -> Campaign:
 
 
 def of_page(campaign: Campaign) -> Found:
-    return found(dashboards.snapshot(campaign=campaign).content["estimates"])
+    return found(snapshots.snapshot(campaign=campaign).content["estimates"])
 
 
 def found(estimates: list[dict[str, Any]]) -> Found:
@@ -106,7 +106,7 @@ def found(estimates: list[dict[str, Any]]) -> Found:
 
 def of_stats(file: Path, capsys: pytest.CaptureFixture[str]) -> Found:
     """The same figures from a file, by language and over all languages."""
-    seed = ["--seed", str(dashboards.Settings().seed), "--format", "json"]
+    seed = ["--seed", str(snapshots.Settings().seed), "--format", "json"]
     estimates = []
     for command, names in STATISTICS.items():
         judge = ["--judge", "Kohtunik"] if command == "calibration" else []

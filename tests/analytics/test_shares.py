@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts import people
 from accounts.models import AuditEntry
-from analytics import dashboards, shares
+from analytics import shares, snapshots
 from analytics.models import Share
 from annotation.desk import service
 from annotation.models import Annotation, Campaign
@@ -31,7 +31,7 @@ def campaign(cast: Cast) -> Campaign:
     rated = make.campaign(cast.kassa, items=4, name="Shared round")
     scores = {"Mari Maasikas": [0, 1, 2, 3], "Jaan Tamm": [0, 1, 2, 2]}
     make.rated(rated, {"fluency": scores})
-    dashboards.snapshot(campaign=rated, settings=dashboards.Settings())
+    snapshots.snapshot(campaign=rated, settings=snapshots.Settings())
     return rated
 
 
@@ -75,7 +75,7 @@ def test_panels_are_described_by_those_who_consented_alone(cast: Cast) -> None:
     told = {"education": "MA <b>", "experience": "", "grew_up_with": ["et", "ru"]}
     people.describe_self(user=cast.maarika, **told, consent=True)
     people.describe_self(user=other, education="secret school", experience="", grew_up_with=["fi"], consent=False)
-    dashboards.snapshot(campaign=duty.campaign)
+    snapshots.snapshot(campaign=duty.campaign)
     _share, secret = shares.make(campaign=duty.campaign, label="x", actor=cast.aino)
     said = "1 of 2 agreed to be described. First languages: Estonian (1), Russian (1). Education: MA &lt;b&gt; (1)."
     page = Client().get(f"/shared/{secret}/").content.decode()
@@ -126,7 +126,7 @@ def test_a_link_that_ended_says_so_kindly(cast: Cast, link: str, end: str) -> No
 def test_a_link_opens_no_other_campaign_and_nothing_by_its_secret(cast: Cast, link: str) -> None:
     other = make.campaign(cast.teine, name="Other")
     make.rated(other, {"fluency": {"A": [0, 1, 2, 3]}})
-    foreign = dashboards.snapshot(campaign=other)
+    foreign = snapshots.snapshot(campaign=other)
     assert Client().get(f"{link}{foreign.pk}/bias.svg").status_code == 404
     secret = link.split("/")[2]
     bearer = Client(headers={"authorization": f"Bearer {secret}"})
@@ -162,7 +162,7 @@ def test_a_campaign_without_figures_yet_says_so(cast: Cast) -> None:
 
 
 def test_readers_who_ask_too_often_are_told_when_to_come_back(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from analytics.views.shared import SharedRate
+    from analytics.views.shares import SharedRate
 
     monkeypatch.setitem(SharedRate.THROTTLE_RATES, "shared", "2/min")
     monkeypatch.setattr(SharedRate, "timer", staticmethod(lambda: 1_000_000.0))  # one window throughout
@@ -189,7 +189,7 @@ def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(
     offered = re.findall(r'class="btn btn-s" href="([^"]*)"', page)
     assert {f"{link}scores.csv", f"{link}figures.json"} <= set(offered)
     figures = Client().get(f"{link}figures.json").json()
-    stored = dashboards.newest([campaign])[campaign.pk]
+    stored = snapshots.newest([campaign])[campaign.pk]
     assert (figures["inputs_digest"], figures["estimates"]) == (stored.inputs_digest, stored.content["estimates"])
     assert not re.search("Mari|Maasikas|Jaan|Tamm", str(figures))
     assert "Its SHA-256 is the digest below" not in page

@@ -17,7 +17,7 @@ from accounts import jobs, tasks, tokens
 from accounts.jobs import JobHeartbeat
 from accounts.models import AuditEntry, Job, Membership, Project, Role, Scope
 from accounts.refusals import Refused
-from analytics import bundles, exports, extents, transfers
+from analytics import bundles, exports, transfers
 from analytics.models import Transfer
 from annotation.imports import uploads
 from annotation.models import Campaign, Item, Upload
@@ -178,7 +178,7 @@ def test_the_page_sends_what_is_small_and_has_a_worker_write_what_is_large(
     browser = cast.client("boris")
     sent = b"".join(browser.post("/p/kassa/export/file/", FORM).streaming_content)
     assert sent == downloaded(browser, "ratings", format="csv")
-    monkeypatch.setattr(extents, "AT_ONCE", 10)
+    monkeypatch.setattr(exports, "AT_ONCE", 10)
     page = browser.post("/p/kassa/export/file/", FORM, follow=True).content.decode()
     assert "round-1-ratings.csv" in page and 'hx-trigger="every 2s"' in page
     done = carried(Transfer.objects.get())
@@ -288,7 +288,7 @@ def test_a_worker_that_lost_its_lease_loads_nothing(cast: Cast, empty: Project, 
 
 
 def test_an_export_of_what_is_gone_fails_with_a_reason(cast: Cast, rated: Campaign) -> None:
-    export = exports.asked(project=cast.kassa, what="ratings", subject=rated)
+    export = exports.checked_export(project=cast.kassa, what="ratings", subject=rated)
     begun = transfers.prepare(export=export, actor=person("Kaido"))
     Transfer.objects.filter(pk=begun.pk).update(asked={**begun.asked, "subject": 0})
     assert carried(begun).sentence == "Name the campaign."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from analytics import dashboards, ratings
-from analytics.dashboards import Settings
+from analytics import ratings, snapshots
+from analytics.snapshots import Settings
 from annotation import campaigns
 from annotation.imports import appending
 from annotation.models import Campaign, Dataset
@@ -26,7 +26,7 @@ def added(campaign: Campaign) -> Dataset:
 
 
 def estimates(campaign: Campaign) -> list[dict[str, Any]]:
-    return list(dashboards.snapshot(campaign=campaign, settings=QUICK).content["estimates"])
+    return list(snapshots.snapshot(campaign=campaign, settings=QUICK).content["estimates"])
 
 
 def continued_on(dataset: Dataset, run: JudgeRun) -> JudgeRun:
@@ -53,28 +53,28 @@ def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> No
     scene.judged(campaign)
     before, table = estimates(campaign), list(ratings.rows(campaign=campaign))
     campaign = campaigns.extend(campaign=campaign, dataset=added(campaign))
-    snapshot, is_stale = dashboards.current(campaign=campaign, settings=QUICK)
+    snapshot, is_stale = snapshots.current(campaign=campaign, settings=QUICK)
     assert snapshot is not None
     assert (snapshot.content["items"], is_stale) == (12, True)
     assert (estimates(campaign), list(ratings.rows(campaign=campaign))) == (before, table)
-    assert dashboards.snapshot(campaign=campaign, settings=QUICK).content["items"] == 14
+    assert snapshots.snapshot(campaign=campaign, settings=QUICK).content["items"] == 14
 
 
 def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
     campaign = scene.campaign(cast)
     earlier = scene.judged(campaign)
-    published = dashboards.revision(campaign), list(ratings.rows(campaign=campaign))
+    published = snapshots.revision(campaign), list(ratings.rows(campaign=campaign))
     second = added(campaign)
     later = continued_on(second, earlier)
     assert (later.continues, list(ratings.newest_runs(campaign))) == (earlier, [earlier])
-    assert (dashboards.revision(campaign), list(ratings.rows(campaign=campaign))) == published
+    assert (snapshots.revision(campaign), list(ratings.rows(campaign=campaign))) == published
     campaign = campaigns.extend(campaign=campaign, dataset=second)
     assert list(ratings.newest_runs(campaign)) == [later]
     rows = list(ratings.rows(campaign=campaign))
     judged = items(rows, "judge")
     assert (len(judged), judged[-2:], len(set(judged))) == (14, ["et-7", "et-8"], 14)
     assert {row.rater for row in rows if row.rater_kind == "judge"} == {"Kohtunik"}
-    snapshot = dashboards.snapshot(campaign=campaign, settings=QUICK)
+    snapshot = snapshots.snapshot(campaign=campaign, settings=QUICK)
     assert [each["run"] for each in snapshot.content["judges"]] == [later.pk]
 
 

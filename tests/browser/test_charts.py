@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analytics import dashboards
+from analytics import snapshots
 from tests.analytics import scene
 from tests.browser.conftest import VisitAs
 from tests.cast import Cast
@@ -16,7 +16,7 @@ COLOUR = "element => getComputedStyle(element).fill"
 def test_the_chart_follows_theme_and_screen(cast: Cast, visit_as: VisitAs) -> None:
     campaign = scene.campaign(cast)
     scene.judged(campaign)
-    dashboards.snapshot(campaign=campaign)
+    snapshots.snapshot(campaign=campaign)
     page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
     label, colours = page.locator(".bias .wide text", has_text="Estonian"), []
     for theme in ("light", "dark"):

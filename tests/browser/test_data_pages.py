@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
-from analytics import dashboards, shares
+from analytics import shares, snapshots
 from annotation import tasks
 from annotation.imports import saved_mappings
 from annotation.models import Dataset, Import
@@ -53,7 +53,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     settings.DEBUG = True  # or no webhook may point to this machine
     campaign = make.campaign(cast.kassa, name="Round 1")
     make.rated(campaign, {"fluency": {"A1": [0, 1, 2, 3], "A2": [0, 1, 2, 2]}})
-    dashboards.snapshot(campaign=campaign, settings=dashboards.Settings())
+    snapshots.snapshot(campaign=campaign, settings=snapshots.Settings())
     saved_mappings.save(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics import asking, exports
+from analytics import exports
 from analytics.exports import Export, Options
 
 REFUSED, USAGE = 1, 2
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names")
         options = Options(**{name: said[name] for name in names})
         try:
-            export = asking.asked(project=project_at(project), what=what, said=said, options=options)
+            export = exports.named_export(project=project_at(project), what=what, said=said, options=options)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         try:

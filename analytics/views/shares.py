@@ -1,7 +1,4 @@
-"""What a share link opens, without an account: one campaign's numbers, rubric, panels and tables, and nothing else.
-
-Every view takes the campaign from the link alone. Nothing here leads into the project.
-"""
+"""Share links: the lead's page of them, and what they show to whoever holds one."""
 
 from __future__ import annotations
 
@@ -9,26 +6,80 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import languages
 from accounts.api_requests import Throttle
-from accounts.models import Membership, Role
-from analytics import dashboards, exports, panels, shares
-from analytics.data_cards import Described
+from accounts.models import Membership, Project, Role, User
+from analytics import data_cards, exports, shares, snapshots
+from analytics.api.shares import LONGEST, found_in
+from analytics.data_cards import Described, on_panel
 from analytics.models import Share, Snapshot
-from analytics.sentences import on_panel
-from analytics.views import sending
-from analytics.views.choices import Raters
-from analytics.views.numbers import drawn
-from analytics.views.page import NumbersPage
+from analytics.views.exports import unrecorded_download
+from analytics.views.numbers import NumbersPage, Raters, drawn_chart
+from annotation.models import Campaign
 from annotation.readers import rubric_from_dict
 from annotation.views.rubrics import wording
 
+
+class ShareForm(forms.Form):
+    campaign = forms.ModelChoiceField(
+        label=gettext_lazy("Campaign"), queryset=Campaign.objects.none(), empty_label=None
+    )
+    label = forms.CharField(
+        label=gettext_lazy("For whom"),
+        max_length=120,
+        help_text=gettext_lazy("Only leads see this. It helps you to recognise the link."),
+    )
+    days = forms.IntegerField(
+        label=gettext_lazy("Valid for (days)"),
+        required=False,
+        min_value=1,
+        max_value=LONGEST,
+        help_text=gettext_lazy("Leave empty to keep the link until you revoke it."),
+    )
+
+    def __init__(self, *args: object, project: Project, user: User) -> None:
+        super().__init__(*args)
+        mine = Campaign.objects.visible_to(user).filter(project=project).select_related("project")
+        self.fields["campaign"].queryset = mine  # type: ignore[attr-defined]
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+@login_required
+def shares_page(request: HttpRequest, project: str) -> HttpResponse:
+    """The links that work; a posted form makes one and shows its address once."""
+    room, found = found_in(request.user, project)
+    form, address = ShareForm(request.POST or None, project=room, user=request.user), ""
+    status = 422 if form.errors else 200
+    if form.is_valid():
+        _share, secret = shares.make(actor=request.user, **form.cleaned_data)
+        address = request.build_absolute_uri(reverse("shared", args=[secret]))
+        form = ShareForm(project=room, user=request.user)
+    context = {"title": _("Sharing"), "project": room, "shares": found, "form": form, "address": address}
+    return render(request, "analytics/sharing.html", context, status=status)
+
+
+@require_POST
+@login_required
+def revoke_share(request: HttpRequest, project: str, link: int) -> HttpResponse:
+    room, found = found_in(request.user, project)
+    shares.revoke(share=get_object_or_404(found, pk=link), actor=request.user)
+    messages.success(request, _("Revoked. The link no longer works."))
+    return redirect("shares", room.slug)
+
+
+# --- what a link shows -----------------------------------------------------------------------------------------------
 P = ParamSpec("P")
 TABLES = ("scores", "items")
 
@@ -89,7 +140,7 @@ def _rates_here(request: HttpRequest, share: Share) -> bool:
 @by_link
 def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpResponse:
     """The numbers as they were last computed, and who rated."""
-    snapshot, is_stale = dashboards.current(campaign=share.campaign)
+    snapshot, is_stale = snapshots.current(campaign=share.campaign)
     page = _page(request, share, snapshot, secret) if snapshot else None
     numbers = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
     addresses = {"scores": reverse("shared_table", args=[secret, "scores"])}
@@ -100,7 +151,7 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
 @by_link
 def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonResponse:
     """The figures of the page as JSON: estimates with how each was made; none until some are computed."""
-    snapshot, is_stale = dashboards.current(campaign=share.campaign)
+    snapshot, is_stale = snapshots.current(campaign=share.campaign)
     if snapshot is None:
         return JsonResponse({"stale": True, "estimates": []})
     made = ("created_at", "revision", "inputs_digest", "code_version", "seed")
@@ -117,8 +168,8 @@ def shared_rubric(request: HttpRequest, share: Share, *, secret: str) -> HttpRes
 @by_link
 def shared_chart(request: HttpRequest, share: Share, *, secret: str, snapshot: int) -> HttpResponse:
     """The chart of one of this campaign's snapshots."""
-    mine = Snapshot.objects.filter(campaign=share.campaign, code_version=dashboards.code_version())
-    return drawn(request, _page(request, share, get_object_or_404(mine, pk=snapshot), secret))
+    mine = Snapshot.objects.filter(campaign=share.campaign, code_version=snapshots.code_version())
+    return drawn_chart(request, _page(request, share, get_object_or_404(mine, pk=snapshot), secret))
 
 
 @by_link
@@ -129,8 +180,8 @@ def shared_table(request: HttpRequest, share: Share, *, secret: str, table: str)
     campaign = share.campaign
     options = exports.Options(renumbered=share.pk, rationales=False)
     subject = campaign.dataset if table == "items" else campaign
-    export = exports.asked(project=campaign.project, what=table, kind="csv", subject=subject, options=options)
-    return sending.unrecorded(export)
+    export = exports.checked_export(project=campaign.project, what=table, kind="csv", subject=subject, options=options)
+    return unrecorded_download(export)
 
 
 def _page(request: HttpRequest, share: Share, snapshot: Snapshot, secret: str) -> NumbersPage:
@@ -147,7 +198,7 @@ def _panels(share: Share) -> list[dict[str, Any]]:
     """Each panel with its language, how many rated on it and how much, and what they let the study say; no name."""
     return [
         {"panel": panel, "language": _language(panel), "said": on_panel(panel, languages.english_name)}
-        for panel in panels.described(share.campaign)
+        for panel in data_cards.described_panels(share.campaign)
     ]
 
 

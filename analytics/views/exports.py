@@ -1,0 +1,305 @@
+"""Exports and bundles: the page that offers them, their downloads, and the files that a worker wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import (
+    FileResponse,
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    QueryDict,
+)
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts import access, jobs
+from accounts.inputs import whole_number
+from accounts.models import Project, Role, User
+from accounts.refusals import Refused
+from analytics import exports, transfers
+from analytics.exports import SUBJECTS, Export, Options
+from analytics.models import Transfer
+from annotation.imports import lifecycle, uploads
+from annotation.readers import parquet_is_installed
+from annotation.views.campaigns import show_refusal
+
+
+# --- downloads -------------------------------------------------------------------------------------------------------
+def recorded_download(export: Export, *, actor: User) -> FileResponse:
+    """The export as a download, with its entry in the audit trail. Raises `Refused` for what can't be written."""
+    response = unrecorded_download(export)
+    with ExitStack() as on_error:
+        on_error.callback(response.close)
+        exports.record(export, actor)
+        on_error.pop_all()
+    return response
+
+
+def unrecorded_download(export: Export) -> FileResponse:
+    """The export as a download for the holder of a shared link, whose use is noted with the link."""
+    return download(exports.pieces(export), name=export.file_name, media_type=export.media_type)
+
+
+def download(pieces: Generator[bytes], *, name: str, media_type: str) -> FileResponse:
+    """These bytes as a download, all of them read before the first is sent."""
+    with ExitStack() as on_error:
+        file = on_error.enter_context(TemporaryFile())
+        with closing(pieces):  # also where the disk is full: an export that is left halfway keeps its transaction open
+            file.writelines(pieces)
+        file.seek(0)
+        on_error.pop_all()
+    return _attachment(FileResponse(file, as_attachment=True, filename=name, content_type=media_type))
+
+
+def kept_file(transfer: Transfer) -> FileResponse:
+    """The file that a worker wrote, as a download."""
+    media_type = transfers.export_of(transfer).media_type
+    file = transfer.content.open("rb")
+    return _attachment(FileResponse(file, as_attachment=True, filename=transfer.name, content_type=media_type))
+
+
+def _attachment(response: FileResponse) -> FileResponse:
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+# --- the page of exports ---------------------------------------------------------------------------------------------
+SWITCHES = ("replies", "revisions", "every_run", "names")
+KEPT = ("what", "format", *set(SUBJECTS.values()), "renumbered", "without_rationales", *SWITCHES)
+MOST_SEED = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One form of the page: what it offers, and the options that make a difference to it."""
+
+    title: Any
+    about: Any
+    whats: tuple[tuple[str, Any], ...]
+    options: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return SUBJECTS[self.whats[0][0]]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return exports.offered(self.whats[0][0])
+
+    def chosen(self, said: QueryDict) -> dict[str, Any]:
+        """What the address says was chosen in this form; nothing where it is about another one."""
+        return said.dict() if said.get("what") in dict(self.whats) else {}
+
+
+CARDS = (
+    Card(
+        _("Ratings and verdicts"),
+        _("One row per item, rater and criterion. Raters are shown by pseudonym."),
+        (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
+        ("rationales", "renumbered", *SWITCHES),
+    ),
+    Card(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
+    Card(
+        _("Verdicts on a dataset"),
+        _("What judges said of a dataset on every rubric, also where no campaign rates it."),
+        (("dataset-verdicts", _("Verdicts")),),
+        ("rationales", "replies", "every_run"),
+    ),
+    Card(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
+    Card(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
+    Card(
+        _("Label Studio"),
+        _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),
+        (("label-studio", _("Tasks and interface")),),
+        ("rationales", "renumbered"),
+    ),
+    Card(
+        _("Hugging Face"),
+        _("A folder for the Hub: tables, rubric, and a card with languages, panels, agreement and licence."),
+        (("hugging-face", _("Folder")),),
+        ("rationales", "renumbered", "replies", "revisions", "every_run"),
+    ),
+    Card(
+        _("The whole project"),
+        _("The whole project in one file, which can be loaded into an empty project. It contains the rationales."),
+        (("bundle", _("Bundle")),),
+        ("renumbered", "replies"),
+    ),
+)
+
+
+@require_safe
+@login_required
+def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
+    """Choose what, about which, in which format."""
+    room = access.require(user=request.user, slug=project)
+    offered = [(card, _subjects(room, card.subject), card.chosen(request.GET)) for card in CARDS]
+    chosen = [
+        each
+        for card, subjects, _said in offered
+        for each in subjects
+        if request.GET.get(card.subject) in (str(each.pk), str(each))
+    ]
+    is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
+    context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
+    context["has_parquet"] = parquet_is_installed()
+    return render(request, "analytics/export.html", {**context, **listed_transfers(room, request.user)})
+
+
+def _back(room: Project, said: QueryDict) -> HttpResponseRedirect:
+    """The page again, with the form as it was filled in."""
+    kept = {name: said[name] for name in KEPT if said.get(name)}
+    page = reverse("export", args=[room.slug])
+    return redirect(f"{page}?{urlencode(kept)}" if kept else page)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
+    """The file that was asked for, or the page with why there is none: how large it would be, or that a worker writes
+    it. A mere address gives the file, however large.
+    """
+    room = access.require(user=request.user, slug=project)
+    said = request.POST if request.method == "POST" else request.GET
+    try:
+        export = exports.named_export(project=room, what=said.get("what", ""), said=said.dict(), options=_options(said))
+        exports.permit(export, user=request.user)
+        response = _answer(request, export, said)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return _back(room, said)
+    return response
+
+
+def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpResponseBase:
+    if "look" in said:
+        messages.info(request, _told(export))
+        return _back(export.project, said)
+    if request.method == "POST" and ("later" in said or exports.is_large(export)):
+        jobs.enqueue(transfers.prepare(export=export, actor=request.user))
+        return redirect("export", export.project.slug)
+    return recorded_download(export, actor=request.user)
+
+
+def _told(export: Export) -> str:
+    rows, size = exports.export_extent(export)
+    sentence = ngettext("%(name)s: %(rows)s row", "%(name)s: %(rows)s rows", rows)
+    in_words = sentence % {"name": export.file_name, "rows": f"{rows:,}"}
+    return (
+        in_words
+        if size is None
+        else gettext("%(rows)s, about %(size)s") % {"rows": in_words, "size": filesizeformat(size)}
+    )
+
+
+def _subjects(room: Project, subject: str) -> list[Any]:
+    return [] if subject == "project" else list(exports.subject_choices(project=room, subject=subject))
+
+
+def _options(said: QueryDict) -> Options:
+    seed = said.get("renumbered", "").strip()
+    number = whole_number(seed, largest=MOST_SEED - 1)
+    if seed and number is None:
+        sentence = str(_("The seed for other pseudonyms must be a whole number."))
+        raise Refused(sentence, fields={"renumbered": sentence})
+    switched = {name: name in said for name in SWITCHES}
+    return Options(renumbered=number, rationales="without_rationales" not in said, **switched)
+
+
+# --- transfers and bundles -------------------------------------------------------------------------------------------
+SHOWN = 10
+
+
+class BundleForm(forms.Form):
+    """A bundle in the form itself, or the key of one that the page's script has uploaded already."""
+
+    files = forms.FileField(label=_("Bundle"), required=False)  # type: ignore[assignment]
+    upload = forms.UUIDField(required=False)
+
+
+def listed_transfers(room: Project, user: User) -> dict[str, Any]:
+    """One's newest transfers in a project, and whether any of them moves."""
+    found = list(Transfer.objects.visible_to(user).filter(project=room).select_related("job")[:SHOWN])
+    return {"transfers": found, "moving": any(each.is_moving for each in found)}
+
+
+def _find(request: HttpRequest, project: str, transfer: UUID) -> Transfer:
+    room = access.require(user=request.user, slug=project)
+    found = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
+    return get_object_or_404(found, key=transfer)
+
+
+@require_safe
+@login_required
+def transfers_part(request: HttpRequest, project: str) -> HttpResponse:
+    """The list of one's transfers, which asks for itself while something moves."""
+    room = access.require(user=request.user, slug=project)
+    return render(request, "analytics/_transfers.html", {"project": room, **listed_transfers(room, request.user)})
+
+
+@require_safe
+@login_required
+def transfer_file(request: HttpRequest, project: str, transfer: UUID) -> HttpResponseBase:
+    """The file that was written."""
+    found = _find(request, project, transfer)
+    if not transfers.has_file(found):
+        raise Http404("There is no file yet, or it was deleted.")
+    exports.permit(transfers.export_of(found), user=request.user)
+    return kept_file(found)
+
+
+@require_POST
+@login_required
+def remove_transfer(request: HttpRequest, project: str, transfer: UUID) -> HttpResponse:
+    """Forget a transfer, with its file."""
+    found = _find(request, project, transfer)
+    transfers.remove(transfer=found)
+    return redirect("export", found.project.slug)
+
+
+@require_http_methods(["GET", "POST"])
+@login_required
+def import_bundle(request: HttpRequest, project: str) -> HttpResponse:
+    """Choose a bundle; a worker loads it into this empty project, all of it or nothing."""
+    room = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    form = BundleForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            jobs.enqueue(_received(request, room, form.cleaned_data))
+            messages.info(
+                request, gettext("The bundle is being loaded. Its content appears when everything is loaded.")
+            )
+            return redirect("export", room.slug)
+        except Refused as refused:
+            show_refusal(form, refused)
+    context = {"title": gettext("Load a bundle"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
+    return render(request, "analytics/import_bundle.html", context)
+
+
+def _received(request: HttpRequest, room: Project, said: dict[str, Any]) -> Transfer:
+    if said["upload"]:
+        (upload,) = uploads.whole(project=room, keys=[said["upload"]], actor=request.user)
+        return transfers.take_over(upload=upload, actor=request.user)
+    if not said["files"]:
+        raise lifecycle.no_file()
+    file = said["files"]
+    lifecycle.check_sizes({file.name: file.size})
+    return transfers.receive(project=room, name=file.name, content=file.file, actor=request.user)
