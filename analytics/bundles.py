@@ -188,8 +188,8 @@ def _manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     odd = (there.keys() ^ named.keys()) | (named.keys() ^ wanted)
     odd |= {file for file in there.keys() & named.keys() if there[file] != named[file]}
     if odd or len(entries) != len(there):
-        found = f"{', '.join(sorted(odd)) or 'a member twice'} missing, too many, or of another size"
-        raise FormatError(Problem(name, None, None, found, "the members that the manifest names", "members"))
+        text = f"{', '.join(sorted(odd)) or 'a member twice'} missing, too many, or of another size"
+        raise FormatError(Problem(name, None, None, text, "the members that the manifest names", "members"))
     if sum(there.values()) > LARGEST:
         raise FormatError(Problem(name, None, None, "more than 64 GB unpacked", "less", "size"))
     return version, members
@@ -223,8 +223,8 @@ def _verify(name: str, archive: ZipFile, member: Member, said: dict[str, Any]) -
         for piece in iter(lambda: file.read(PIECE), b""):
             digest.update(piece)
     if digest.hexdigest() != said.get("sha256"):
-        found = "content that was changed since it was written"
-        raise FormatError(Problem(f"{name}/{member.file}", None, None, found, "the digest in the manifest", "digest"))
+        text = "content that was changed since it was written"
+        raise FormatError(Problem(f"{name}/{member.file}", None, None, text, "the digest in the manifest", "digest"))
 
 
 def _lines(member: Member, file: Any) -> Iterator[bytes]:

@@ -107,8 +107,8 @@ def _settled(campaign: Campaign) -> str:
 def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
     """By campaign, its newest snapshot over all raters; one query."""
     ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(Settings()))
-    found = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
-    return {each.campaign_id: each for each in found}
+    snapshots = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
+    return {each.campaign_id: each for each in snapshots}
 
 
 def revision(campaign: Campaign) -> str:

@@ -56,7 +56,8 @@ class Member:
         """The columns that go along, by name."""
         left = {"id", *self.leaves}
         return sorted(
-            (each for each in self.model._meta.concrete_fields if each.name not in left), key=lambda each: each.name
+            (field for field in self.model._meta.concrete_fields if field.name not in left),
+            key=lambda each: each.name,
         )
 
     @property
@@ -137,8 +138,8 @@ def store(member: Member, lines: Iterator[bytes], count: int, incoming: Incoming
             bulk.insert(member.model, ("id", *reading.columns), batch)
             batch.clear()
     if number + 1 != count:
-        found = f"{number + 1:,} rows or more" if number >= count else f"{number + 1:,} rows"
-        raise FormatError(Problem(member.file, None, None, found, f"{count:,}, as the manifest says", "rows"))
+        text = f"{number + 1:,} rows or more" if number >= count else f"{number + 1:,} rows"
+        raise FormatError(Problem(member.file, None, None, text, f"{count:,}, as the manifest says", "rows"))
     if batch:
         bulk.insert(member.model, ("id", *reading.columns), batch)
 
@@ -164,7 +165,7 @@ class _Reading:
         self.read_as = {other: name for name, other in member.written.items()}
         self.names = {member.written.get(each.name, each.name) for each in member.carried}
         self.required = {name for name in self.names if member.since.get(name, 1) <= incoming.version}
-        self.fields = [each for each in member.model._meta.concrete_fields if each.name != "id"]
+        self.fields = [field for field in member.model._meta.concrete_fields if field.name != "id"]
         self.columns = [each.attname for each in self.fields]
         self.readers: dict[str, Reader] = {
             each.name: reader_of(each) for each in member.carried if each.name not in member.refers
@@ -189,8 +190,8 @@ class _Reading:
         except orjson.JSONDecodeError:
             raise self._fault(line, None, "no JSON", "one JSON object per line", "json") from None
         if not isinstance(said, dict) or not self.required <= said.keys() <= self.names:
-            found = ", ".join(sorted(said)) if isinstance(said, dict) else "no object"
-            raise self._fault(line, None, found, f"the fields {', '.join(sorted(self.names))}", "fields")
+            text = ", ".join(sorted(said)) if isinstance(said, dict) else "no object"
+            raise self._fault(line, None, text, f"the fields {', '.join(sorted(self.names))}", "fields")
         return {self.read_as.get(str(name), str(name)): value for name, value in said.items()} if self.read_as else said
 
     def _value(self, line: int, name: str, said: Any) -> Any:

@@ -77,7 +77,7 @@ MEMBERS = (
         name="intakes",
         model=Import,
         rows=lambda project: Import.objects.filter(project=project, state=Import.State.STORED),
-        leaves=tuple(each.name for each in Import._meta.concrete_fields if each.name not in _OF_IMPORTS),
+        leaves=tuple(field.name for field in Import._meta.concrete_fields if field.name not in _OF_IMPORTS),
         given=_stored,
     ),
     Member(

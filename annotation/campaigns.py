@@ -187,14 +187,16 @@ def _annotators(campaign: Campaign, duties: Iterable[Duty]) -> dict[int, list[An
         .values("duty", "annotator__pseudonym")
         .annotate(**_counts(), last_at=Max("annotations__submitted_at"))
     )
-    found: dict[int, dict[str, AnnotatorProgress]] = defaultdict(dict)
+    people_by_duty: dict[int, dict[str, AnnotatorProgress]] = defaultdict(dict)
     for duty, pseudonym in _seated(duties):
-        found[duty][pseudonym] = AnnotatorProgress(pseudonym, 0, 0, None)
+        people_by_duty[duty][pseudonym] = AnnotatorProgress(pseudonym, 0, 0, None)
     for row in worked:
-        found[row["duty"]][row["annotator__pseudonym"]] = AnnotatorProgress(
+        people_by_duty[row["duty"]][row["annotator__pseudonym"]] = AnnotatorProgress(
             row["annotator__pseudonym"], row["submitted"], row["on_desk"], row["last_at"]
         )
-    return defaultdict(list, {duty: [people[name] for name in sorted(people)] for duty, people in found.items()})
+    return defaultdict(
+        list, {duty: [people[name] for name in sorted(people)] for duty, people in people_by_duty.items()}
+    )
 
 
 def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:

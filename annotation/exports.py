@@ -132,8 +132,8 @@ def other_names(names: Iterable[str], seed: int) -> dict[str, str]:
 
 def people(project: Project) -> dict[int, str]:
     """By annotator, the name of the user behind the pseudonym; imported raters and erased users have none."""
-    found = Annotator.objects.filter(project=project, user__isnull=False)
-    return dict(found.values_list("pk", "user__name"))
+    annotators = Annotator.objects.filter(project=project, user__isnull=False)
+    return dict(annotators.values_list("pk", "user__name"))
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Draws:
             kinds.setdefault(duty, []).append(Drawn(*drawn))
         self._alike = {duty: found[0] for duty, found in kinds.items() if len(found) == 1}
         mixed = ways.filter(duty__in=kinds.keys() - self._alike.keys()).values_list("duty", "item", *_WAY)
-        known = {drawn: drawn for found in kinds.values() for drawn in found}
+        known = {drawn: drawn for kind in kinds.values() for drawn in kind}
         self._by_item = {(duty, item): known[Drawn(*drawn)] for duty, item, *drawn in mixed.iterator(BATCH)}
 
     def of(self, duty: int | None, item: int) -> Drawn:
@@ -240,8 +240,8 @@ class OnScale(NamedTuple):
 
 def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
     """By primary key, the criteria of these rubric versions."""
-    found = Criterion.objects.filter(rubric_version__in=list(versions))
-    return {each.pk: OnScale(each.key, each.level, each.scale, {**each.labels}) for each in found}
+    criteria = Criterion.objects.filter(rubric_version__in=list(versions))
+    return {each.pk: OnScale(each.key, each.level, each.scale, {**each.labels}) for each in criteria}
 
 
 def _duties(campaign: Campaign) -> Iterable[Duty]:

@@ -135,12 +135,12 @@ def find(
             count.others += generator != item.generator
             count.is_sure |= any(hit.is_sure for hit in hits)
     can_tell = 1 < len(names) <= most
-    found = [
+    findings = [
         Finding(generator, place, count.own + count.others, count.example, count.file, count.line)
         for (generator, place), count in counts.items()
         if count.is_sure or (can_tell and count.own and not count.others)
     ]
-    return sorted(found, key=lambda finding: (finding.generator, finding.place))
+    return sorted(findings, key=lambda finding: (finding.generator, finding.place))
 
 
 def masker(findings: Iterable[Finding]) -> Callable[[ItemRow], ItemRow]:
@@ -262,19 +262,19 @@ def _name(generator: str) -> _Name | None:
     forms += [_DATED.sub("", form) for form in forms]
     words = [found for form in dict.fromkeys(forms) if (found := tuple(_WORDS.findall(form)))]
     # What is left without folder and date has to say as much as a name does.
-    words = [found for found in dict.fromkeys(words) if found == words[0] or _is_distinct(found)]
+    words = [word for word in dict.fromkeys(words) if word == words[0] or _is_distinct(word)]
     if not words:
         return None
-    either = "|".join(r"[\W_]{0,3}".join(map(re.escape, found)) for found in sorted(words, key=len, reverse=True))
+    either = "|".join(r"[\W_]{0,3}".join(map(re.escape, word)) for word in sorted(words, key=len, reverse=True))
     inside = rf"(?<![a-z0-9])(?:{either})(?![a-z0-9])" if full.isascii() else f"(?:{either})"
     return _Name(
         generator=generator,
-        anchors=tuple(max(found, key=len).casefold() for found in words),
+        anchors=tuple(max(word, key=len).casefold() for word in words),
         inside=re.compile(inside, re.IGNORECASE),
         whole=re.compile(rf"\A[\W_]*(?:{either})[\W_]*\Z", re.IGNORECASE),
         label=re.compile(rf"^{_OPENING}(?:{either}){_CLOSING}", re.IGNORECASE | re.MULTILINE),
-        is_ordinary=all(_is_ordinary(found) for found in words),
-        is_distinct=any(_is_distinct(found) for found in words),
+        is_ordinary=all(_is_ordinary(word) for word in words),
+        is_distinct=any(_is_distinct(word) for word in words),
     )
 
 

@@ -370,7 +370,7 @@ def _complaint(body: Any) -> str:
         return "; ".join(filter(None, map(_complaint, body[:5])))
     words = _object(body)
     found = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
-    return next((said for each in found if each and (said := _complaint(each))), "")
+    return next((text for each in found if each and (text := _complaint(each))), "")
 
 
 def _failure(*, status: int, code: str, message: str, headers: Mapping[str, str]) -> Unavailable | Refused:

@@ -76,8 +76,8 @@ def _verdicts(
 
 
 def _described(runs: Collection[JudgeRun]) -> QuerySet[JudgeRun]:
-    found = JudgeRun.objects.filter(pk__in=[run.pk for run in runs])
-    return found.select_related("judge", "dataset", "rubric_version__rubric")
+    judge_runs = JudgeRun.objects.filter(pk__in=[run.pk for run in runs])
+    return judge_runs.select_related("judge", "dataset", "rubric_version__rubric")
 
 
 def _study(run: JudgeRun) -> tuple[tuple[str, int], tuple[str, int], int | None]:

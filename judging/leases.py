@@ -247,10 +247,10 @@ def _open_calls(outcomes: Sequence[Outcome]) -> dict[int, UUID | None]:
 def _unsettled(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes not stored yet; those of requests that were given up for lost among them."""
     waited_for = Attempt.objects.filter(
-        pk__in=[each.attempt.pk for each in outcomes], outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST]
+        pk__in=[outcome.attempt.pk for outcome in outcomes], outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST]
     )
     keys = set(waited_for.values_list("pk", flat=True))
-    return [each for each in outcomes if each.attempt.pk in keys]
+    return [outcome for outcome in outcomes if outcome.attempt.pk in keys]
 
 
 def _settle_attempts(outcomes: Sequence[Outcome]) -> None:

@@ -102,9 +102,9 @@ def _read(text: str) -> list[float]:
         clocks = json.loads(text)
     except ValueError:
         return [0.0, 0.0, 0.0]
-    if not isinstance(clocks, list) or len(clocks) != 3 or not all(isinstance(each, int | float) for each in clocks):
+    if not isinstance(clocks, list) or len(clocks) != 3 or not all(isinstance(clock, int | float) for clock in clocks):
         return [0.0, 0.0, 0.0]
-    return [float(each) if each < time.time() + 86_400 else 0.0 for each in clocks]
+    return [float(clock) if clock < time.time() + 86_400 else 0.0 for clock in clocks]
 
 
 def _changed(clocks: list[float], costs: tuple[float, float], patience: float, hold: float) -> float:
@@ -312,7 +312,7 @@ class Lane:
         self._doubling = False
         self.width = max(1, self.width // 2)
         self._cut_at = time.monotonic()
-        self._rest_until = self._cut_at + max(each.retry_after or 0.0 for each in self._failures)
+        self._rest_until = self._cut_at + max(failure.retry_after or 0.0 for failure in self._failures)
         self._start_round()
 
     def _start_round(self) -> None:

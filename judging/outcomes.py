@@ -86,7 +86,7 @@ def unstorable(outcome: Outcome, fault: Exception) -> Outcome:
     reason = f"This could not be stored: {fault!r}"[:400]
     kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
     attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
-    readings = [Reading(criterion=each.criterion, status="error") for each in outcome.readings]
+    readings = [Reading(criterion=reading.criterion, status="error") for reading in outcome.readings]
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
 
 

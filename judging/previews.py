@@ -84,7 +84,7 @@ def _criteria(rubric_version: RubricVersion) -> list[Criterion]:
 
 
 def _prompts(variant: PromptVariant, criteria: Sequence[Criterion], item: Item) -> list[Prompt]:
-    briefs = [criterion_brief(each, variant.instruction_language) for each in criteria]
+    briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in criteria]
     groups = [[brief] for brief in briefs] if variant.grouping == "single" else [briefs]
     try:
         return [_prompt(variant, group, item) for group in groups]

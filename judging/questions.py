@@ -44,7 +44,9 @@ class QuestionWriter:
     @cached_property
     def _criteria(self) -> dict[int, CriterionBrief]:
         language = self.variant.instruction_language
-        return {each.pk: criterion_brief(each, language) for each in self.run.rubric_version.criteria.all()}
+        return {
+            criterion.pk: criterion_brief(criterion, language) for criterion in self.run.rubric_version.criteria.all()
+        }
 
     def write(self, call: Call) -> Question:
         """The question of one call, its item and the item's dataset at hand."""

@@ -148,13 +148,13 @@ def allowed_providers(project: Project) -> list[Allowed]:
     """Every provider that a project may use: those it is allowed, and the simulated ones."""
     rows = [
         Allowed(
-            provider=each.provider,
-            cap_total=each.cap_total,
-            cap_per_day=each.cap_per_day,
-            spent=_committed(_at_provider(project.pk, each.provider)).all,
-            spent_today=_committed(_today(project.pk, each.provider)).all,
+            provider=provider_allowance.provider,
+            cap_total=provider_allowance.cap_total,
+            cap_per_day=provider_allowance.cap_per_day,
+            spent=_committed(_at_provider(project.pk, provider_allowance.provider)).all,
+            spent_today=_committed(_today(project.pk, provider_allowance.provider)).all,
         )
-        for each in ProviderAllowance.objects.filter(project=project)
+        for provider_allowance in ProviderAllowance.objects.filter(project=project)
     ]
     named = {row.provider for row in rows}
     simulated = [name for name, each in settings.PROVIDERS.items() if each.simulated and name not in named]

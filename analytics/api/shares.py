@@ -44,9 +44,9 @@ class ShareAddressSerializer(ShareSerializer):
 
 def found_in(user: User, slug: str) -> tuple[Project, QuerySet[Share]]:
     """The project, and the links into it that still work."""
-    room = access.require(user=user, slug=slug, roles=LEAD)
-    found = Share.objects.visible_to(user).live().filter(campaign__project=room)
-    return room, found.select_related("campaign__project")
+    project = access.require(user=user, slug=slug, roles=LEAD)
+    found = Share.objects.visible_to(user).live().filter(campaign__project=project)
+    return project, found.select_related("campaign__project")
 
 
 class Shares(generics.ListAPIView[Share]):
@@ -62,11 +62,11 @@ class Shares(generics.ListAPIView[Share]):
     @extend_schema(request=ShareSerializer, responses={201: ShareAddressSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Make a link to one campaign's numbers. The answer alone holds its address."""
-        room, _found = found_in(request.user, project)
+        current_project, _found = found_in(request.user, project)
         asked = ShareSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given: dict[str, Any] = dict(asked.validated_data)
-        mine = Campaign.objects.visible_to(request.user).filter(project=room).select_related("project")
+        mine = Campaign.objects.visible_to(request.user).filter(project=current_project).select_related("project")
         campaign = get_object_or_404(mine, pk=given.pop("campaign_id"))
         share, secret = shares.make(campaign=campaign, actor=request.user, **given)
         share.address = request.build_absolute_uri(reverse("shared", args=[secret]))  # type: ignore[attr-defined]

@@ -15,17 +15,17 @@ from analytics import overview
 @login_required
 def project_page(request: HttpRequest, project: str) -> HttpResponse:
     """What there is, how far each campaign and judge run is, and what to do next."""
-    room = access.require(user=request.user, slug=project)
-    held = overview.holdings(project=room, user=request.user)
+    current_project = access.require(user=request.user, slug=project)
+    held = overview.holdings(project=current_project, user=request.user)
     steps = overview.steps(held)
     context = {
-        "title": room.name,
-        "subtitle": room.description,
-        "project": room,
+        "title": current_project.name,
+        "subtitle": current_project.description,
+        "project": current_project,
         "held": held,
         "steps": steps,
         "next_step": next((step for step in steps if not step.is_done), None),
-        "campaigns": overview.campaigns(project=room, user=request.user),
-        "runs": overview.judge_runs(project=room, user=request.user),
+        "campaigns": overview.campaigns(project=current_project, user=request.user),
+        "runs": overview.judge_runs(project=current_project, user=request.user),
     }
     return render(request, "analytics/project.html", context)

@@ -91,8 +91,8 @@ class DutyProgressSerializer(serializers.Serializer[campaigns.DutyProgress]):
 
 
 def _of(user: User, slug: str) -> tuple[Project, QuerySet[Campaign]]:
-    room = access.require(user=user, slug=slug)
-    return room, Campaign.objects.visible_to(user).filter(project=room)
+    project = access.require(user=user, slug=slug)
+    return project, Campaign.objects.visible_to(user).filter(project=project)
 
 
 def _campaign(user: User, slug: str, pk: int) -> Campaign:
@@ -110,14 +110,14 @@ class Campaigns(generics.ListCreateAPIView[Campaign]):
 
     def perform_create(self, serializer: Any) -> None:
         user = self.request.user
-        room, _found = _of(user, self.kwargs["project"])
+        project, _found = _of(user, self.kwargs["project"])
         chosen = serializer.validated_data
         serializer.instance = campaigns.open_campaign(
-            project=room,
+            project=project,
             name=chosen["name"],
-            dataset=get_object_or_404(Dataset.objects.visible_to(user), project=room, pk=chosen["dataset_id"]),
+            dataset=get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=chosen["dataset_id"]),
             rubric_version=get_object_or_404(
-                RubricVersion.objects.visible_to(user), rubric__project=room, pk=chosen["rubric_version_id"]
+                RubricVersion.objects.visible_to(user), rubric__project=project, pk=chosen["rubric_version_id"]
             ),
             actor=user,
         )

@@ -76,8 +76,8 @@ class Datasets(generics.ListAPIView[Dataset]):
     queryset = Dataset.objects.none()
 
     def get_queryset(self) -> QuerySet[Dataset]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        found = Dataset.objects.visible_to(self.request.user).filter(project=room)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        found = Dataset.objects.visible_to(self.request.user).filter(project=project)
         return found.sized()
 
 
@@ -99,7 +99,7 @@ class Items(generics.ListAPIView[Item]):
     pagination_class = ByOrdinal
 
     def get_queryset(self) -> QuerySet[Item]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        mine = Dataset.objects.visible_to(self.request.user).filter(project=room)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        mine = Dataset.objects.visible_to(self.request.user).filter(project=project)
         found = Item.objects.of(get_object_or_404(mine, pk=self.kwargs["dataset"]))
         return found.matching(self.request.query_params.dict())

@@ -27,7 +27,7 @@ class ImportFileContent(APIView):
     @extend_schema(responses={(200, AS_IT_CAME): OpenApiTypes.BINARY})
     def get(self, request: Request, project: str, file_import: int, file: int) -> FileResponse:
         """One of the files, byte for byte as it came."""
-        room = access.require(user=request.user, slug=project)
-        mine = Import.objects.visible_to(request.user).filter(project=room)
+        current_project = access.require(user=request.user, slug=project)
+        mine = Import.objects.visible_to(request.user).filter(project=current_project)
         kept = get_object_or_404(ImportFile.objects.filter(file_import__in=mine, file_import=file_import), pk=file)
         return FileResponse(kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type=AS_IT_CAME)

@@ -167,8 +167,8 @@ class OutlookSerializer(serializers.Serializer[Any]):
 
 def find(user: User, project: str, file_import: int) -> Import:
     """An import of a project, for those who may see it."""
-    room = access.require(user=user, slug=project)
-    mine = Import.objects.visible_to(user).filter(project=room).select_related("project", "job")
+    current_project = access.require(user=user, slug=project)
+    mine = Import.objects.visible_to(user).filter(project=current_project).select_related("project", "job")
     return get_object_or_404(mine.prefetch_related("files"), pk=file_import)
 
 
@@ -230,8 +230,8 @@ class Imports(generics.ListAPIView[Import]):
         return [MultiPartParser(), RawFileParser() if is_raw else ShallowJSONParser()]
 
     def get_queryset(self) -> QuerySet[Import]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        mine = Import.objects.visible_to(self.request.user).filter(project=room)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        mine = Import.objects.visible_to(self.request.user).filter(project=project)
         return mine.select_related("job").prefetch_related("files")
 
     @extend_schema(
@@ -257,11 +257,11 @@ class Imports(generics.ListAPIView[Import]):
         a `batch`, and the answer is the first. The files of a study that is known are one import, of the kind `study`.
         Large ones are checked in the background: ask for their `preview`.
         """
-        room = access.require(user=request.user, slug=project)
+        current_project = access.require(user=request.user, slug=project)
         _check_length(request)
         files, keys, said = _sent(request)
         opened = batches.receive(
-            project=room,
+            project=current_project,
             files=files,
             keys=keys,
             kind=said.get("kind", ""),
@@ -280,12 +280,16 @@ def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
         asked = ArrivedSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         return [], asked.validated_data["uploads"], dict(asked.validated_data)
-    said = UploadSerializer(data=_said(request))
-    said.is_valid(raise_exception=True)
-    sent = said.validated_data["files"]
+    serializer = UploadSerializer(data=_said(request))
+    serializer.is_valid(raise_exception=True)
+    sent = serializer.validated_data["files"]
     lifecycle.check_sizes({each.name: each.size for each in sent})
-    told = {name: _object(said.validated_data, name) for name in ("mapping", "target") if name in said.validated_data}
-    return [(each.name, each.file) for each in sent], [], {**said.validated_data, **told}
+    told = {
+        name: _object(serializer.validated_data, name)
+        for name in ("mapping", "target")
+        if name in serializer.validated_data
+    }
+    return [(each.name, each.file) for each in sent], [], {**serializer.validated_data, **told}
 
 
 def _check_length(request: Request) -> None:

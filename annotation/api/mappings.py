@@ -39,22 +39,22 @@ class Mappings(generics.ListAPIView[SavedMapping]):
     queryset = SavedMapping.objects.none()
 
     def get_queryset(self) -> QuerySet[SavedMapping]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return SavedMapping.objects.visible_to(self.request.user).filter(project=room)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return SavedMapping.objects.visible_to(self.request.user).filter(project=project)
 
     @extend_schema(request=SavedMappingSerializer, responses={201: SavedMappingSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Keep a mapping under a name."""
-        room = access.require(user=request.user, slug=project)
-        saved = saved_mappings.save(project=room, actor=request.user, **_said(request))
+        current_project = access.require(user=request.user, slug=project)
+        saved = saved_mappings.save(project=current_project, actor=request.user, **_said(request))
         return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
 
 
 class MappingDetail(APIView):
     def find(self, request: Request) -> SavedMapping:
         """A mapping of the project."""
-        room = access.require(user=request.user, slug=self.kwargs["project"])
-        mine = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("project")
+        project = access.require(user=request.user, slug=self.kwargs["project"])
+        mine = SavedMapping.objects.visible_to(request.user).filter(project=project).select_related("project")
         return get_object_or_404(mine, pk=self.kwargs["mapping"])
 
     @extend_schema(responses=SavedMappingSerializer)

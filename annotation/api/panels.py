@@ -43,12 +43,12 @@ class Panels(generics.ListCreateAPIView[Panel]):
     queryset = Panel.objects.none()
 
     def get_queryset(self) -> QuerySet[Panel]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return Panel.objects.visible_to(self.request.user).filter(project=room)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return Panel.objects.visible_to(self.request.user).filter(project=project)
 
     def perform_create(self, serializer: Any) -> None:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        serializer.instance = panels.create(project=room, actor=self.request.user, **serializer.validated_data)
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        serializer.instance = panels.create(project=project, actor=self.request.user, **serializer.validated_data)
 
 
 class Seats(generics.ListCreateAPIView[PanelSeat]):
@@ -81,7 +81,7 @@ class Seat(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, panel: int, seat: int) -> Response:
         """Take somebody off the panel; their ratings stay."""
-        room = access.require(user=request.user, slug=project, roles=LEAD)
-        found = get_object_or_404(PanelSeat.objects.filter(panel__project=room, panel=panel), pk=seat)
+        current_project = access.require(user=request.user, slug=project, roles=LEAD)
+        found = get_object_or_404(PanelSeat.objects.filter(panel__project=current_project, panel=panel), pk=seat)
         panels.unseat(seat=found, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

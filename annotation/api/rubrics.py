@@ -42,8 +42,10 @@ class RubricDocumentSerializer(RubricVersionSerializer):
 
 
 def _versions(user: User, project: str) -> QuerySet[RubricVersion]:
-    room = access.require(user=user, slug=project)
-    return RubricVersion.objects.visible_to(user).filter(rubric__project=room).select_related("rubric__project")
+    current_project = access.require(user=user, slug=project)
+    return (
+        RubricVersion.objects.visible_to(user).filter(rubric__project=current_project).select_related("rubric__project")
+    )
 
 
 class Rubrics(generics.ListAPIView[Rubric]):
@@ -53,17 +55,17 @@ class Rubrics(generics.ListAPIView[Rubric]):
     queryset = Rubric.objects.none()
 
     def get_queryset(self) -> QuerySet[Rubric]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return Rubric.objects.visible_to(self.request.user).filter(project=room, versions__isnull=False).distinct()
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return Rubric.objects.visible_to(self.request.user).filter(project=project, versions__isnull=False).distinct()
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses={201: RubricDocumentSerializer})
     def post(self, request: Request, project: str) -> Response:
         """The document is the JSON form of docs/formats.md; posting it again returns the version it made."""
-        room = access.require(user=request.user, slug=project)
+        current_project = access.require(user=request.user, slug=project)
         parsed = parse_rubric("document.json", json.dumps(request.data).encode())
         if parsed.document is None:
             raise ValidationError({problem.column or "document": [str(problem)] for problem in parsed.problems})
-        version = rubrics.draft(project=room, document=parsed.document, actor=request.user)
+        version = rubrics.draft(project=current_project, document=parsed.document, actor=request.user)
         return Response(RubricDocumentSerializer(version).data, status=status.HTTP_201_CREATED)
 
 

@@ -119,10 +119,10 @@ class Uploads(TusView):
     )
     def post(self, request: Request, project: str) -> Response:
         """Begin the upload of a file; `Location` says where its chunks go."""
-        room = access.require(user=request.user, slug=project)
+        current_project = access.require(user=request.user, slug=project)
         _require_version(request)
         begun = uploads.begin(
-            project=room, name=_name(request), size=_count(request, "Upload-Length"), actor=request.user
+            project=current_project, name=_name(request), size=_count(request, "Upload-Length"), actor=request.user
         )
         location = request.build_absolute_uri(reverse("api_upload", args=[project, begun.key]))
         answer = Response(UploadStateSerializer(begun).data, status=status.HTTP_201_CREATED, headers=_place(begun))
@@ -133,9 +133,9 @@ class Uploads(TusView):
 class UploadDetail(TusView):
     def find(self, request: Request) -> Upload:
         """One's own upload, in its project."""
-        room = access.require(user=request.user, slug=self.kwargs["project"])
+        project = access.require(user=request.user, slug=self.kwargs["project"])
         return get_object_or_404(
-            Upload.objects.visible_to(request.user).filter(project=room), key=self.kwargs["upload"]
+            Upload.objects.visible_to(request.user).filter(project=project), key=self.kwargs["upload"]
         )
 
     @extend_schema(responses=UploadStateSerializer)

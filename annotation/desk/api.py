@@ -110,8 +110,8 @@ class DeskDuties(APIView):
     @extend_schema(responses=DeskDutySerializer(many=True))
     def get(self, request: Request, project: str) -> Response:
         """What I can work on in this project."""
-        room = access.require(user=request.user, slug=project, roles=ANYONE)
-        mine = [duty for duty in leasing.duties(request.user) if duty.project_slug == room.slug]
+        current_project = access.require(user=request.user, slug=project, roles=ANYONE)
+        mine = [duty for duty in leasing.duties(request.user) if duty.project_slug == current_project.slug]
         return Response(DeskDutySerializer(mine, many=True).data)
 
 
@@ -135,8 +135,8 @@ class Submit(APIView):
     @extend_schema(request=SubmissionSerializer, responses=AnnotationSerializer)
     def post(self, request: Request, project: str, key: UUID) -> Response:
         """Hand an item in. The same key again returns what was stored, whatever came in between."""
-        room = access.require(user=request.user, slug=project, roles=ANYONE)
-        assignment = _on_desk(request.user, key, room.pk)
+        current_project = access.require(user=request.user, slug=project, roles=ANYONE)
+        assignment = _on_desk(request.user, key, current_project.pk)
         posted = SubmissionSerializer(data=request.data)
         posted.is_valid(raise_exception=True)
         annotation = service.submit(
@@ -149,24 +149,24 @@ class Submit(APIView):
 
 
 def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
-    room = access.require(user=user, slug=slug, roles=ANYONE)
+    project = access.require(user=user, slug=slug, roles=ANYONE)
     try:
         seated, annotator = leasing.seat(user=user, duty=duty)
     except Duty.DoesNotExist:
         raise Http404("You have no such duty.") from None
-    if seated.campaign.project_id != room.pk:
+    if seated.campaign.project_id != project.pk:
         raise Http404("You have no such duty.")
     return seated, annotator
 
 
 def _on_desk(user: User, key: UUID, project: int) -> Assignment:
     try:
-        found = service.on_desk(user=user, key=key)
+        assignment = service.on_desk(user=user, key=key)
     except Assignment.DoesNotExist:
         raise Http404("Nothing of yours has this key.") from None
-    if found.duty.campaign.project_id != project:
+    if assignment.duty.campaign.project_id != project:
         raise Http404("Nothing of yours has this key.")
-    return found
+    return assignment
 
 
 def _shown(assignment: Assignment) -> dict[str, Any]:

@@ -51,9 +51,9 @@ class Additions:
         if digest == content_digest(row):
             self.collapsed += 1
             return
-        found = f"{excerpt(row.external_id)}, which is another item in {self.dataset.name} v{version}"
+        text = f"{excerpt(row.external_id)}, which is another item in {self.dataset.name} v{version}"
         expected = "an id of its own for each item, or the very same item"
-        self.problems.refuse(Problem(row.file, row.line, "id", found, expected, "duplicate_id"))
+        self.problems.refuse(Problem(row.file, row.line, "id", text, expected, "duplicate_id"))
 
 
 def hold(dataset: Dataset, items: Iterable[ItemRow], report: Report) -> Problems:

@@ -183,9 +183,9 @@ def _parts(
 
 def _kind_of(file: File, said: Mapping) -> str:
     """What a file holds; one that holds several kinds of files would be read as one of them."""
-    found = kinds_of_files([file], said)
-    if len(set(found.values())) > 1:
-        kinds = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(found.items())[:MOST_LISTED])
+    file_kinds = kinds_of_files([file], said)
+    if len(set(file_kinds.values())) > 1:
+        kinds = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(file_kinds.items())[:MOST_LISTED])
         several = _("%(file)s contains several kinds of files: %(kinds)s.") % {"file": file[0], "kinds": kinds}
         sentence = several + " " + _("Unpack it and choose the files together, or choose what it contains.")
         raise Refused(sentence, code="several_kinds", fields={"files": sentence})
@@ -289,7 +289,11 @@ def aim(*, file_import: Import) -> None:
     if file_import.kind != Kind.DATASET:
         return
     target = _about(file_import)
-    waiting = [each for each in siblings(file_import) if each.kind in ABOUT_ITEMS and each.state in lifecycle.UNSTORED]
+    waiting = [
+        sibling
+        for sibling in siblings(file_import)
+        if sibling.kind in ABOUT_ITEMS and sibling.state in lifecycle.UNSTORED
+    ]
     for each in waiting:
         if targets.resolve(project=file_import.project, said=each.target) is None:
             Import.objects.filter(pk=each.pk, state=each.state).update(target={**each.target, **target})

@@ -31,9 +31,9 @@ EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 
 def start(*, file_import: Import) -> None:
     """Say that a check is due; the edge enqueues the job."""
-    found = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE)
+    file_imports = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE)
     with transaction.atomic():
-        if not found.update(state=State.CHECKING, state_since=timezone.now(), report={}):
+        if not file_imports.update(state=State.CHECKING, state_since=timezone.now(), report={}):
             raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
         owner, project = file_import.created_by, file_import.project
         jobs.begin(kind=Job.Kind.CHECK, subject=file_import, project=project, owner=owner, unit=Job.Unit.BYTES)
@@ -94,8 +94,8 @@ def open_packed(*, import_pk: int, look_into: Callable[[Import], list[Import]]) 
 
 def _take(import_pk: int) -> Import | None:
     """The import with a lease on it; None when its check is over, or in other hands."""
-    found = Import.objects.filter(pk=import_pk, state=State.CHECKING)
-    due = found.select_related("project", "created_by").first()
+    file_imports = Import.objects.filter(pk=import_pk, state=State.CHECKING)
+    due = file_imports.select_related("project", "created_by").first()
     if due is None or (job := jobs.take(due, Job.Kind.CHECK)) is None:
         return None
     Import.objects.filter(pk=due.pk, state=State.CHECKING).update(report={"tries": job.tries})

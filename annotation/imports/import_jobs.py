@@ -160,7 +160,7 @@ def announce_end(file_import: Import) -> None:
 
 # --- what jobs have to know -----------------------------------------------------------------------------------------
 def _title(file_import: Import) -> str:
-    return ", ".join(each.name for each in file_import.files.all()) or str(file_import.get_kind_display())
+    return ", ".join(file.name for file in file_import.files.all()) or str(file_import.get_kind_display())
 
 
 def _address(file_import: Import) -> str:

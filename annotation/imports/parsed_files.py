@@ -102,7 +102,7 @@ def parse_import(
     path = _folder(file_import.part_of_id or file_import.pk) / _digest(file_import, mapping, version)
     if (kept := _kept(path, file_import.kind)) is not None:
         if progress is not None:
-            size = sum(each.size for each in file_import.files.all())
+            size = sum(file.size for file in file_import.files.all())
             progress(size, size)
         return kept
     with opened(file_import) as files:
@@ -225,12 +225,12 @@ def _explain_words(problems: Problems, scored: int) -> None:
     words = [problem for problem in problems if problem.code == "not_a_number"]
     if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
         return
-    found = f"answers in words, such as {words[0].found}, and no score at all"
+    text = f"answers in words, such as {words[0].found}, and no score at all"
     expected = (
         "scores. Texts that are to be rated are the items of a dataset; texts that explain scores are rationales; "
         "words that stand for scores get them under values: {score: {Yes: 1}} in the mapping"
     )
-    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, found, expected, "free_text"))
+    problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, text, expected, "free_text"))
 
 
 class _CriterionNames:
@@ -300,9 +300,9 @@ def _folder(import_pk: int | None = None) -> Path:
 
 def _digest(file_import: Import, mapping: Mapping, version: RubricVersion | None) -> str:
     """The digest of all that reading the files of an import depends on."""
-    files = [[each.name, each.size, each.sha256] for each in file_import.files.order_by("pk")]
+    files = [[file.name, file.size, file.sha256] for file in file_import.files.order_by("pk")]
     criteria = version.criteria.order_by("pk") if version and file_import.kind != Kind.DATASET else ()
-    spelled = [[each.key, sorted(_spellings(each))] for each in criteria]
+    spelled = [[criterion.key, sorted(_spellings(criterion))] for criterion in criteria]
     asked = [str(file_import.kind), files, mapping.as_dict(), spelled, _this_code()]
     return hashlib.sha256(orjson.dumps(asked)).hexdigest()
 
@@ -357,7 +357,9 @@ def _lines(digest: str, parsed: ParsedFiles) -> Iterable[bytes]:
             "notes": parsed.problems.notes,
             "left_out": parsed.problems.left_out,
             "names": parsed.names,
-            "columns": [[each.name, each.target, each.filled, each.blank, each.counts] for each in parsed.columns],
+            "columns": [
+                [column.name, column.target, column.filled, column.blank, column.counts] for column in parsed.columns
+            ],
             "first_lines": parsed.first_lines,
             "sheets": parsed.sheets,
             "rows": len(parsed.rows),

@@ -196,9 +196,9 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
     elif names != generator_names.KEEP:
         expected = "text that does not show who wrote it: mask the names, or decide to keep them"
         for each in shown:
-            found = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
+            text = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
             parsed.problems.add(
-                Problem(each.file, each.line, each.place, found + excerpt(each.example), expected, NAMES_SHOWN)
+                Problem(each.file, each.line, each.place, text + excerpt(each.example), expected, NAMES_SHOWN)
             )
     return shown
 
@@ -227,8 +227,8 @@ def _rater_notes(raters: Collection[str], target: Target | None) -> list[str]:
     annotators = Annotator.objects.filter(project=target.dataset.project, pseudonym__in=raters)
     seats = dict(annotators.annotate(taken=Count("seats")).values_list("pseudonym", "taken"))
     if new := [rater for rater in raters if rater not in seats]:
-        made = "an annotator is created for each name, without a panel and without an account"
-        notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {made}.")
+        text = "an annotator is created for each name, without a panel and without an account"
+        notes.append(f"Raters who are not known in this project: {shortened_list(new)}; {text}.")
     if known := [rater for rater in raters if rater in seats]:
         notes.append(f"Raters taken for the annotators of that name in this project: {shortened_list(known)}.")
     if unseated := [rater for rater in known if not seats[rater]]:
@@ -247,7 +247,7 @@ def add_stored(report: Report, stored: RatingsReport) -> None:
 
 def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str]:
     """The criteria that rows name, with the rubric's key for each: itself, or "" where the rubric has none such."""
-    keys = {each.key for each in target.rubric_version.criteria.all()} if target else set()
+    keys = {criterion.key for criterion in target.rubric_version.criteria.all()} if target else set()
     return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}
 
 
@@ -273,11 +273,11 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
     more_problems, documents, first_lines, sheets,
     kinds_of_problems.
     """
-    criteria = {each.key: each for each in target.rubric_version.criteria.all()} if target else {}
+    criteria = {criterion.key: criterion for criterion in target.rubric_version.criteria.all()} if target else {}
     shown = {
         "kind": str(preview.kind),
         "mapping": preview.mapping.as_dict(),
-        "columns": [_column(each, preview.mapping.values, criteria) for each in preview.columns],
+        "columns": [_column(column, preview.mapping.values, criteria) for column in preview.columns],
         "rows": _few([_row(row) for row in preview.rows]),
         "report": preview.report.as_dict(),
         "criteria": preview.criteria,
@@ -394,7 +394,7 @@ def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
     def misses(text: str) -> bool:
         with suppress(InvalidValue):
             score = as_answer(text).score
-            return score is not None and not any(each.is_on_scale(score) for each in scales)
+            return score is not None and not any(scale.is_on_scale(score) for scale in scales)
         return True
 
     return misses

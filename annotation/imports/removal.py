@@ -57,7 +57,7 @@ def unsettle(*, file_import: Import, actor: User | None = None) -> None:
 
 def discard(*, file_import: Import, actor: User | None = None) -> None:
     """Delete an import that stored nothing, and those of its files that no other import shares."""
-    number, names = file_import.pk, [str(each.content.name) for each in file_import.files.all()]
+    number, names = file_import.pk, [str(file.content.name) for file in file_import.files.all()]
     if file_import.parts.exists():
         raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
@@ -108,10 +108,10 @@ def _take_back_dataset(file_import: Import) -> None:
 
 
 def _take_back_rubrics(file_import: Import) -> None:
-    made = RubricVersion.objects.filter(pk__in=file_import.report.get("made", []))
-    if published := made.published().first():
+    rubric_versions = RubricVersion.objects.filter(pk__in=file_import.report.get("made", []))
+    if published := rubric_versions.published().first():
         raise Refused(_("“%s” is published and can't be deleted.") % published, code="in_use")
-    made.delete()
+    rubric_versions.delete()
 
 
 def _take_back_ratings(file_import: Import) -> None:

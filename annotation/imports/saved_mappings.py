@@ -33,8 +33,8 @@ def revise(
     actor: User | None = None,
 ) -> SavedMapping:
     """Change the name, the kind or the content of a mapping; imports that used it do not change."""
-    said = saved.mapping if mapping is None else kept_mapping(mapping)
-    return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=said, actor=actor)
+    fields = saved.mapping if mapping is None else kept_mapping(mapping)
+    return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=fields, actor=actor)
 
 
 def _kept(

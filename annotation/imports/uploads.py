@@ -191,10 +191,10 @@ def reopened(rows: Iterable[ImportFile | Upload]) -> Iterator[list[Kept]]:
     with ExitStack() as stack:
         yield [
             Kept(
-                (each.name, cast(BinaryIO, stack.enter_context(each.content.open("rb")))),
-                str(each.content.name),
-                each.size,
-                each.sha256,
+                (row.name, cast(BinaryIO, stack.enter_context(row.content.open("rb")))),
+                str(row.content.name),
+                row.size,
+                row.sha256,
             )
-            for each in rows
+            for row in rows
         ]

@@ -65,20 +65,20 @@ class ImportCommand(BaseCommand):
             )  # fmt: skip
 
     def handle(self, *, files: list[Path], project: str, as_json: bool, **options: Any) -> None:
-        room = self._project(project)
+        current_project = self._project(project)
         with ExitStack() as stack:
             uploads = [(path.name, self._open(stack, path)) for path in files]
             try:
                 said = self._said(**{name: options.get(name) for name in ("mapping", "columns", "constants")})
-                target = self.target(room, options)
+                target = self.target(current_project, options)
             except FormatError as error:
                 raise CommandError(str(error.problem), returncode=USAGE) from None
             except Refused as refused:
                 raise CommandError(refused.sentence, returncode=USAGE) from None
             if options["dry_run"]:
-                self._look(room, uploads, said, target, as_json)
+                self._look(current_project, uploads, said, target, as_json)
             else:
-                self._store(room, uploads, said, target, as_json, options)
+                self._store(current_project, uploads, said, target, as_json, options)
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
         """Where the rows go, as an import keeps it. Raises `Refused`, naming what there is."""
@@ -96,23 +96,25 @@ class ImportCommand(BaseCommand):
     def carry_out(self, file_import: Import) -> None:
         lifecycle.carry_out(file_import=file_import)
 
-    def _look(self, room: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool) -> None:
-        laid = lifecycle.proposal(room, self.kind, files, said)
-        seen = self.preview(room, files, laid, target)
+    def _look(
+        self, project: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool
+    ) -> None:
+        laid = lifecycle.proposal(project, self.kind, files, said)
+        seen = self.preview(project, files, laid, target)
         self._tell(seen.report, seen.problems, {}, as_json, (laid, said))
         if seen.problems:
             sys.exit(REFUSED)
 
     def _store(
         self,
-        room: Project,
+        project: Project,
         files: Sequence[File],
         said: Mapping,
         target: dict[str, Any],
         as_json: bool,
         options: dict[str, Any],
     ) -> None:
-        file_import = lifecycle.open_import(project=room, kind=self.kind, files=files, mapping=said, target=target)
+        file_import = lifecycle.open_import(project=project, kind=self.kind, files=files, mapping=said, target=target)
         laid = lifecycle.mapping_of(file_import)
         try:
             with discarded_on_failure(file_import):
@@ -133,7 +135,7 @@ class ImportCommand(BaseCommand):
         self,
         report: Report,
         problems: Problems,
-        made: dict[str, str],
+        texts: dict[str, str],
         as_json: bool,
         mappings: tuple[Mapping, Mapping],
         *,
@@ -142,7 +144,13 @@ class ImportCommand(BaseCommand):
         """Print what came of the files; ``mappings`` are the one that they were read by and the one that was said."""
         if as_json:
             faults = {"problems": [problem.as_dict() for problem in problems], "more_problems": problems.more}
-            told = {"is_stored": stored, **made, "mapping": mappings[0].as_dict(), "report": report.as_dict(), **faults}
+            told = {
+                "is_stored": stored,
+                **texts,
+                "mapping": mappings[0].as_dict(),
+                "report": report.as_dict(),
+                **faults,
+            }
             self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
             return
         for sentence in problems.sentences():
@@ -157,7 +165,7 @@ class ImportCommand(BaseCommand):
             self.stdout.write(line)
         if guessed := _beyond(*mappings):
             self.stdout.write(f"guessed: {guessed}")
-        for what, name in made.items():
+        for what, name in texts.items():
             self.stdout.write(f"{what}: {name}")
         if not stored:
             self.stdout.write("Nothing was stored.")

@@ -288,9 +288,9 @@ class Repetitions(Generic[Kept]):
 
     def _refuse(self, earlier: Kept, row: Kept) -> None:
         place = f"line {earlier.line}" + ("" if earlier.file == row.file else f" of {earlier.file}")
-        found = f"{_said(row)} where {place} has {_said(earlier)}"
+        text = f"{_said(row)} where {place} has {_said(earlier)}"
         expected = "one answer by one rater on one criterion of one item"
-        self._problems.refuse(Problem(row.file, row.line, row.column, found, expected, "conflict"))
+        self._problems.refuse(Problem(row.file, row.line, row.column, text, expected, "conflict"))
         self.refused += 1
 
 

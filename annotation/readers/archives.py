@@ -68,9 +68,9 @@ def is_container(name: str) -> bool:
 def _opened(name: str, raw: bytes | BinaryIO, problems: Problems, bounds: UnpackBounds) -> Iterator[File]:
     lower = name.lower()
     if lower.endswith(ARCHIVES):
-        found = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
+        text = f"an archive of the kind {next(end for end in ARCHIVES if lower.endswith(end))}"
         expected = "its files themselves, each as it is or compressed with gzip, or all in one .zip"
-        raise FormatError(Problem(name, None, None, found, expected, "archive"))
+        raise FormatError(Problem(name, None, None, text, expected, "archive"))
     if lower.endswith(".gz"):
         yield from _gunzipped(name, open_stream(raw), bounds)
     elif lower.endswith(".zip"):
@@ -94,8 +94,8 @@ def open_zip(name: str, packed: BinaryIO, most: int) -> ZipFile:
     end = zipfile._EndRecData(packed)  # type: ignore[attr-defined]  # where the directory begins, as ZipFile finds it
     packed.seek(0)
     if end and (end[_DIRECTORY_FILES] > most or end[_DIRECTORY_SIZE] > most * _LONGEST_ENTRY):
-        found = f"{max(most + 1, end[_DIRECTORY_FILES]):,} files or more"
-        raise FormatError(Problem(name, None, None, found, f"at most {most:,} in one archive", "size"))
+        text = f"{max(most + 1, end[_DIRECTORY_FILES]):,} files or more"
+        raise FormatError(Problem(name, None, None, text, f"at most {most:,} in one archive", "size"))
     return ZipFile(packed)
 
 
@@ -131,8 +131,8 @@ def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBound
     for entry in wanted:
         _require_readable(name, entry)
     if repeated := [each for each, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
-        found = f"two files of the name {excerpt(repeated[0])}"
-        raise FormatError(Problem(name, None, None, found, "a name of its own for each file", "duplicate_name"))
+        text = f"two files of the name {excerpt(repeated[0])}"
+        raise FormatError(Problem(name, None, None, text, "a name of its own for each file", "duplicate_name"))
     if not wanted:
         raise FormatError(Problem(name, None, None, "no data file in it", "at least one", "empty"))
     return wanted
@@ -177,13 +177,13 @@ class UnpackedBytes:
         """Raises ``FormatError`` as soon as it is too much."""
         self.taken += length
         if self.taken > self._most:
-            found = f"more than {self._most / 2**20:,.0f} MB when unpacked"
+            text = f"more than {self._most / 2**20:,.0f} MB when unpacked"
             expected = (
                 f"at most {BOUNDS.unpacked / 2**20:,.0f} MB (the operator raises IMPORT_UNPACKED_MB), and above "
                 f"{self.bounds.floor / 2**20:,.0f} MB at most {self.bounds.ratio} times the file's size; "
                 "or the files unpacked"
             )
-            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
+            raise FormatError(Problem(self.name, None, None, text, expected, "size"))
 
 
 class UnpackedStream(io.RawIOBase):
@@ -225,8 +225,8 @@ def _size(stream: BinaryIO) -> int:
 
 
 def _nested(name: str, inner: str) -> Problem:
-    found = f"the compressed file {excerpt(inner)} inside a compressed one"
-    return Problem(name, None, None, found, "files that are compressed once", "nested_archive")
+    text = f"the compressed file {excerpt(inner)} inside a compressed one"
+    return Problem(name, None, None, text, "files that are compressed once", "nested_archive")
 
 
 def _broken(name: str, error: Exception) -> Problem:
@@ -235,5 +235,5 @@ def _broken(name: str, error: Exception) -> Problem:
     if isinstance(error, NotImplementedError):
         expected = "a .zip made with the usual compression (deflate)"
         return Problem(name, None, None, f"a compression that is not read here ({error})", expected, "archive")
-    found = f"a broken compressed file ({str(error) or type(error).__name__})"
-    return Problem(name, None, None, found, "one that unpacks without an error", "broken_archive")
+    text = f"a broken compressed file ({str(error) or type(error).__name__})"
+    return Problem(name, None, None, text, "one that unpacks without an error", "broken_archive")

@@ -101,9 +101,9 @@ class ColumnPlan(NamedTuple):
         return next((source.column for source in self.sources if source.field == field), field)
 
     def _disagreement(self, source: MappedColumn, earlier: Any, value: Any) -> InvalidValue:
-        found = f"{excerpt(earlier)} in {self.column(source.field)} and {excerpt(value)} in {source.column}"
+        text = f"{excerpt(earlier)} in {self.column(source.field)} and {excerpt(value)} in {source.column}"
         expected = f"one {source.field}, or one of the two columns under ignore in the mapping"
-        return InvalidValue(found, expected, "ambiguous", source.column)
+        return InvalidValue(text, expected, "ambiguous", source.column)
 
 
 class ColumnPlanner:
@@ -201,7 +201,7 @@ def unnamed_columns_read(
     ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
     fill another column: its name, or the row that is the header, has to be said.
     """
-    wanted = {int(found[1]) for column in said if (found := _NAME.fullmatch(column))}.difference(named)
+    wanted = {int(match[1]) for column in said if (match := _NAME.fullmatch(column))}.difference(named)
     counts = Counter(place for row in rows for place in row)
     filled = [place for place, count in sorted(counts.items()) if 2 * count > len(rows)]
     if new := [place for place in filled if place not in wanted and place not in named]:
@@ -343,7 +343,7 @@ class ColumnUsage:
         return not is_there and target not in self.given and list(self.wanted.values()).count(target) == 1
 
     def _wanted(self, column: str) -> str:
-        near = nearest_name(column, [*self.kept, *(each for plan in self.inside for each in sorted(plan.beside))])
+        near = nearest_name(column, [*self.kept, *(text for plan in self.inside for text in sorted(plan.beside))])
         return f"{column} (did you mean {near}?)" if near else column
 
 

@@ -269,15 +269,15 @@ def likely_delimiter(line: str) -> str:
 def _broken(name: str, first: int, last: int, lines: _Lines, complaint: str) -> Problem:
     window = lines.since_begun(last)
     if "unexpected end of data" in complaint:
-        found = f"a quote that is opened in {excerpt(window[0].strip())} and never closed"
-        return Problem(name, first, None, found, "every quoted cell to be closed", "unclosed_quote")
+        text = f"a quote that is opened in {excerpt(window[0].strip())} and never closed"
+        return Problem(name, first, None, text, "every quoted cell to be closed", "unclosed_quote")
     if "expected after" in complaint:
-        found = f"text after a closing quote in {excerpt(window[-1].strip())}"
+        text = f"text after a closing quote in {excerpt(window[-1].strip())}"
         expected = 'quotes inside a quoted cell to be doubled (""), or quoting: off in the mapping'
-        return Problem(name, last, None, found, expected, "stray_quote")
+        return Problem(name, last, None, text, expected, "stray_quote")
     if "new-line character" in complaint:
-        found = "a carriage return (CR) that neither ends the line nor stands in a quoted cell"
-        return Problem(name, last, None, found, "lines that end with LF or CRLF", "lone_cr")
+        text = "a carriage return (CR) that neither ends the line nor stands in a quoted cell"
+        return Problem(name, last, None, text, "lines that end with LF or CRLF", "lone_cr")
     return too_long_error(name, first, "a cell", "cell_size").problem
 
 
@@ -297,12 +297,12 @@ def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tupl
     columns = tuple(cell.strip() for cell in cells)
     columns = tuple(cell or unnamed_column(place) for place, cell in enumerate(columns, start=1))
     if repeated := sorted(column for column, count in Counter(columns).items() if count > 1):
-        found = f"the column name {excerpt(repeated[0])} more than once"
-        raise FormatError(Problem(name, line, repeated[0], found, "different names", "header"))
+        text = f"the column name {excerpt(repeated[0])} more than once"
+        raise FormatError(Problem(name, line, repeated[0], text, "different names", "header"))
     if _is_a_record(columns):
-        found = f"what looks like a record instead of a header: {excerpt(physical.strip())}"
+        text = f"what looks like a record instead of a header: {excerpt(physical.strip())}"
         expected = "a header line, or the names of the columns as header: [...] in the mapping"
-        raise FormatError(Problem(name, line, None, found, expected, "header"))
+        raise FormatError(Problem(name, line, None, text, expected, "header"))
     return columns
 
 
@@ -314,14 +314,14 @@ def _is_a_record(columns: tuple[str, ...]) -> bool:
 
 def _wrong_width(name: str, record: _Record, width: int) -> Problem:
     kind = "too_many_cells" if len(record.cells) > width else "too_few_cells"
-    found = f"{len(record.cells)} cells in {excerpt(record.physical[0].strip())}"
-    return Problem(name, record.line, None, found, f"{width} cells as in the header", kind)
+    text = f"{len(record.cells)} cells in {excerpt(record.physical[0].strip())}"
+    return Problem(name, record.line, None, text, f"{width} cells as in the header", kind)
 
 
 def _unnamed(name: str, record: _Record, place: int) -> Problem:
-    found = f"{excerpt(record.cells[place])} in column {place + 1}, which has no name in the header"
+    text = f"{excerpt(record.cells[place])} in column {place + 1}, which has no name in the header"
     expected = f"a name for it, or an empty cell; the mapping can refer to it as {unnamed_column(place + 1)}"
-    return Problem(name, record.line, unnamed_column(place + 1), found, expected, "unnamed_column")
+    return Problem(name, record.line, unnamed_column(place + 1), text, expected, "unnamed_column")
 
 
 def _is_merged(record: _Record, delimiter: str) -> bool:
@@ -347,6 +347,6 @@ def _make(cell: str) -> frozenset[str]:
 
 def _merged(name: str, record: _Record) -> Problem:
     last = record.line + len(record.physical) - 1
-    found = f"a quoted cell that runs over the lines {record.line} to {last}, each of which looks like a record"
+    text = f"a quoted cell that runs over the lines {record.line} to {last}, each of which looks like a record"
     expected = "closed quotes; if the line breaks belong to the text, line_breaks: on in the mapping"
-    return Problem(name, record.line, None, found, expected, "merged_records")
+    return Problem(name, record.line, None, text, expected, "merged_records")

@@ -203,11 +203,11 @@ def _another(name: str, head: bytes, seen: str) -> Problem:
     called = seen.upper().replace("_", "-", 1).replace("_", "")
     lines = codecs.getincrementaldecoder(seen)("replace").decode(head[:4096]).removeprefix("\ufeff").split("\n")
     number = next((number for number, line in enumerate(lines) if not line.isascii()), 0)
-    found = f"the encoding {called}, in which line {number + 1} reads {excerpt(lines[number].strip())}"
+    text = f"the encoding {called}, in which line {number + 1} reads {excerpt(lines[number].strip())}"
     if seen == "utf_8":
-        return Problem(name, 1, None, found, "no other encoding named in the mapping", "encoding")
+        return Problem(name, 1, None, text, "no other encoding named in the mapping", "encoding")
     expected = f"a file saved as UTF-8, or encoding: {seen.replace('_', '-')} in the mapping"
-    return Problem(name, 1, None, found, expected, "encoding")
+    return Problem(name, 1, None, text, expected, "encoding")
 
 
 PIECE = 2**20

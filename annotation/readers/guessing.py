@@ -190,7 +190,7 @@ def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Colle
 
 def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
-    parts = {part: [each for each in columns if _leaf(each) in names] for part, names in _TURN_NAMES.items()}
+    parts = {part: [column for column in columns if _leaf(column) in names] for part, names in _TURN_NAMES.items()}
     if "turns" in found.values() or not (parts["speaker"] and parts["text"]):
         return found
     differing = [column for column in _varying(found, columns, rows) if found.get(column) != "language"]
@@ -361,9 +361,9 @@ def propose_mapping(
         layouts[name] = guess_layout(name, raw, said)
         sample = peek(name, raw, layout=_laid(name, layouts[name], said))
         rows = [row.fields for row in sample.rows]
-        found = guess_mapping(kind, sample.columns, rows, criteria)
-        spoken = speakers_in({*found.columns.items(), *said.of(name).columns.items()}, rows)
-        guessed = guessed.updated(replace(found, speakers=found.speakers or spoken))
+        mapping = guess_mapping(kind, sample.columns, rows, criteria)
+        spoken = speakers_in({*mapping.columns.items(), *said.of(name).columns.items()}, rows)
+        guessed = guessed.updated(replace(mapping, speakers=mapping.speakers or spoken))
     everywhere = [said, *said.files.values()]
     settled = {field for each in everywhere for field in (*each.columns.values(), *each.constants)}
     named = {column for each in everywhere for column in (*each.columns, *each.unmapped)}

@@ -104,8 +104,8 @@ def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
 def _turn_text(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
     said = turn.get(key) if key else None
     if not isinstance(said, str):
-        found = excerpt(said) if said is not None else "nothing"
-        raise InvalidValue(found, f"text under {key or ' or '.join(names)}", "turns", f"turn {number}")
+        text = excerpt(said) if said is not None else "nothing"
+        raise InvalidValue(text, f"text under {key or ' or '.join(names)}", "turns", f"turn {number}")
     return said
 
 
@@ -121,7 +121,7 @@ def speakers_of(texts: Sequence[str]) -> dict[str, str]:
     """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
     inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
     speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
-    begin = all((found := _PREFIX.match(text)) and found[1] in speakers for text in texts)
+    begin = all((match := _PREFIX.match(text)) and match[1] in speakers for text in texts)
     return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}
 
 
@@ -446,12 +446,12 @@ class _ItemReader:
         if row[-2] == earlier[-2]:
             self.report.collapsed += 1
             return
-        found = f"{excerpt(item.external_id)}, which is another item in {_place(first)}"
+        text = f"{excerpt(item.external_id)}, which is another item in {_place(first)}"
         expected = (
             f"an id of its own for each item, or the same item: they differ in {', '.join(_differing(item, first))}"
         )
         column = row[-3]
-        self.problems.refuse(Problem(item.file, item.line, column, found, expected, "duplicate_id"))
+        self.problems.refuse(Problem(item.file, item.line, column, text, expected, "duplicate_id"))
         self._duplicates += 1
 
 

@@ -214,8 +214,8 @@ class _Document(_Window):
     def end(self) -> None:
         """Nothing may follow the document."""
         if self.peek():
-            found = f"more text: {self.ahead()}"
-            raise self.error(self.place(), found, f"one JSON document; {_LINES_HINT}", "json")
+            text = f"more text: {self.ahead()}"
+            raise self.error(self.place(), text, f"one JSON document; {_LINES_HINT}", "json")
 
     def _separated(self, closing: str) -> Iterator[None]:
         """Step over the brackets and commas of a list or object; yields before each member."""

@@ -83,8 +83,8 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
     columns: dict[str, Convert | None] = {}
     for field in schema:
         if field.name in columns:
-            found = f"the column name {excerpt(field.name)} more than once"
-            raise FormatError(Problem(name, None, field.name, found, "different names", "header"))
+            text = f"the column name {excerpt(field.name)} more than once"
+            raise FormatError(Problem(name, None, field.name, text, "different names", "header"))
         try:
             columns[field.name] = _plain(field.type)
         except InvalidValue as fault:
@@ -99,9 +99,9 @@ def _require_bounded(name: str, said: FileMetaData, size: int, dictionaries: _Di
     """How many rows can be read in one batch. Raises ``FormatError`` when there are more than such a file can hold."""
     rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
-        found = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
+        text = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
         expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
-        raise FormatError(Problem(name, None, None, found, expected, "size"))
+        raise FormatError(Problem(name, None, None, text, expected, "size"))
     groups = [said.row_group(number) for number in range(said.num_row_groups)]
     UnpackedBytes(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
     longest = max(map(dictionaries.row_bytes, groups), default=0)
@@ -121,8 +121,8 @@ class _Dictionaries:
     def row_bytes(self, group: Any) -> float:
         """The most bytes of text that a row of usual length can have."""
         chunks = [group.column(number) for number in range(group.num_columns)]
-        texts = [each for each in chunks if each.physical_type == "BYTE_ARRAY" and self._is_read(each)]
-        return sum(self._cell_bytes(each, max(1, group.num_rows)) for each in texts)
+        texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and self._is_read(chunk)]
+        return sum(self._cell_bytes(text, max(1, group.num_rows)) for text in texts)
 
     def _is_read(self, chunk: Any) -> bool:
         path = chunk.path_in_schema
@@ -277,5 +277,5 @@ def _maps(convert: Convert | None) -> Convert:
 
 def _broken(name: str, number: int, error: Exception) -> Problem:
     sentence = (str(error) or type(error).__name__).splitlines()[0]
-    found = f"a broken Parquet file ({visible(sentence)[:200]})"
-    return Problem(name, number + 1 if number else None, None, found, _WHOLE, "broken_parquet")
+    text = f"a broken Parquet file ({visible(sentence)[:200]})"
+    return Problem(name, number + 1 if number else None, None, text, _WHOLE, "broken_parquet")

@@ -213,10 +213,10 @@ class Report:
 
     def lines(self) -> list[str]:
         """The report as people read it, a line each."""
-        said = {name: str(getattr(self, name)) for name in _COUNTS}
-        said["collapsed"] += f" (of which blank: {self.collapsed_blank})"
-        said["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
-        counts = [f"{name}: {said[name]}" for name in _COUNTS if name != "not_applicable"]
+        texts = {name: str(getattr(self, name)) for name in _COUNTS}
+        texts["collapsed"] += f" (of which blank: {self.collapsed_blank})"
+        texts["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
+        counts = [f"{name}: {texts[name]}" for name in _COUNTS if name != "not_applicable"]
         found = [f"{kind}: {_shares(values)}" for kind, values in self.found.items() if values]
         return [*counts, *found, *self.notes]
 

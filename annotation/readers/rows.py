@@ -46,9 +46,9 @@ def too_many_columns_error(name: str, line: int | None, count: int) -> FormatErr
 
 def too_long_error(name: str, line: int | None, what: str, code: str) -> FormatError:
     """The refusal of a cell, line, row or record that is longer than any may be."""
-    found = f"{what} of more than {BOUNDS.cell / MEGABYTE:,.4g} million characters"
+    text = f"{what} of more than {BOUNDS.cell / MEGABYTE:,.4g} million characters"
     expected = f"at most {BOUNDS.cell // MEGABYTE:,} MB; the operator raises IMPORT_LONGEST_CELL_MB"
-    return FormatError(Problem(name, line, None, found, expected, code))
+    return FormatError(Problem(name, line, None, text, expected, code))
 
 
 def require_sparse(name: str, line: int, text: str) -> None:
@@ -75,9 +75,9 @@ class CellCount:
             raise too_many_columns_error(self._name, line, columns)
         self._cells += columns * rows
         if self._cells > BOUNDS.cells:
-            found = f"more than {BOUNDS.cells:,} cells"
+            text = f"more than {BOUNDS.cells:,} cells"
             expected = f"at most {BOUNDS.cells:,} in one file; the operator raises IMPORT_MOST_CELLS"
-            raise FormatError(Problem(self._name, line, None, found, expected, "too_many_cells_in_file"))
+            raise FormatError(Problem(self._name, line, None, text, expected, "too_many_cells_in_file"))
 
 
 set_bounds(columns=2_000, cells=200_000_000, cell_mb=16, unpacked_mb=2_048)

@@ -280,8 +280,8 @@ class _Reader(MultilingualReader):
         if criterion.group == "critical" and sorted(values) != [0, 1]:
             self.fail(node, "the points 0 and 1", "critical_scale", "a critical criterion with another scale")
         if criterion.rationale.rule == "required_except_best" and criterion.direction == "none":
-            found = "a rationale required except for the best point, and no direction that says which is best"
-            self.fail(node, "direction: higher_is_better or lower_is_better", "no_best_point", found)
+            text = "a rationale required except for the best point, and no direction that says which is best"
+            self.fail(node, "direction: higher_is_better or lower_is_better", "no_best_point", text)
 
     def scale(self, node: Node | None) -> ScaleDocument:
         """A scale by its points or by its ends."""

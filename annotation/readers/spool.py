@@ -259,8 +259,8 @@ class _Hashes:
     def repeated(self) -> bytearray | None:
         """A mark for each place whose hash occurs at another place too; None when all are different."""
         if self._file is None:
-            found = list(_repeated(self._open, range(len(self._open))))
-            return _marks(len(self._open), found) if found else None
+            numbers = list(_repeated(self._open, range(len(self._open))))
+            return _marks(len(self._open), numbers) if numbers else None
         self._write()
         marks = bytearray(self._written)
         for part in self._parts:

@@ -156,7 +156,7 @@ class Keep(ShapeStep):
 def _holds(value: Any, key: str) -> bool:
     """Whether a value is an object with that key, or a list of such objects."""
     entries = value if isinstance(value, list) and value else [value]
-    return bool(key) and all(isinstance(each, dict) and key in each for each in entries)
+    return bool(key) and all(isinstance(entry, dict) and key in entry for entry in entries)
 
 
 @dataclass(frozen=True)
@@ -442,8 +442,8 @@ class Every(ShapeStep):
             for column in self.same:
                 value, other = value_at(first.fields, column), value_at(row.fields, column)
                 if value != other:
-                    said = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
-                    return InvalidValue(said, f"one {column} in {self.every} rows in a row", "mixed_run", column)
+                    text = f"{excerpt(other)} on line {row.line} where line {first.line} has {excerpt(value)}"
+                    return InvalidValue(text, f"one {column} in {self.every} rows in a row", "mixed_run", column)
         return None
 
 

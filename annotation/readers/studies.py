@@ -125,9 +125,9 @@ def _scores_in(values: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
 def with_word_codes(mapping: Mapping, facts: dict[str, ScaleFacts]) -> Mapping:
     """The mapping with a number for each word that answers are, from 0 in the order of the words; a number that is an
     answer already is stepped over."""
-    taken = {score for each in facts.values() for score in each.scores}
+    taken = {score for fact in facts.values() for score in fact.scores}
     free = (number for number in range(len(taken) + 10 * MOST_DISTINCT) if number not in taken)
-    words = sorted({word for each in facts.values() for word in each.words})
+    words = sorted({word for fact in facts.values() for word in fact.words})
     codes = dict(zip(words, map(str, free), strict=False))
     return replace(mapping, values={**mapping.values, "score": {**codes, **mapping.values.get("score", {})}})
 
@@ -141,13 +141,13 @@ def proposed_rubric(key: str, facts: dict[str, ScaleFacts], mapping: Mapping) ->
         source_language="en",
         criteria=tuple(
             CriterionDocument(
-                key=as_rubric_key(each.criterion),
-                name={"en": each.criterion},
-                scale=_scale(each, codes),
-                not_applicable=each.not_applicable > 0,
-                direction="none" if each.words else "higher_is_better",
+                key=as_rubric_key(fact.criterion),
+                name={"en": fact.criterion},
+                scale=_scale(fact, codes),
+                not_applicable=fact.not_applicable > 0,
+                direction="none" if fact.words else "higher_is_better",
             )
-            for each in facts.values()
+            for fact in facts.values()
         ),
     )
 
@@ -285,7 +285,7 @@ class KnownStudy:
 
     def parts(self, files: Sequence[File]) -> list[Part]:
         """The imports that these files are for, in their order; a rubric with those that need it."""
-        heads = [_heads(each) for each in files]
+        heads = [_heads(file) for file in files]
         shared = {
             number: [file for file, head in zip(files, heads, strict=True) if any(map(each.takes, head))]
             for number, each in enumerate(self.imports)
@@ -303,7 +303,7 @@ class KnownStudy:
     def is_of(self, heads: Sequence[Head]) -> bool:
         """Whether each is of one of its imports; a tool's items alone are no study."""
         kinds = [{each.kind for each in self.imports if each.kind != "rubric" and each.takes(head)} for head in heads]
-        return all(kinds) and (not self.tool or any(found - {"dataset"} for found in kinds))
+        return all(kinds) and (not self.tool or any(kind - {"dataset"} for kind in kinds))
 
 
 def _heads(file: File) -> list[Head]:
@@ -375,9 +375,9 @@ def _with_scales(each: StudyImport, inferred: dict[str, FactsByCriterion]) -> St
 # --- reading --------------------------------------------------------------------------------------------------------
 def _study(file: str, raw: bytes) -> KnownStudy:
     parts = dict(load_shipped(file, raw).members())
-    said = {name: word_of(parts[name]) for name in ("name", "title", "about", "source")}
+    texts = {name: word_of(parts[name]) for name in ("name", "title", "about", "source")}
     tool = "tool" in parts and switch_of(parts["tool"])
-    return KnownStudy(**said, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
+    return KnownStudy(**texts, tool=tool, imports=tuple(_import(node) for node in parts["imports"].value))
 
 
 def _import(node: Node) -> StudyImport:
@@ -421,5 +421,5 @@ _READERS: dict[str, Any] = {
 
 def with_constants(study: KnownStudy, constants: dict[str, str]) -> KnownStudy:
     """The study with constants said for all of its files, such as a language that they don't give."""
-    said = Mapping(constants=constants)
-    return replace(study, imports=tuple(replace(each, mapping=each.mapping.updated(said)) for each in study.imports))
+    mapping = Mapping(constants=constants)
+    return replace(study, imports=tuple(replace(each, mapping=each.mapping.updated(mapping)) for each in study.imports))

@@ -48,8 +48,8 @@ class Workbook:
         self.name = name
         head = stream.read(len(OLD_EXCEL))
         if head == OLD_EXCEL:
-            found = "a workbook with a password, or an old one (.xls)"
-            raise FormatError(Problem(name, None, None, found, "an .xlsx without a password", "encrypted"))
+            text = "a workbook with a password, or an old one (.xls)"
+            raise FormatError(Problem(name, None, None, text, "an .xlsx without a password", "encrypted"))
         self._meter = UnpackedBytes(name, stream.seek(0, 2), UnpackBounds())
         self._said = 0  # characters of texts given to cells
         try:

@@ -52,8 +52,8 @@ def read_workbook(name: str, stream: BinaryIO, layout: Mapping, problems: Proble
         yield from table.rows(reader.lines())
         if not table.columns:
             sheet = layout.sheet
-            found = "no rows in any sheet" if sheet is None else f"no rows in the sheet {excerpt(sheet)}"
-            raise FormatError(Problem(name, None, None, found, "a row with the names of the columns", "empty"))
+            text = "no rows in any sheet" if sheet is None else f"no rows in the sheet {excerpt(sheet)}"
+            raise FormatError(Problem(name, None, None, text, "a row with the names of the columns", "empty"))
         reader.tell(problems)
 
 
@@ -80,8 +80,8 @@ def _chosen(workbook: Workbook, sheet: str | None) -> Sheet:
         holding = [each for each in workbook.sheets if _SheetReader(workbook, each).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:
             return (holding or workbook.sheets)[0]
-        found = f"rows in the sheets {_named(holding)}" if holding else "no sheet"
-        raise FormatError(Problem(workbook.name, None, None, found, "sheet: NAME in the mapping", "sheet"))
+        text = f"rows in the sheets {_named(holding)}" if holding else "no sheet"
+        raise FormatError(Problem(workbook.name, None, None, text, "sheet: NAME in the mapping", "sheet"))
     for each in workbook.sheets:
         if each.name == sheet:
             return each
@@ -115,9 +115,9 @@ class _SheetReader:
             yield from (line for line in self._lines if line.number >= self._header_row)
             self._lines.clear()
         if self._merged:
-            found = f"the merged cells {self._merged} in the sheet {excerpt(self._sheet.name)}"
+            text = f"the merged cells {self._merged} in the sheet {excerpt(self._sheet.name)}"
             expected = "one value in each cell: unmerge them and fill in the value of each row"
-            raise FormatError(Problem(self._workbook.name, None, None, found, expected, "merged_cells"))
+            raise FormatError(Problem(self._workbook.name, None, None, text, expected, "merged_cells"))
 
     def holds_rows(self) -> bool:
         """Whether any cell holds anything."""
@@ -193,10 +193,10 @@ class _SheetReader:
     def _place(self, reference: str | None) -> int:
         if reference is None:
             return self._column + 1
-        found = _REFERENCE.fullmatch(reference)
-        if found is None or int(found[2]) != self._number:
+        match = _REFERENCE.fullmatch(reference)
+        if match is None or int(match[2]) != self._number:
             raise self._workbook.broken(f"a cell called {excerpt(reference)} in row {self._number}")
-        return column_number(found[1])
+        return column_number(match[1])
 
 
 class _Table:
@@ -277,8 +277,8 @@ class _Table:
     def _row(self, number: int, filled: dict[int, Any]) -> FileRow:
         for column, value in filled.items():
             if column not in self.columns and not is_blank(value):
-                found = f"{excerpt(value)} in {column_letters(column)}{number}, a column without a name"
-                raise InvalidValue(found, "a name in the header for each column", "too_many_cells")
+                text = f"{excerpt(value)} in {column_letters(column)}{number}, a column without a name"
+                raise InvalidValue(text, "a name in the header for each column", "too_many_cells")
         fields = {title: filled.get(column) for column, title in self.columns.items()}
         require_storable(fields)
         return FileRow(number, fields)
@@ -288,9 +288,9 @@ class _Table:
         place = f"{column_letters(cell.column)}{number}"
         column = self.columns.get(cell.column, place)
         if cell.is_formula and (not cell.has_value or (not cell.text and cell.type != "str")):
-            found = f"a formula without its result in {place}"
+            text = f"a formula without its result in {place}"
             raise InvalidValue(
-                found, "the sheet saved by a program that calculates, or values instead", "formula", column
+                text, "the sheet saved by a program that calculates, or values instead", "formula", column
             )
         if cell.type == "e":
             raise InvalidValue(f"the error {cell.text} in {place}", "a value, or an empty cell", "cell_error", column)
@@ -299,8 +299,8 @@ class _Table:
         except FormatError:
             raise
         except (ValueError, OverflowError):
-            found = f"{excerpt(cell.text)} in {place}, which is no {'date' if self._moment(cell) else 'number'}"
-            raise InvalidValue(found, "a value that Excel shows", "cell_value", column) from None
+            text = f"{excerpt(cell.text)} in {place}, which is no {'date' if self._moment(cell) else 'number'}"
+            raise InvalidValue(text, "a value that Excel shows", "cell_value", column) from None
 
     def _typed(self, cell: _Cell) -> Any:
         if cell.type == "s":

@@ -103,34 +103,38 @@ class ShareForm(forms.Form):
 
 
 def _campaigns(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Campaign]]:
-    room = access.require(user=request.user, slug=project)
-    found = Campaign.objects.visible_to(request.user).filter(project=room)
-    return room, found.select_related("dataset", "rubric_version__rubric")
+    current_project = access.require(user=request.user, slug=project)
+    found = Campaign.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, found.select_related("dataset", "rubric_version__rubric")
 
 
 @require_safe
 @login_required
 def campaigns_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every campaign of the project, newest first, and how far it is."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     submitted = Count("duties__assignments", filter=Q(duties__assignments__state=Assignment.State.SUBMITTED))
     listed = found.annotate(slots=Count("duties__assignments"), submitted=submitted)
-    return render(request, "annotation/campaigns.html", {"title": _("Campaigns"), "project": room, "campaigns": listed})
+    return render(
+        request, "annotation/campaigns.html", {"title": _("Campaigns"), "project": current_project, "campaigns": listed}
+    )
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_campaign(request: HttpRequest, project: str) -> HttpResponse:
     """Choose dataset and rubric; the panels' shares come next."""
-    room, _found = _campaigns(request, project)
-    form = CampaignForm(request.POST or None, project=room, user=request.user)
+    current_project, _found = _campaigns(request, project)
+    form = CampaignForm(request.POST or None, project=current_project, user=request.user)
     if form.is_valid():
         try:
-            made = campaigns.open_campaign(project=room, actor=request.user, **form.cleaned_data)
-            return redirect("duty_new", room.slug, made.pk)
+            made = campaigns.open_campaign(project=current_project, actor=request.user, **form.cleaned_data)
+            return redirect("duty_new", current_project.slug, made.pk)
         except Refused as refused:
             show_refusal(form, refused)
-    return render(request, "annotation/campaign_new.html", {"title": _("New campaign"), "project": room, "form": form})
+    return render(
+        request, "annotation/campaign_new.html", {"title": _("New campaign"), "project": current_project, "form": form}
+    )
 
 
 def show_refusal(form: forms.Form, refused: Refused) -> None:
@@ -143,11 +147,11 @@ def show_refusal(form: forms.Form, refused: Refused) -> None:
 @login_required
 def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Progress by duty and annotator, and the switch to pause or close."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     shown = get_object_or_404(found, pk=campaign)
     context = {
         "title": shown.name,
-        "project": room,
+        "project": current_project,
         "campaign": shown,
         "progress": campaigns.progress(shown),
         "skips": campaigns.skips(shown)[:MOST_SKIPS],
@@ -169,74 +173,74 @@ def _new_items(campaign: Campaign) -> dict[str, Any]:
 @login_required
 def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Go on with a later version of the dataset."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     extended = get_object_or_404(found, pk=campaign)
-    mine = Dataset.objects.visible_to(request.user).filter(project=room)
+    mine = Dataset.objects.visible_to(request.user).filter(project=current_project)
     chosen = mine.filter(pk=import_page.key(request.POST.get("dataset", ""))).first()
     with refusals.told(request):
         if chosen is None:
             raise Refused(_("Choose a version of the dataset."), code="no_dataset")
         campaigns.extend(campaign=extended, dataset=chosen, actor=request.user)
         messages.success(request, _("The campaign continues with “%s”. All ratings are kept.") % chosen)
-    return redirect("campaign", room.slug, extended.pk)
+    return redirect("campaign", current_project.slug, extended.pk)
 
 
 @require_POST
 @login_required
 def hand_out(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Give the panels the items that a later version added."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     handed = get_object_or_404(found, pk=campaign)
     with refusals.told(request):
         made = allocation.hand_out(campaign=handed, actor=request.user)
         messages.success(request, ngettext("%d assignment was created.", "%d assignments were created.", made) % made)
-    return redirect("campaign", room.slug, handed.pk)
+    return redirect("campaign", current_project.slug, handed.pk)
 
 
 @require_POST
 @login_required
 def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Pause, resume or close."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     moved = get_object_or_404(found, pk=campaign)
     to = request.POST.get("to")
     with refusals.told(request):
         if to in Campaign.State.values:
             campaigns.move(campaign=moved, to=Campaign.State(to), actor=request.user)
-    return redirect("campaign", room.slug, moved.pk)
+    return redirect("campaign", current_project.slug, moved.pk)
 
 
 @require_POST
 @login_required
 def take_back_duty(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
     """Remove a duty in which nobody has rated yet."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     opened = get_object_or_404(found, pk=campaign)
     taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
     with refusals.told(request):
         allocation.take_back(duty=taken, actor=request.user)
         messages.success(request, _("The duty “%s” was removed.") % taken)
-    return redirect("campaign", room.slug, opened.pk)
+    return redirect("campaign", current_project.slug, opened.pk)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Per panel: overlap, criteria, and how many assignments that makes; `preview` counts without allocating."""
-    room, found = _campaigns(request, project)
+    current_project, found = _campaigns(request, project)
     opened = get_object_or_404(found, pk=campaign)
     posted = request.POST if request.method == "POST" else None
     shares = [
         ShareForm(posted, campaign=opened, panel=panel)
-        for panel in Panel.objects.visible_to(request.user).filter(project=room)
+        for panel in Panel.objects.visible_to(request.user).filter(project=current_project)
     ]
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
     if is_sound and "preview" not in request.POST and _allocated(request, opened, shares):
-        return redirect("campaign", room.slug, opened.pk)
+        return redirect("campaign", current_project.slug, opened.pk)
     shown = allocation.names_shown(opened.dataset)
     context = {
         "title": _("Who rates what"),
-        "project": room,
+        "project": current_project,
         "campaign": opened,
         "shares": shares,
         "names_shown": shown,

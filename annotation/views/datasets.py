@@ -37,19 +37,21 @@ class LanguageCounts:
 
 
 def _datasets(request: HttpRequest, project: str) -> tuple[Project, DatasetQuerySet]:
-    room = access.require(user=request.user, slug=project)
-    return room, Dataset.objects.visible_to(request.user).filter(project=room)
+    current_project = access.require(user=request.user, slug=project)
+    return current_project, Dataset.objects.visible_to(request.user).filter(project=current_project)
 
 
 @require_safe
 @login_required
 def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
     """The project's datasets by name, the newest version first, and imports that are not stored yet."""
-    room, found = _datasets(request, project)
-    unstored = Import.objects.visible_to(request.user).filter(project=room).exclude(state=Import.State.STORED)
+    current_project, found = _datasets(request, project)
+    unstored = (
+        Import.objects.visible_to(request.user).filter(project=current_project).exclude(state=Import.State.STORED)
+    )
     context = {
         "title": _("Datasets"),
-        "project": room,
+        "project": current_project,
         "datasets": found.sized(),
         "unstored": unstored.select_related("created_by").prefetch_related("files")[:5],
     }
@@ -60,14 +62,14 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
     """One version: counts by language and generator, and its items, filtered, page by page."""
-    room, found = _datasets(request, project)
+    current_project, found = _datasets(request, project)
     shown = get_object_or_404(found.select_related("file_import", "derived_from"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
     after = whole_number(request.GET.get("after"))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
     context = {
         "title": shown.name,
-        "project": room,
+        "project": current_project,
         "dataset": shown,
         "simulated": shown.simulated,
         "versions": found.filter(name=shown.name).sized().select_related("extends"),
@@ -100,13 +102,13 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
 @login_required
 def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> HttpResponse:
     """One item as the desk shows it, and beside it what no annotator sees."""
-    room, found = _datasets(request, project)
+    current_project, found = _datasets(request, project)
     shown = get_object_or_404(found, pk=dataset)
     beside = Item.objects.visible_to(request.user).of(shown)
     stored = get_object_or_404(beside, pk=item)
     context = {
         "title": stored.title or stored.external_id,
-        "project": room,
+        "project": current_project,
         "dataset": shown,
         "stored": stored,
         "item": presentation.show_item(stored, (), shown.layout),

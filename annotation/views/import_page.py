@@ -83,7 +83,7 @@ class Way:
 
 def way(file_import: Import) -> Way:
     """How far the worker of an import is."""
-    size = sum(each.size for each in file_import.files.all())
+    size = sum(file.size for file in file_import.files.all())
     return Way(file_import.done, file_import.total, size)
 
 
@@ -100,7 +100,7 @@ def context(request: HttpRequest, project: Project, file_import: Import, seen: O
     """The page of an import; ``seen`` is what storing it would come to, as far as anybody knows."""
     together = batches.siblings(file_import)
     shown: dict[str, Any] = {
-        "title": ", ".join(each.name for each in file_import.files.all()) or file_import.get_kind_display(),
+        "title": ", ".join(file.name for file in file_import.files.all()) or file_import.get_kind_display(),
         "project": project,
         "file_import": file_import,
         "files": file_import.files.all(),
@@ -135,7 +135,7 @@ def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) 
         "problems": seen["problems"],
         "kinds": Import.Kind.choices,
         "columns": columns,
-        "has_scales": any(each.facts["off_scale"] is not None for each in columns),
+        "has_scales": any(column.facts["off_scale"] is not None for column in columns),
         "constants": _constants(file_import.kind, mapping),
         "criteria": _criteria(seen, mapping),
         "keys": keys,
@@ -171,8 +171,8 @@ def _choices(user: User, project: Project) -> dict[str, Any]:
 def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
     fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
     return [
-        ColumnShown(each, tuple(dict.fromkeys([*fields, each["target"]] if each["target"] else fields)))
-        for each in columns
+        ColumnShown(column, tuple(dict.fromkeys([*fields, column["target"]] if column["target"] else fields)))
+        for column in columns
     ]
 
 
@@ -271,18 +271,18 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
 
 
 def _read_layout(form: QueryDict) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "sheet": text(form, "sheet") or None,
         "encoding": codec_called(text(form, "encoding")),
         "header_row": key(text(form, "header_row")) or None,
         **{name: text(form, name) == "on" for name in SWITCHES},
     }
-    return {name: value for name, value in said.items() if name in form}
+    return {name: value for name, value in fields.items() if name in form}
 
 
 def _read_constants(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
-    said = {name.partition("-")[2]: form.get(name, "").strip() for name in form if name.startswith("constant-")}
-    return {name: value for name, value in {**before.constants, **said}.items() if value}
+    texts = {name.partition("-")[2]: form.get(name, "").strip() for name in form if name.startswith("constant-")}
+    return {name: value for name, value in {**before.constants, **texts}.items() if value}
 
 
 def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, str]]:
@@ -311,9 +311,11 @@ def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
     """Where the rows go, as an import keeps it; what was decided about generators' names stays."""
     decided = {name: choice for name, choice in file_import.target.items() if name == "generator_names"}
     if file_import.kind == Import.Kind.DATASET:
-        said: dict[str, Any] = {name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))}
+        fields: dict[str, Any] = {
+            name: text(form, name)[:longest] for name, longest in (("name", 120), ("licence", 200))
+        }
         extended = key(form.get("extends", ""))
-        return {**said, **decided, **({"extends": extended} if extended else {})}
+        return {**fields, **decided, **({"extends": extended} if extended else {})}
     if file_import.kind == Import.Kind.STUDY:
         constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
         given = {name: said for name, said in constants.items() if said}

@@ -67,38 +67,42 @@ class UploadForm(forms.Form):
 
 
 def _imports(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Import]]:
-    room = access.require(user=request.user, slug=project)
-    return room, Import.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
+    current_project = access.require(user=request.user, slug=project)
+    return current_project, Import.objects.visible_to(request.user).filter(project=current_project).select_related(
+        "project", "job"
+    )
 
 
 def find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
     """The project and the import at an address, for those who may see it."""
-    room, found = _imports(request, project)
-    return room, get_object_or_404(found, pk=file_import)
+    current_project, found = _imports(request, project)
+    return current_project, get_object_or_404(found, pk=file_import)
 
 
 @require_safe
 @login_required
 def imports_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every import of the project, newest first."""
-    room, found = _imports(request, project)
+    current_project, found = _imports(request, project)
     listed = found.select_related("created_by").prefetch_related("files")[:200]
-    return render(request, "annotation/imports.html", {"title": _("Imports"), "project": room, "imports": listed})
+    return render(
+        request, "annotation/imports.html", {"title": _("Imports"), "project": current_project, "imports": listed}
+    )
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_import(request: HttpRequest, project: str) -> HttpResponse:
     """Choose files; what they are is guessed, and shown on the next page."""
-    room, _found = _imports(request, project)
+    current_project, _found = _imports(request, project)
     asked = request.GET.get("kind", "")
     form = UploadForm(request.POST or None, request.FILES or None, initial={"kind": asked})
     if form.is_valid():
         try:
-            return redirect(import_page.address(_opened(request, room, form.cleaned_data)))
+            return redirect(import_page.address(_opened(request, current_project, form.cleaned_data)))
         except Refused as refused:
             show_refusal(form, refused)
-    context = {"title": _("Import"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
+    context = {"title": _("Import"), "project": current_project, "form": form, "limit": settings.UPLOAD_LIMIT}
     return render(request, "annotation/import_new.html", {**context, "has_parquet": parquet_is_installed()})
 
 
@@ -129,14 +133,14 @@ def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Imp
 @login_required
 def show_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Columns, first rows, problems and report of an import; its progress while it is stored; what it made, then."""
-    room, found = find(request, project, file_import)
+    current_project, found = find(request, project, file_import)
     if found.kind not in STORED_HERE:
         return redirect(import_page.address(found))
     seen = import_page.seen(found, lambda: lifecycle.preview(found))
-    context = import_page.context(request, room, found, seen)
-    addresses = {"store_url": reverse("import_store", args=[room.slug, found.pk])}
-    addresses["undo_url"] = reverse("import_undo", args=[room.slug, found.pk])
-    addresses["problems_url"] = reverse("import_problems", args=[room.slug, found.pk])
+    context = import_page.context(request, current_project, found, seen)
+    addresses = {"store_url": reverse("import_store", args=[current_project.slug, found.pk])}
+    addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, found.pk])
+    addresses["problems_url"] = reverse("import_problems", args=[current_project.slug, found.pk])
     return render(request, "annotation/import.html", {**context, **addresses, "made": _made(found)})
 
 
@@ -144,11 +148,14 @@ def _made(file_import: Import) -> list[tuple[str, str]]:
     """Name and address of what a stored import made."""
     slug = file_import.project.slug
     made = [
-        (str(each), reverse("dataset", args=[slug, each.pk]))
-        for each in Dataset.objects.filter(file_import=file_import)
+        (str(dataset), reverse("dataset", args=[slug, dataset.pk]))
+        for dataset in Dataset.objects.filter(file_import=file_import)
     ]
     versions = RubricVersion.objects.filter(pk__in=file_import.report.get("versions", [])).select_related("rubric")
-    made += [(str(each), reverse("rubric_version", args=[slug, each.rubric.key, each.number])) for each in versions]
+    made += [
+        (str(version), reverse("rubric_version", args=[slug, version.rubric.key, version.number]))
+        for version in versions
+    ]
     if campaign := file_import.report.get("campaign"):
         made.append((_("Campaign"), reverse("campaign", args=[slug, campaign])))
     return made
@@ -268,13 +275,13 @@ def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
 @login_required
 def discard_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Delete an import that stored nothing, with its files."""
-    room, found = find(request, project, file_import)
+    current_project, found = find(request, project, file_import)
     try:
         removal.discard(file_import=found, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect(import_page.address(found))
-    return redirect("datasets", room.slug)
+    return redirect("datasets", current_project.slug)
 
 
 @require_safe

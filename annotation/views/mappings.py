@@ -36,12 +36,12 @@ class MappingForm(forms.Form):
 @login_required
 def mappings_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every mapping of the project; takes one that was written elsewhere."""
-    room = access.require(user=request.user, slug=project)
+    current_project = access.require(user=request.user, slug=project)
     form = MappingForm(request.POST or None, request.FILES or None)
-    if form.is_valid() and _uploaded(request, room, form):
-        return redirect("mappings", room.slug)
-    listed = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("created_by")
-    context = {"title": _("Mappings"), "project": room, "mappings": listed, "form": form}
+    if form.is_valid() and _uploaded(request, current_project, form):
+        return redirect("mappings", current_project.slug)
+    listed = SavedMapping.objects.visible_to(request.user).filter(project=current_project).select_related("created_by")
+    context = {"title": _("Mappings"), "project": current_project, "mappings": listed, "form": form}
     return render(request, "annotation/mappings.html", context)
 
 
@@ -61,10 +61,10 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 @login_required
 def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Keep an import's mapping under a name."""
-    room, found = imports.find(request, project, file_import)
+    current_project, found = imports.find(request, project, file_import)
     with refusals.told(request):
         saved = saved_mappings.save(
-            project=room,
+            project=current_project,
             kind=found.kind,
             name=request.POST.get("name", ""),
             mapping=lifecycle.mapping_of(found),
@@ -75,8 +75,8 @@ def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpRe
 
 
 def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:
-    room = access.require(user=request.user, slug=project)
-    mine = SavedMapping.objects.visible_to(request.user).filter(project=room).select_related("project")
+    current_project = access.require(user=request.user, slug=project)
+    mine = SavedMapping.objects.visible_to(request.user).filter(project=current_project).select_related("project")
     return get_object_or_404(mine, pk=mapping)
 
 

@@ -48,7 +48,7 @@ def _earlier(file_import: Import) -> list[Import]:
 
 
 def _named(file_import: Import) -> str:
-    return f"{file_import.pk}: {', '.join(each.name for each in file_import.files.all())}"
+    return f"{file_import.pk}: {', '.join(file.name for file in file_import.files.all())}"
 
 
 def _ready(kind: str) -> dict[str, tuple[str, StudyImport]]:

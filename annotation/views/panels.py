@@ -61,24 +61,24 @@ class SeatForm(forms.Form):
 
 
 def _panel(request: HttpRequest, project: str, panel: int, roles: tuple[Role, ...]) -> tuple[Project, Panel]:
-    room = access.require(user=request.user, slug=project, roles=roles)
-    return room, get_object_or_404(Panel.objects.visible_to(request.user), project=room, pk=panel)
+    current_project = access.require(user=request.user, slug=project, roles=roles)
+    return current_project, get_object_or_404(Panel.objects.visible_to(request.user), project=current_project, pk=panel)
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def panels_page(request: HttpRequest, project: str) -> HttpResponse:
     """The project's panels; a posted form makes one."""
-    room = access.require(user=request.user, slug=project)
+    current_project = access.require(user=request.user, slug=project)
     form = PanelForm(request.POST or None)
     if form.is_valid():
         try:
-            made = panels.create(project=room, actor=request.user, **form.cleaned_data)
-            return redirect("panel", room.slug, made.pk)
+            made = panels.create(project=current_project, actor=request.user, **form.cleaned_data)
+            return redirect("panel", current_project.slug, made.pk)
         except Refused as refused:
             show_refusal(form, refused)
-    listed = Panel.objects.visible_to(request.user).filter(project=room).annotate(seated=Count("seats"))
-    context = {"title": _("Panels"), "project": room, "panels": listed, "form": form}
+    listed = Panel.objects.visible_to(request.user).filter(project=current_project).annotate(seated=Count("seats"))
+    context = {"title": _("Panels"), "project": current_project, "panels": listed, "form": form}
     return render(request, "annotation/panels.html", context)
 
 
@@ -86,16 +86,18 @@ def panels_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def panel_page(request: HttpRequest, project: str, panel: int) -> HttpResponse:
     """Who sits on the panel: pseudonyms to researchers, names too to leads, who may change it."""
-    room = access.require(user=request.user, slug=project)
-    shown = get_object_or_404(Panel.objects.visible_to(request.user), project=room, pk=panel)
-    is_lead = access.holds(user=request.user, project=room, roles=LEAD)
-    return _shown(request, room, shown, SeatForm(panel=shown, user=request.user) if is_lead else None)
+    current_project = access.require(user=request.user, slug=project)
+    shown = get_object_or_404(Panel.objects.visible_to(request.user), project=current_project, pk=panel)
+    is_lead = access.holds(user=request.user, project=current_project, roles=LEAD)
+    return _shown(request, current_project, shown, SeatForm(panel=shown, user=request.user) if is_lead else None)
 
 
-def _shown(request: HttpRequest, room: Project, panel: Panel, form: SeatForm | None, status: int = 200) -> HttpResponse:
+def _shown(
+    request: HttpRequest, project: Project, panel: Panel, form: SeatForm | None, status: int = 200
+) -> HttpResponse:
     context = {
         "title": panel.name,
-        "project": room,
+        "project": project,
         "panel": panel,
         "seats": panels.seats(panel),
         "is_lead": form is not None,
@@ -108,25 +110,25 @@ def _shown(request: HttpRequest, room: Project, panel: Panel, form: SeatForm | N
 @login_required
 def seat_member(request: HttpRequest, project: str, panel: int) -> HttpResponse:
     """Put a member on the panel; one who can see verdicts only once that is confirmed."""
-    room, found = _panel(request, project, panel, LEAD)
+    current_project, found = _panel(request, project, panel, LEAD)
     form = SeatForm(request.POST, panel=found, user=request.user)
     if not form.is_valid():
         messages.error(request, _("Choose a member of the project who is not on the panel yet."))
-        return redirect("panel", room.slug, found.pk)
+        return redirect("panel", current_project.slug, found.pk)
     chosen = form.cleaned_data
     try:
         panels.seat(panel=found, user=chosen["member"].user, only_blind=not chosen["confirmed"], actor=request.user)
     except Refused as refused:
         form.fields["confirmed"].widget = forms.CheckboxInput()
         show_refusal(form, refused)
-        return _shown(request, room, found, form, status=422)
-    return redirect("panel", room.slug, found.pk)
+        return _shown(request, current_project, found, form, status=422)
+    return redirect("panel", current_project.slug, found.pk)
 
 
 @require_POST
 @login_required
 def unseat(request: HttpRequest, project: str, panel: int, seat: int) -> HttpResponse:
     """Take somebody off the panel."""
-    room, found = _panel(request, project, panel, LEAD)
+    current_project, found = _panel(request, project, panel, LEAD)
     panels.unseat(seat=get_object_or_404(PanelSeat, panel=found, pk=seat), actor=request.user)
-    return redirect("panel", room.slug, found.pk)
+    return redirect("panel", current_project.slug, found.pk)

@@ -23,37 +23,39 @@ from annotation.readers import CriterionDocument, RubricDocument, plain_number, 
 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:
-    room = access.require(user=request.user, slug=project)
-    found = RubricVersion.objects.visible_to(request.user).filter(rubric__project=room)
-    return room, found.select_related("rubric__project")
+    current_project = access.require(user=request.user, slug=project)
+    found = RubricVersion.objects.visible_to(request.user).filter(rubric__project=current_project)
+    return current_project, found.select_related("rubric__project")
 
 
 def _version(request: HttpRequest, project: str, rubric: str, number: int) -> tuple[Project, RubricVersion]:
-    room, found = _versions(request, project)
-    return room, get_object_or_404(found, rubric__key=rubric, number=number)
+    current_project, found = _versions(request, project)
+    return current_project, get_object_or_404(found, rubric__key=rubric, number=number)
 
 
 @require_safe
 @login_required
 def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every rubric with its versions, the newest first."""
-    room, found = _versions(request, project)
+    current_project, found = _versions(request, project)
     ordered = found.order_by("rubric__key", "-number")
     listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda each: each.rubric)]
-    return render(request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": room, "rubrics": listed})
+    return render(
+        request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": current_project, "rubrics": listed}
+    )
 
 
 @require_safe
 @login_required
 def version_page(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
     """One version: every criterion with its anchors in every language, and what changed since the version before."""
-    room, shown = _version(request, project, rubric, number)
+    current_project, shown = _version(request, project, rubric, number)
     document = rubric_from_dict(shown.document)
     beside = _versions(request, project)[1].filter(rubric=shown.rubric)
     earlier = beside.filter(number__lt=number).order_by("-number").first()
     context = {
         "title": shown.name(request.LANGUAGE_CODE),
-        "project": room,
+        "project": current_project,
         "version": shown,
         "versions": beside,
         "earlier": earlier,
@@ -68,16 +70,16 @@ def wording(document: RubricDocument) -> dict[str, Any]:
     spoken = _languages(document)
     return {
         "languages": [(tag, languages.endonym(tag), languages.direction(tag)) for tag in spoken],
-        "criteria": [_criterion(each, spoken) for each in document.criteria],
+        "criteria": [_criterion(criterion, spoken) for criterion in document.criteria],
     }
 
 
 def _languages(document: RubricDocument) -> list[str]:
     """Every language that some text is in, the source language first."""
     tags = {*document.name}
-    for each in document.criteria:
-        tags |= each.name.keys() | each.question.keys() | each.definition.keys()
-        tags |= {tag for anchors in each.anchors.values() for tag in anchors}
+    for criterion in document.criteria:
+        tags |= criterion.name.keys() | criterion.question.keys() | criterion.definition.keys()
+        tags |= {tag for anchors in criterion.anchors.values() for tag in anchors}
     return sorted(tags, key=lambda tag: (tag != document.source_language, tag))
 
 
@@ -114,24 +116,24 @@ def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
 @login_required
 def publish_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
     """Freeze a draft for good."""
-    room, draft = _version(request, project, rubric, number)
+    current_project, draft = _version(request, project, rubric, number)
     with refusals.told(request):
         rubrics.publish(version=draft, actor=request.user)
         messages.success(request, _("Published. It can now be used in campaigns and can no longer be changed."))
-    return redirect("rubric_version", room.slug, rubric, number)
+    return redirect("rubric_version", current_project.slug, rubric, number)
 
 
 @require_POST
 @login_required
 def withdraw_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
     """Delete a draft."""
-    room, draft = _version(request, project, rubric, number)
+    current_project, draft = _version(request, project, rubric, number)
     try:
         rubrics.withdraw(version=draft, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect("rubric_version", room.slug, rubric, number)
-    return redirect("rubrics", room.slug)
+        return redirect("rubric_version", current_project.slug, rubric, number)
+    return redirect("rubrics", current_project.slug)
 
 
 @require_safe

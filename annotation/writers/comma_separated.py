@@ -35,8 +35,8 @@ def _lines(columns: tuple[Column, ...], batch: list[Cells]) -> Iterator[tuple[An
     """The rows of a batch as cells. Column by column: most have nothing to be done about them."""
     marks: dict[int, list[str]] = {}
     written = [_cells(column, values, marks) for column, values in zip(columns, zip(*batch, strict=True), strict=True)]
-    said = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]
-    return zip(*written, said, strict=True)
+    texts = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]
+    return zip(*written, texts, strict=True)
 
 
 def _cells(column: Column, values: Cells, marks: dict[int, list[str]]) -> Cells:

@@ -63,9 +63,9 @@ class Interface:
         meta = {"rater": answer.rater, "criterion": answer.criterion, "repeat": answer.repeat}
         meta |= {"rationale": answer.rationale} if answer.rationale else {}
         if criterion.scale.points or answer.score is None:
-            said = NOT_APPLICABLE if answer.score is None else str(plain_number(answer.score))
+            text = NOT_APPLICABLE if answer.score is None else str(plain_number(answer.score))
             name = criterion.key if criterion.scale.points else _beside(criterion.key, "na")
-            yield {**self._result(name, "choices", {"choices": [said]}), "meta": meta}
+            yield {**self._result(name, "choices", {"choices": [text]}), "meta": meta}
         else:
             yield {**self._result(criterion.key, "number", {"number": plain_number(answer.score)}), "meta": meta}
         if answer.rationale and criterion.rationale.rule != "never":
@@ -121,8 +121,8 @@ def _tag(tag: str, **attributes: str) -> str:
 
 
 def _opened(tag: str, **attributes: str) -> str:
-    said = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
-    return f"<{tag} {said}>"
+    text = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
+    return f"<{tag} {text}>"
 
 
 def _in(words: TextByLanguage, language: str) -> str:

@@ -85,8 +85,8 @@ class ChosenItemSerializer(serializers.Serializer[Any]):
 
 def found_in(user: User, slug: str) -> tuple[Project, QuerySet[Judge]]:
     """The project, and the judges in it."""
-    room = access.require(user=user, slug=slug)
-    return room, Judge.objects.visible_to(user).filter(project=room)
+    project = access.require(user=user, slug=slug)
+    return project, Judge.objects.visible_to(user).filter(project=project)
 
 
 class Judges(generics.ListCreateAPIView[Judge]):
@@ -99,8 +99,8 @@ class Judges(generics.ListCreateAPIView[Judge]):
         return found_in(self.request.user, self.kwargs["project"])[1]
 
     def perform_create(self, serializer: Any) -> None:
-        room, _found = found_in(self.request.user, self.kwargs["project"])
-        serializer.instance = judges.declare(project=room, actor=self.request.user, **serializer.validated_data)
+        project, _found = found_in(self.request.user, self.kwargs["project"])
+        serializer.instance = judges.declare(project=project, actor=self.request.user, **serializer.validated_data)
 
 
 class JudgeDetail(APIView):
@@ -120,12 +120,12 @@ class JudgePreview(APIView):
     )
     def get(self, request: Request, project: str, judge: int) -> Response:
         """The exact messages this judge would send about one item, by one published rubric version."""
-        room, found = found_in(request.user, project)
+        current_project, found = found_in(request.user, project)
         asked = get_object_or_404(found, pk=judge)
         chosen = ChosenItemSerializer(data=request.query_params)
         chosen.is_valid(raise_exception=True)
-        items = Item.objects.visible_to(request.user).filter(dataset__project=room).select_related("dataset")
-        versions = RubricVersion.objects.visible_to(request.user).published().filter(rubric__project=room)
+        items = Item.objects.visible_to(request.user).filter(dataset__project=current_project).select_related("dataset")
+        versions = RubricVersion.objects.visible_to(request.user).published().filter(rubric__project=current_project)
         prompts = previews.prompts(
             judge=asked,
             item=get_object_or_404(items, pk=chosen.validated_data["item"]),

@@ -162,9 +162,9 @@ class VerdictFilters(filters.FilterSet):
 
 def found_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
     """The project, and the runs in it."""
-    room = access.require(user=user, slug=slug)
-    found = JudgeRun.objects.visible_to(user).filter(project=room)
-    return room, found.select_related("project", "judge")
+    project = access.require(user=user, slug=slug)
+    found = JudgeRun.objects.visible_to(user).filter(project=project)
+    return project, found.select_related("project", "judge")
 
 
 def _run(user: User, slug: str, pk: int) -> JudgeRun:
@@ -175,11 +175,11 @@ def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str
     """What a request asks to be run, every row of it in the project."""
     asked.is_valid(raise_exception=True)
     given, user = asked.validated_data, request.user
-    room, judges = judges_in(user, slug)
-    versions = RubricVersion.objects.visible_to(user).filter(rubric__project=room)
+    project, judges = judges_in(user, slug)
+    versions = RubricVersion.objects.visible_to(user).filter(rubric__project=project)
     return {
         "judge": get_object_or_404(judges, pk=given["judge_id"]),
-        "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=room, pk=given["dataset_id"]),
+        "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=given["dataset_id"]),
         "rubric_version": get_object_or_404(versions, pk=given["rubric_version_id"]),
         "repeats": given["repeats"],
         "budget": given["budget"],

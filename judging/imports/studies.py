@@ -54,15 +54,15 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
 
 def finish(*, file_import: Import, actor: User | None = None) -> Import:
     """Store a started study. Safe to repeat: what is stored once is not stored again."""
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
     with (
         lifecycle.recording(file_import) as held,
         sorted_files(file_import, study_of(file_import)) as (parts, _left_alone),
     ):
         try:
             for outcome in _carried_out(file_import, parts, actor, held.tell):
-                told.append(outcome)
-                _tell(file_import, told)
+                outcomes.append(outcome)
+                _tell(file_import, outcomes)
         except Refused:
             take_back(file_import, actor)
             lifecycle.tell(file_import, Report())
@@ -78,7 +78,7 @@ def _tell(file_import: Import, told: Sequence[Outcome]) -> None:
 def total(told: Sequence[Outcome]) -> Report:
     """The rows of all parts together; rubrics have none. Columns that no part takes are named."""
     rows = [each.report for each in told if each.kind != Kind.RUBRIC]
-    report = Report(**{name: sum(getattr(each, name) for each in rows) for name in COUNTED})
+    report = Report(**{name: sum(getattr(row, name) for row in rows) for name in COUNTED})
     report.left_out = _left_out(told)
     if report.left_out:
         columns = ", ".join(report.left_out)
@@ -90,8 +90,8 @@ def _left_out(told: Sequence[Outcome]) -> list[str]:
     """The columns that every part with the same file leaves out."""
     parts = [each for each in told if each.kind != Kind.RUBRIC]
     found: dict[str, None] = {}
-    for name in dict.fromkeys(name for each in parts for name in each.files):
-        first, *others = [each.report.left_out for each in parts if name in each.files]
+    for name in dict.fromkeys(name for part in parts for name in part.files):
+        first, *others = [part.report.left_out for part in parts if name in part.files]
         found |= dict.fromkeys(column for column in first if all(column in other for other in others))
     return list(found)
 
@@ -142,12 +142,12 @@ def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outloo
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
     """
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
     forget_parsed(file_import.pk)
     study, sentence, problems = study_of(file_import), "", Problems()
     with sorted_files(file_import, study) as (parts, left_alone), transaction.atomic():
         try:
-            told.extend(_carried_out(file_import, parts, file_import.created_by, tell, keeps=True))
+            outcomes.extend(_carried_out(file_import, parts, file_import.created_by, tell, keeps=True))
         except FileRefused as refused:
             sentence, problems = refused.sentence, refused.problems
         except Refused as refused:
@@ -160,9 +160,9 @@ def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outloo
         {
             "kind": Kind.STUDY.value,
             **{name: getattr(study, name) for name in ("name", "title", "about", "source")},
-            "parts": [asdict(replace(each, import_id=None) if each.import_id in own else each) for each in told],
+            "parts": [asdict(replace(each, import_id=None) if each.import_id in own else each) for each in outcomes],
             "left_alone": left_alone,
-            "report": total(told).as_dict(),
+            "report": total(outcomes).as_dict(),
             "sentence": sentence,
             "problems": [problem.as_dict() for problem in problems],
             "more_problems": problems.more,
@@ -185,8 +185,8 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
         version = rubrics.publish(version=version, actor=actor)
     report = Report(read=1, stored=int(is_new), collapsed=int(not is_new))
     if inferred:
-        said = "; ".join(f"{criterion.key}: {scale_in_words(criterion.scale)}" for criterion in document.criteria)
-        report.notes.append(_("The scales were taken from the answers; the original scales may be wider: %s.") % said)
+        text = "; ".join(f"{criterion.key}: {scale_in_words(criterion.scale)}" for criterion in document.criteria)
+        report.notes.append(_("The scales were taken from the answers; the original scales may be wider: %s.") % text)
     return Outcome("rubric", str(version), report)
 
 
@@ -220,8 +220,8 @@ def _store_answers(file_import: Import, part: Part, actor: User | None, keeps: b
     return _outcome(part, stored, f"{JudgeRun.objects.filter(file_import=stored).count()} runs")
 
 
-def _outcome(part: Part, stored: Import, made: str) -> Outcome:
-    return Outcome(part.said.kind, made, Report.from_dict(stored.report), stored.pk, part.names)
+def _outcome(part: Part, stored: Import, text: str) -> Outcome:
+    return Outcome(part.said.kind, text, Report.from_dict(stored.report), stored.pk, part.names)
 
 
 def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:

@@ -75,11 +75,11 @@ def study_of(file_import: Import) -> KnownStudy:
 
 def _constants(file_import: Import) -> dict[str, str]:
     """What is the same in all files; a field that no file has is refused, as it would be passed over."""
-    said: dict[str, str] = file_import.target.get("constants", {})
-    if unknown := [name for name in said if name not in SAID and not name.startswith("attributes.")]:
+    texts: dict[str, str] = file_import.target.get("constants", {})
+    if unknown := [name for name in texts if name not in SAID and not name.startswith("attributes.")]:
         sentence = _("There is no field “%(name)s” that can be set for all files. Available: %(fields)s, attributes.….")
         raise Refused(sentence % {"name": unknown[0], "fields": ", ".join(SAID)}, code="unknown_field")
-    return said
+    return texts
 
 
 @contextmanager
@@ -105,18 +105,18 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
 
 def _unpacked(archive: File, stack: ExitStack) -> list[File]:
     """The members of an archive, each as a file of its own until the end."""
-    found: list[File] = []
+    files: list[File] = []
     problems = Problems()
     try:
         for name, raw in unpacked_files([archive], problems):
             copy = cast(BinaryIO, stack.enter_context(TemporaryFile()))  # noqa: SIM115
             copyfileobj(open_stream(raw), copy)
-            found.append((name, copy))
+            files.append((name, copy))
     except FormatError as error:
         problems.add(error.problem)
     if problems:
         raise FileRefused(problems)
-    return found
+    return files
 
 
 def _digest(raw: bytes | BinaryIO) -> str:

@@ -44,8 +44,8 @@ def _with_replies(calls: QuerySet[Call]) -> QuerySet[Call]:
 @login_required
 def call_page(request: HttpRequest, project: str, run: int, call: int) -> HttpResponse:
     """One call: the prompt as it was sent, every attempt, the reply as it came, and the reading."""
-    room = access.require(user=request.user, slug=project)
-    found = JudgeRun.objects.visible_to(request.user).filter(project=room).select_related("judge", "dataset")
+    current_project = access.require(user=request.user, slug=project)
+    found = JudgeRun.objects.visible_to(request.user).filter(project=current_project).select_related("judge", "dataset")
     its_run = get_object_or_404(found, pk=run)
     calls = its_run.calls.select_related("item", "criterion")
     shown = get_object_or_404(calls, pk=call)
@@ -53,7 +53,7 @@ def call_page(request: HttpRequest, project: str, run: int, call: int) -> HttpRe
     context = {
         "title": shown.item.title or shown.item.external_id,
         "simulated": its_run.judge.simulated,
-        "project": room,
+        "project": current_project,
         "run": its_run,
         "call": shown,
         "attempts": attempts,

@@ -26,23 +26,23 @@ from judging.views.lists import listed
 
 def find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
     """The project, and the judges in it."""
-    room = access.require(user=request.user, slug=project)
-    return room, Judge.objects.visible_to(request.user).filter(project=room)
+    current_project = access.require(user=request.user, slug=project)
+    return current_project, Judge.objects.visible_to(request.user).filter(project=current_project)
 
 
 @require_safe
 @login_required
 def judges_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every judge of the project, with its runs and what they cost."""
-    room, found = find(request, project)
+    current_project, found = find(request, project)
     paid = Attempt.objects.filter(call__run__judge=OuterRef("pk")).order_by().values("call__run__judge")
     spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
     context = {
         "title": _("Judges"),
-        "project": room,
+        "project": current_project,
         "judges": found.annotate(runs_count=Count("runs"), spent=spent),
         "providers": settings.PROVIDERS,
-        "allowed": spending.allowed_providers(room),
+        "allowed": spending.allowed_providers(current_project),
     }
     return render(request, "judging/judges.html", context)
 
@@ -51,17 +51,17 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     """Declare a judge; the same configuration again leads to the judge there is."""
-    room, _found = find(request, project)
+    current_project, _found = find(request, project)
     form = JudgeForm(request.POST or None)
     if form.is_valid():
         try:
-            judge = judges.declare(project=room, actor=request.user, **form.declared)
+            judge = judges.declare(project=current_project, actor=request.user, **form.declared)
             if judge.name != form.cleaned_data["name"]:
                 messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
-            return redirect("judge", room.slug, judge.pk)
+            return redirect("judge", current_project.slug, judge.pk)
         except Refused as refused:
             show_refusal(form, refused)
-    context = {"title": _("Declare a judge"), "project": room, "form": form, "providers": settings.PROVIDERS}
+    context = {"title": _("Declare a judge"), "project": current_project, "form": form, "providers": settings.PROVIDERS}
     return render(request, "judging/judge_new.html", context)
 
 
@@ -69,22 +69,22 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """What makes this judge, its runs, and the exact messages it would send about an item."""
-    room, found = find(request, project)
+    current_project, found = find(request, project)
     shown = get_object_or_404(found, pk=judge)
     context = {
         "title": shown.name,
         "simulated": shown.simulated,
-        "project": room,
+        "project": current_project,
         "judge": shown,
         "runs": listed(shown.runs.all()),
-        **_preview(request, room, shown),
+        **_preview(request, current_project, shown),
     }
     return render(request, "judging/judge.html", context)
 
 
-def _preview(request: HttpRequest, room: Project, judge: Judge) -> dict[str, Any]:
+def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, Any]:
     """The prompts about the chosen item, or about the first of the newest dataset."""
-    form = PreviewForm(request.GET if "dataset" in request.GET else None, project=room, user=request.user)
+    form = PreviewForm(request.GET if "dataset" in request.GET else None, project=project, user=request.user)
     if form.lacks or not judge.provider:
         return {"lacks": form.lacks}
     valid = form.is_valid()

@@ -29,32 +29,32 @@ from judging.views.lists import listed
 
 
 def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
-    room = access.require(user=request.user, slug=project)
-    found = JudgeRun.objects.visible_to(request.user).filter(project=room)
-    return room, found.select_related("project", "judge", "dataset", "rubric_version__rubric", "created_by")
+    current_project = access.require(user=request.user, slug=project)
+    found = JudgeRun.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, found.select_related("project", "judge", "dataset", "rubric_version__rubric", "created_by")
 
 
 @require_safe
 @login_required
 def runs_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every run of every judge, newest first."""
-    room, found = _find(request, project)
-    return render(request, "judging/runs.html", {"title": _("Runs"), "project": room, "runs": listed(found)})
+    current_project, found = _find(request, project)
+    return render(request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": listed(found)})
 
 
 @require_http_methods(["GET", "POST"])
 @login_required
 def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """Choose what is rated (GET), see what that takes, and start exactly that (POST)."""
-    room, found = find_judges(request, project)
+    current_project, found = find_judges(request, project)
     asked = get_object_or_404(found, pk=judge)
     given = request.POST or (request.GET if "dataset" in request.GET else None)
-    form = RunForm(given, project=room, user=request.user)
-    context: dict[str, Any] = {"title": _("Start a run"), "project": room, "judge": asked, "form": form}
+    form = RunForm(given, project=current_project, user=request.user)
+    context: dict[str, Any] = {"title": _("Start a run"), "project": current_project, "judge": asked, "form": form}
     if form.is_valid():
         try:
             if request.method == "POST":
-                return redirect("run", room.slug, _started(request, asked, form).pk)
+                return redirect("run", current_project.slug, _started(request, asked, form).pk)
             context["forecast"] = _forecast(asked, form)
         except Refused as refused:
             if refused.code == "already_planned":
@@ -86,12 +86,12 @@ def _forecast(judge: Judge, form: RunForm) -> previews.Forecast:
 @login_required
 def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Progress, money, verdicts by status, and the log of calls."""
-    room, found = _find(request, project)
+    current_project, found = _find(request, project)
     shown = get_object_or_404(found, pk=run)
     context = {
         "title": str(shown),
         "simulated": shown.judge.simulated,
-        "project": room,
+        "project": current_project,
         "budget_form": BudgetForm(initial={"budget": shown.budget}),
         **_standing(shown),
         **calls.log(request, shown),
@@ -103,11 +103,11 @@ def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
 @login_required
 def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """The part of the run's page that is updated; the page reloads when the run has stopped."""
-    room, found = _find(request, project)
+    current_project, found = _find(request, project)
     context = _standing(get_object_or_404(found, pk=run))
     if not context["moving"]:
         return HttpResponseClientRefresh()
-    return render(request, "judging/_run_live.html", {"project": room, **context})
+    return render(request, "judging/_run_live.html", {"project": current_project, **context})
 
 
 def _standing(run: JudgeRun) -> dict[str, Any]:
@@ -130,11 +130,11 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
 @login_required
 def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Pause, resume, cancel, or ask the failed calls again."""
-    room, found = _find(request, project)
+    current_project, found = _find(request, project)
     moved = get_object_or_404(found, pk=run)
     with refusals.told(request):
         _move(request, moved, request.POST.get("to", ""))
-    return redirect("run", room.slug, moved.pk)
+    return redirect("run", current_project.slug, moved.pk)
 
 
 def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
@@ -156,14 +156,14 @@ MOVES = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
 @login_required
 def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Raise, lower or remove the budget; with `resume`, continue the run."""
-    room, found = _find(request, project)
+    current_project, found = _find(request, project)
     capped = get_object_or_404(found, pk=run)
     form = BudgetForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
-        return redirect("run", room.slug, capped.pk)
+        return redirect("run", current_project.slug, capped.pk)
     with refusals.told(request):
         runs.rebudget(run=capped, actor=request.user, **form.cleaned_data)
         if "resume" in request.POST and runs.resume(run=capped, actor=request.user):
             tasks.enqueue(capped.pk)
-    return redirect("run", room.slug, capped.pk)
+    return redirect("run", current_project.slug, capped.pk)

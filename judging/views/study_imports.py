@@ -48,32 +48,32 @@ def _shown(project: Project, told: list[dict[str, Any]]) -> list[PartShown]:
 
 
 def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
-    room, found = imports.find(request, project, file_import)
+    current_project, found = imports.find(request, project, file_import)
     if found.kind != Import.Kind.STUDY:
         raise Http404("This import is not a whole study.")
-    return room, found
+    return current_project, found
 
 
 @require_safe
 @login_required
 def study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Which study it is, and for each of its parts what would be stored, or what was."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     seen = checks.current(found) if found.state in lifecycle.UNSTORED else None
     told = seen["parts"] if seen else found.report.get("parts", [])
-    shown = import_page.context(request, room, found, None)
+    shown = import_page.context(request, current_project, found, None)
     study, said = _study(found), found.target.get("constants", {})
     context = {
         **shown,
         "title": study.title if study else shown["title"],
         "seen": seen,
-        "store_url": reverse("study_import_store", args=[room.slug, found.pk]),
-        "undo_url": reverse("study_import_undo", args=[room.slug, found.pk]),
-        "problems_url": reverse("study_import_problems", args=[room.slug, found.pk]),
+        "store_url": reverse("study_import_store", args=[current_project.slug, found.pk]),
+        "undo_url": reverse("study_import_undo", args=[current_project.slug, found.pk]),
+        "problems_url": reverse("study_import_problems", args=[current_project.slug, found.pk]),
         "study": study,
         "studies": known_studies().values(),
         "constants": {name: said.get(name, "") for name in import_page.CONSTANTS["dataset"]},
-        "parts": _shown(room, told),
+        "parts": _shown(current_project, told),
     }
     return render(request, "judging/study_import.html", context)
 
@@ -94,18 +94,18 @@ def study_import_problems(request: HttpRequest, project: str, file_import: int) 
 @login_required
 def store_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Have a worker store all of it."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     with refusals.told(request):
         tasks.store(found, request.user)
-    return redirect("study_import", room.slug, found.pk)
+    return redirect("study_import", current_project.slug, found.pk)
 
 
 @require_POST
 @login_required
 def undo_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take back everything it stored, while nothing depends on it."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     with refusals.told(request):
         studies.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here, and so are the rubrics, which are published."))
-    return redirect("study_import", room.slug, found.pk)
+    return redirect("study_import", current_project.slug, found.pk)

@@ -20,23 +20,23 @@ from judging.models import JudgeRun
 
 
 def _find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
-    room, found = imports.find(request, project, file_import)
+    current_project, found = imports.find(request, project, file_import)
     if found.kind != Import.Kind.VERDICTS:
         raise Http404("This import contains no verdicts.")
-    return room, found
+    return current_project, found
 
 
 @require_safe
 @login_required
 def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     seen = import_page.seen(found, lambda: verdicts.preview_verdict_import(found))
-    addresses = {"store_url": reverse("verdict_import_store", args=[room.slug, found.pk])}
-    addresses["undo_url"] = reverse("verdict_import_undo", args=[room.slug, found.pk])
-    addresses["problems_url"] = reverse("verdict_import_problems", args=[room.slug, found.pk])
+    addresses = {"store_url": reverse("verdict_import_store", args=[current_project.slug, found.pk])}
+    addresses["undo_url"] = reverse("verdict_import_undo", args=[current_project.slug, found.pk])
+    addresses["problems_url"] = reverse("verdict_import_problems", args=[current_project.slug, found.pk])
     made = [(str(run.judge), "") for run in JudgeRun.objects.filter(file_import=found).select_related("judge")]
-    context = import_page.context(request, room, found, seen)
+    context = import_page.context(request, current_project, found, seen)
     return render(request, "annotation/import.html", {**context, **addresses, "made": made})
 
 
@@ -52,18 +52,18 @@ def verdict_import_problems(request: HttpRequest, project: str, file_import: int
 @login_required
 def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Store what the page shows: directly, or in the background if the files are large."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     with refusals.told(request):
         tasks.store(found, request.user)
-    return redirect("verdict_import", room.slug, found.pk)
+    return redirect("verdict_import", current_project.slug, found.pk)
 
 
 @require_POST
 @login_required
 def undo_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take the verdicts back, and the judges that have no others."""
-    room, found = _find(request, project, file_import)
+    current_project, found = _find(request, project, file_import)
     with refusals.told(request):
         verdicts.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
-    return redirect("verdict_import", room.slug, found.pk)
+    return redirect("verdict_import", current_project.slug, found.pk)

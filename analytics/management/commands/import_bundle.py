@@ -21,10 +21,10 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, metavar="FILE.zip")
 
     def handle(self, *, project: str, file: Path, **said: Any) -> None:
-        room = project_at(project)
+        current_project = project_at(project)
         try:
             with file.open("rb") as content:
-                carried = bundles.load(project=room, name=file.name, content=content)
+                carried = bundles.load(project=current_project, name=file.name, content=content)
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}", returncode=USAGE) from None
         except Refused as refused:

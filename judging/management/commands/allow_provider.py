@@ -48,11 +48,12 @@ def _set(project: Project, provider: str, options: dict[str, Any]) -> str:
 
 def _listed(projects: Any) -> Iterator[str]:
     for project in projects:
-        for each in spending.allowed_providers(project):
-            if each.simulated:
+        for allowance in spending.allowed_providers(project):
+            if allowance.simulated:
                 continue
-            in_all = _of(each.spent, each.cap_total)
-            yield f"{project.slug}: {each.provider}, spent {in_all}, today {_of(each.spent_today, each.cap_per_day)}"
+            in_all = _of(allowance.spent, allowance.cap_total)
+            today = _of(allowance.spent_today, allowance.cap_per_day)
+            yield f"{project.slug}: {allowance.provider}, spent {in_all}, today {today}"
 
 
 def _of(spent: Decimal | None, cap: Decimal | None) -> str:

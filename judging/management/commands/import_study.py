@@ -69,8 +69,8 @@ class Command(BaseCommand):
         """The study and those of the files that are its own; all of them, unless they came as a folder."""
         study = studies().get(name) if name else _recognised(files, is_folder)
         if study is None:
-            said = f"There is no study “{name}”" if name else "The study of these files is not known"
-            raise CommandError(f"{said}. Known studies: {', '.join(studies())}. See --list.", returncode=USAGE)
+            text = f"There is no study “{name}”" if name else "The study of these files is not known"
+            raise CommandError(f"{text}. Known studies: {', '.join(studies())}. See --list.", returncode=USAGE)
         foreign = study.unclaimed(files)
         taken = [file for file in files if file[0] not in foreign]
         if not taken or (foreign and not is_folder):

@@ -73,8 +73,8 @@ class ApiError(PanelbenchError):
 
     def _said(self) -> str:
         named = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in self.fields.items())
-        told = f"{self.detail} ({self.status} {self.code})"
-        return _lines(f"{told} {named}" if named else told, self.problems)
+        text = f"{self.detail} ({self.status} {self.code})"
+        return _lines(f"{text} {named}" if named else text, self.problems)
 
 
 class BadRequest(ApiError):
@@ -289,7 +289,7 @@ class Connection:
         """A path below the project, its ``{}`` filled with ``parts``."""
         if not self.project:
             raise ValueError("Name the project: Client(address, token, project).")
-        return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(each), safe='') for each in parts))}"
+        return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(part), safe='') for part in parts))}"
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

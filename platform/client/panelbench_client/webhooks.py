@@ -35,7 +35,7 @@ def received(
     if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
         raise Forged(f"It was signed more than {tolerance:g} seconds ago, or a clock is wrong.")
     mine = _signature(secret, key, stamp, body)
-    if not any(hmac.compare_digest(mine, each.encode()) for each in said.get("webhook-signature", "").split()):
+    if not any(hmac.compare_digest(mine, text.encode()) for text in said.get("webhook-signature", "").split()):
         raise Forged("Its signature is wrong. Was the secret renewed, or was the body changed before the check?")
     event: Event = json.loads(body)
     return event
