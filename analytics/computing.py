@@ -67,8 +67,8 @@ def may_begin(*, campaign_pk: int, settings: Settings) -> bool:
 
 def failed(*, campaign: Campaign, settings: Settings) -> Computation | None:
     """The last try at these numbers where it came to nothing."""
-    found = Computation.objects.filter(campaign=campaign, **_identity(settings))
-    return found.exclude(_under_way(timezone.now())).first()
+    computations = Computation.objects.filter(campaign=campaign, **_identity(settings))
+    return computations.exclude(_under_way(timezone.now())).first()
 
 
 def _under_way(now: datetime) -> Q:

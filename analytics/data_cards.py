@@ -91,16 +91,16 @@ class Card:
 
     def metadata(self) -> dict[str, Any]:
         """What the Hub reads."""
-        bases = {each.tag.partition("-")[0].lower() for each in self.languages}
+        bases = {language.tag.partition("-")[0].lower() for language in self.languages}
         told = sorted(base for base in bases if _LANGUAGE.fullmatch(base) and base != "und")
         makers = [*(["other"] if self.panels else []), *(["machine-generated"] if self.judges else [])]
         return {
             "pretty_name": self.title,
             "language": told,
-            "language_bcp47": [each.tag for each in self.languages],
+            "language_bcp47": [language.tag for language in self.languages],
             **licence(self.licence),
             "multilinguality": ["multilingual" if len(self.languages) > 1 else "monolingual"],
-            "size_categories": [size(max((each.rows for each in self.files), default=0))],
+            "size_categories": [size(max((file.rows for file in self.files), default=0))],
             "task_categories": ["text-classification"],
             "annotations_creators": makers or ["no-annotation"],
             "tags": ["human-evaluation", "llm-as-a-judge", "panelbench"],
@@ -125,27 +125,27 @@ class Card:
             ("## Agreement", self._agreement()),
             ("## Licence", [_line(self.licence) or "No licence was given: ask before you use the texts."]),
             ("## Citation", self._citation()),
-            ("## Limitations", [f"- {each}" for each in self.limitations]),
+            ("## Limitations", [f"- {limitation}" for limitation in self.limitations]),
         )
         for title, lines in parts:
             yield from (title, "", *lines, "")
 
     def _files(self) -> Iterator[str]:
-        rows = ((f"`{each.name}`", f"`{each.path}`", each.about, f"{each.rows:,}") for each in self.files)
+        rows = ((f"`{file.name}`", f"`{file.path}`", file.about, f"{file.rows:,}") for file in self.files)
         yield from markdown_table(("Configuration", "File", "A row is", "Rows"), rows)
         yield from ("", "```python", "from datasets import load_dataset", "")
-        yield from (f'{each.name} = load_dataset("PATH", "{each.name}", split="{SPLIT}")' for each in self.files)
+        yield from (f'{file.name} = load_dataset("PATH", "{file.name}", split="{SPLIT}")' for file in self.files)
         yield "```"
 
     def _languages(self) -> list[str]:
-        rows = ((each.tag, each.name, each.items, each.generators) for each in self.languages)
+        rows = ((language.tag, language.name, language.items, language.generators) for language in self.languages)
         return markdown_table(("Language", "Name", "Items", "Generators"), rows)
 
     def _panels(self) -> Iterator[str]:
         if not self.panels:
             yield "Nobody has rated these items yet."
             return
-        rows = ((each.panel, each.language, each.annotators, each.annotations) for each in self.panels)
+        rows = ((panel.panel, panel.language, panel.annotators, panel.annotations) for panel in self.panels)
         yield from markdown_table(("Panel", "Language", "Annotators", "Items rated"), rows)
         for each in self.panels:
             yield from ("", statement(each))
@@ -170,22 +170,22 @@ class Card:
         if not self.design["duties"]:
             yield "- The ratings were collected elsewhere and imported."
         for judge in self.judges:
-            said = [f"{name.replace('_', ' ')} {value}" for name, value in judge.items() if name != "judge" and value]
-            yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(said)) or 'imported'}."
+            texts = [f"{name.replace('_', ' ')} {value}" for name, value in judge.items() if name != "judge" and value]
+            yield f"- Judge “{_line(str(judge['judge']))}”: {_line(', '.join(texts)) or 'imported'}."
 
     def _agreement(self) -> Iterator[str]:
         yield "Only for the annotators, by criterion and language, with a 95 % interval or the reason for none."
         yield ""
         rows = (
             (
-                each.criterion,
-                each.language or "all",
-                each.statistic.replace("_", " "),
-                each.number or "undefined",
-                each.interval or each.why,
-                each.basis,
+                figure.criterion,
+                figure.language or "all",
+                figure.statistic.replace("_", " "),
+                figure.number or "undefined",
+                figure.interval or figure.why,
+                figure.basis,
             )
-            for each in self.figures
+            for figure in self.figures
         )
         yield from markdown_table(("Criterion", "Language", "Statistic", "Value", "Interval", "On"), rows)
 
@@ -227,13 +227,13 @@ def statement(panel: Described) -> str:
         ("Education", panel.education),
         ("Experience", panel.experience),
     )
-    told = [f" {name}: {_line(_counted(counts))}." for name, counts in parts if counts]
-    return f"{of}, {panel.consenting} agreed to be described.{''.join(told)}"
+    texts = [f" {name}: {_line(_counted(counts))}." for name, counts in parts if counts]
+    return f"{of}, {panel.consenting} agreed to be described.{''.join(texts)}"
 
 
 def limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
     """What the figures and items themselves say against leaning on them."""
-    small = sorted({each.language or "all" for each in figures if each.is_small and each.language})
+    small = sorted({figure.language or "all" for figure in figures if figure.is_small and figure.language})
     if small:
         named = ", ".join(small)
         yield f"Fewer than {SMALL} items with more than one rater in: {named}. Treat those figures as preliminary."
@@ -272,8 +272,8 @@ def _scale(criterion: CriterionDocument, language: str) -> Iterator[str]:
     yield ""
     for point in scale.points:
         anchor = {tag: each.text for tag, each in criterion.anchors.get(point.value, {}).items()}
-        said = " — ".join(part for part in (_in(point.label, language), _in(anchor, language)) if part)
-        yield f"- {plain_number(point.value)}: {_line(said)}" if said else f"- {plain_number(point.value)}"
+        text = " — ".join(part for part in (_in(point.label, language), _in(anchor, language)) if part)
+        yield f"- {plain_number(point.value)}: {_line(text)}" if text else f"- {plain_number(point.value)}"
 
 
 def _drawn(selection: Mapping[str, Any]) -> str:
@@ -289,11 +289,11 @@ def described_panels(campaign: Campaign) -> list[Described]:
     counted = current.order_by().values_list(f"{panel}__name", f"{panel}__language", "annotator", "annotator__user")
     rows = list(counted.annotate(annotations=Count("pk")))
     profiles = Profile.objects.in_bulk([user for *_panel, user, _count in rows if user], field_name="user_id")
-    found: dict[tuple[str, str], Described] = {}
+    fields: dict[tuple[str, str], Described] = {}
     for name, language, _annotator, user, so_many in rows:
         key = (name or "", language or "")
-        _count(found.setdefault(key, Described(*key)), so_many, user, profiles)
-    return [found[key] for key in sorted(found)]
+        _count(fields.setdefault(key, Described(*key)), so_many, user, profiles)
+    return [fields[key] for key in sorted(fields)]
 
 
 def _count(panel: Described, annotations: int, user: int | None, profiles: Mapping[int, Profile]) -> None:

@@ -63,9 +63,9 @@ class _ByItem:
         """The answers on this item that can be said."""
         if self._next is None or self._next[0] != item:
             return []
-        found = [self._answer(row) for row in self._next[1] if row[self._read["status"]] in LABEL_STUDIO_STATUSES]
+        answers = [self._answer(row) for row in self._next[1] if row[self._read["status"]] in LABEL_STUDIO_STATUSES]
         self._next = next(self._groups, None)
-        return found
+        return answers
 
     def _answer(self, row: Sequence[Any]) -> Answer:
         rater = "judge" if "judge" in self._read else "rater"
@@ -137,7 +137,7 @@ class Options:
     @property
     def said(self) -> list[str]:
         """What differs from the usual, for the audit trail."""
-        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,10 +394,10 @@ def chosen_subject(*, project: Project, subject: str, name: str = "") -> Any:
         found = there
     if found:
         return found[0]  # the newest version comes first
-    told = _("There is no %(subject)s “%(name)s” in this project. Available: %(all)s.")
+    text = _("There is no %(subject)s “%(name)s” in this project. Available: %(all)s.")
     if not name:
-        told = _("Name the %(subject)s. Available: %(all)s.")
-    sentence = told % {"subject": subject, "name": name, "all": "; ".join(map(str, there)) or _("none")}
+        text = _("Name the %(subject)s. Available: %(all)s.")
+    sentence = text % {"subject": subject, "name": name, "all": "; ".join(map(str, there)) or _("none")}
     raise Refused(sentence, code="no_subject", fields={subject: sentence})
 
 

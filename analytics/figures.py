@@ -146,8 +146,8 @@ class Figure:
         """0.71 [0.64, 0.77] · 120 items × 3 raters, or why not."""
         if not self.is_defined:
             return f"{_('undefined')}: {self.reason} · {self.basis}"
-        found = f"{self.number} {self.interval}".strip()
-        return " · ".join(part for part in (found, self.basis, self.made) if part)
+        text = f"{self.number} {self.interval}".strip()
+        return " · ".join(part for part in (text, self.basis, self.made) if part)
 
     def _spelt(self, value: float, suffix: str = "") -> str:
         if self.statistic in PERCENTAGES:
@@ -194,8 +194,8 @@ class Figures:
         spoken = list(languages)
         for criterion in criteria:
             for language in spoken:
-                if found := self.get(statistic, criterion, language, judge):
-                    yield found
+                if figure := self.get(statistic, criterion, language, judge):
+                    yield figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,18 +467,18 @@ def on_mode(counts: Sequence[Figure], criterion_name: Names, language_name: Name
         return ""
     shown = []
     for left_out, items, figure in most[:MOST_NAMED]:
-        told: dict[str, int | str] = {
+        fields: dict[str, int | str] = {
             "left_out": left_out,
             "items": items,
             "criterion": criterion_name(figure.criterion),
         }
         if language_name is not None:
-            told["language"] = language_name(figure.language or "")
-            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % told)
+            fields["language"] = language_name(figure.language or "")
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
         elif len(counts) > 1:
-            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % told)
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % fields)
         else:
-            shown.append(_("%(left_out)d of %(items)d items") % told)
+            shown.append(_("%(left_out)d of %(items)d items") % fields)
     if (rest := len(most) - MOST_NAMED) > 0:
         shown.append(ngettext("%d more cell", "%d more cells", rest) % rest)
     return _(

@@ -161,8 +161,8 @@ def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
 
 
 def _ratings(campaign: Campaign, raters: Collection[str]) -> QuerySet[Rating]:
-    found = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
-    return found.filter(annotation__annotator__pseudonym__in=raters) if raters else found
+    ratings = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
+    return ratings.filter(annotation__annotator__pseudonym__in=raters) if raters else ratings
 
 
 def _of_annotators(campaign: Campaign, raters: Collection[str], blind_only: bool) -> Iterator[Placed]:

@@ -212,12 +212,12 @@ def measured_content(
     table = ratings_table(frame, scales=scales)
     how = {"bootstrap": bootstrap, "confidence": confidence, "seed": seed}
     languages = sorted(table.frame["language"].dropna().unique())
-    found = list(_estimates(table, languages, how))
+    estimates = list(_estimates(table, languages, how))
     return {
         "languages": languages,
         "rated": rated_counts(table),
         "counts": [row for by in _groupings(languages) for row in counts_of(table, by)],
-        "estimates": [_plain(each) for each in found if _is_kept(each)],
+        "estimates": [_plain(each) for each in estimates if _is_kept(each)],
     }
 
 

@@ -241,7 +241,10 @@ class OnScale(NamedTuple):
 def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
     """By primary key, the criteria of these rubric versions."""
     criteria = Criterion.objects.filter(rubric_version__in=list(versions))
-    return {each.pk: OnScale(each.key, each.level, each.scale, {**each.labels}) for each in criteria}
+    return {
+        criterion.pk: OnScale(criterion.key, criterion.level, criterion.scale, {**criterion.labels})
+        for criterion in criteria
+    }
 
 
 def _duties(campaign: Campaign) -> Iterable[Duty]:

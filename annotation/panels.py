@@ -35,9 +35,9 @@ def create(*, project: Project, name: str, language: str = "", actor: User | Non
 def annotator_for(*, project: Project, user: User) -> Annotator:
     """Who this member is to the numbers: one pseudonym per project, made when it is first needed."""
     for _attempt in range(TRIES):
-        found = Annotator.objects.filter(project=project, user=user).first()
-        if found is not None:
-            return found
+        annotator = Annotator.objects.filter(project=project, user=user).first()
+        if annotator is not None:
+            return annotator
         try:
             with transaction.atomic():
                 return Annotator.objects.create(project=project, user=user, pseudonym=_pseudonym(project))
@@ -99,8 +99,8 @@ def _role(panel: Panel, user: User | None) -> str | None:
 def seats(panel: Panel) -> QuerySet[PanelSeat]:
     """Who sits on the panel, each with ``sees_verdicts``: whether their role lets them see verdicts and ratings now."""
     sighted = Membership.objects.filter(project=panel.project_id, user=OuterRef("annotator__user"), role__in=SIGHTED)
-    found = PanelSeat.objects.filter(panel=panel).annotate(sees_verdicts=Exists(sighted))
-    return found.select_related("annotator__user").order_by("annotator__pseudonym")
+    panel_seats = PanelSeat.objects.filter(panel=panel).annotate(sees_verdicts=Exists(sighted))
+    return panel_seats.select_related("annotator__user").order_by("annotator__pseudonym")
 
 
 def unseat(*, seat: PanelSeat, actor: User | None = None) -> None:

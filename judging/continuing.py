@@ -27,13 +27,13 @@ def continued(
 
 
 def _is_cut_short(run: JudgeRun) -> bool:
-    return any(each.state == JudgeRun.State.CANCELLED for each in whole([run]))
+    return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole([run]))
 
 
 def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
     """The items in their order that a run on ``dataset`` asks about when it goes on ``after`` an earlier one."""
-    found = Item.objects.of(dataset)
-    return found.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else found
+    items = Item.objects.of(dataset)
+    return items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else items
 
 
 def whole(runs: Iterable[JudgeRun]) -> list[JudgeRun]:

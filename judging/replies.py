@@ -103,13 +103,15 @@ def parse(
     if cut_off and not _OPENS_AS_OBJECT.match(answer):
         # Cut off while it was still weighing: what it had come to by then is no answer.
         return [Reading(criterion.key, "truncated") for criterion in criteria]
-    found = _climb(answer, criteria, variant, cut_off)
+    offered = _climb(answer, criteria, variant, cut_off)
     readings = [
-        _agreed(criterion, [_settle(criterion, each) for each in offers])
-        for criterion, offers in zip(criteria, found, strict=True)
+        _agreed(criterion, [_settle(criterion, offer) for offer in offers])
+        for criterion, offers in zip(criteria, offered, strict=True)
     ]
     if cut_off:
-        readings = [replace(each, status="truncated") if each.status == "unparsed" else each for each in readings]
+        readings = [
+            replace(reading, status="truncated") if reading.status == "unparsed" else reading for reading in readings
+        ]
     return readings
 
 
@@ -134,7 +136,7 @@ def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant
 
 def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
     """The one reading all offers come to; unparsed when there is none or they differ."""
-    if not readings or len({(each.status, each.score, each.applicable) for each in readings}) > 1:
+    if not readings or len({(reading.status, reading.score, reading.applicable) for reading in readings}) > 1:
         return Reading(criterion.key, "unparsed")
     return readings[0]
 
@@ -234,8 +236,8 @@ def _without_quotations(text: str, material: str) -> str:
         if _squeezed(text[start:end]) in shown and (text[:start] + text[end:]).strip(" \n\t`"):
             text = text[:start] + text[end:]
     lines = text.splitlines(keepends=True)
-    said = {line.strip().casefold() for line in material.splitlines() if line.strip()}
-    own = [line for line in lines if not (_SCORED_LINE.search(line) and line.strip().casefold() in said)]
+    texts = {line.strip().casefold() for line in material.splitlines() if line.strip()}
+    own = [line for line in lines if not (_SCORED_LINE.search(line) and line.strip().casefold() in texts)]
     return "".join(own) if "".join(own).strip() else text
 
 

@@ -126,7 +126,7 @@ def refuse_unfit(
 
 def _check_prompt(judge: Judge, rubric_version: RubricVersion) -> None:
     variant = judges.variant_of(judge.variant)
-    briefs = [criterion_brief(each, variant.instruction_language) for each in rubric_version.criteria.all()]
+    briefs = [criterion_brief(criterion, variant.instruction_language) for criterion in rubric_version.criteria.all()]
     try:
         check(briefs[:1] if variant.grouping == "single" else briefs, variant)
     except ValueError as error:

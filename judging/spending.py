@@ -84,10 +84,10 @@ def allowance(project: Project, provider: str) -> ProviderAllowance | None:
     """What a project may spend at a provider; None at a simulated one. Refuses a provider that is not allowed."""
     if not needs_allowance(provider):
         return None
-    found = ProviderAllowance.objects.filter(project=project, provider=provider).first()
-    if found is None:
+    provider_allowance = ProviderAllowance.objects.filter(project=project, provider=provider).first()
+    if provider_allowance is None:
         raise Refused(_not_allowed(project, provider), code="provider_not_allowed")
-    return found
+    return provider_allowance
 
 
 def _not_allowed(project: Project, provider: str) -> str:

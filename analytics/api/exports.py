@@ -57,18 +57,18 @@ class ExtentSerializer(serializers.Serializer[exports.Extent]):
     large = serializers.BooleanField()
 
 
-def asked_for(room: Project, what: str, request: Request) -> Export:
+def asked_for(project: Project, what: str, request: Request) -> Export:
     """The export that the query says, if this person may have it."""
     query = ExportQuerySerializer(data=request.query_params)
     query.is_valid(raise_exception=True)
-    return wanted(room, what, query.validated_data, request)
+    return wanted(project, what, query.validated_data, request)
 
 
-def wanted(room: Project, what: str, said: dict[str, Any], request: Request) -> Export:
+def wanted(project: Project, what: str, said: dict[str, Any], request: Request) -> Export:
     """The export of these words, if this person may have it; 404 where there is none such."""
     options = Options(**{name: said[name] for name in Options.__slots__ if name in said})
     try:
-        export = exports.named_export(project=room, what=what, said=said, options=options)
+        export = exports.named_export(project=project, what=what, said=said, options=options)
     except Refused as refused:
         if refused.code in {"no_subject", "unknown_export"}:
             raise NotFound(refused.sentence) from None
@@ -86,8 +86,8 @@ class Exports(APIView):
     )
     def get(self, request: Request, project: str, what: str) -> FileResponse:
         """Items, ratings, verdicts, a rubric, a campaign or the whole project as a file. Raters have pseudonyms."""
-        room = access.require(user=request.user, slug=project)
-        export = asked_for(room, what, request)
+        current_project = access.require(user=request.user, slug=project)
+        export = asked_for(current_project, what, request)
         return recorded_download(export, actor=request.user)
 
 

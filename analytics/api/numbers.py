@@ -127,9 +127,11 @@ class NumbersSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 def _campaign(user: User, project: str, campaign: int) -> Campaign:
-    room = access.require(user=user, slug=project)
-    found = Campaign.objects.visible_to(user).filter(project=room).select_related("rubric_version", "dataset")
-    return get_object_or_404(found, pk=campaign)
+    current_project = access.require(user=user, slug=project)
+    campaigns = (
+        Campaign.objects.visible_to(user).filter(project=current_project).select_related("rubric_version", "dataset")
+    )
+    return get_object_or_404(campaigns, pk=campaign)
 
 
 class Numbers(APIView):

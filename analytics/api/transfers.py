@@ -53,8 +53,8 @@ class BundleSerializer(serializers.Serializer[Any]):
 
 def find(request: Request, project: str, transfer: Any) -> Transfer:
     """One's own transfer, in its project."""
-    room = access.require(user=request.user, slug=project)
-    mine = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
+    current_project = access.require(user=request.user, slug=project)
+    mine = Transfer.objects.visible_to(request.user).filter(project=current_project).select_related("project", "job")
     return get_object_or_404(mine, key=transfer)
 
 
@@ -63,16 +63,16 @@ class Transfers(generics.ListAPIView):
     queryset = Transfer.objects.none()
 
     def get_queryset(self) -> Any:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"])
-        return Transfer.objects.visible_to(self.request.user).filter(project=room).select_related("job")
+        project = access.require(user=self.request.user, slug=self.kwargs["project"])
+        return Transfer.objects.visible_to(self.request.user).filter(project=project).select_related("job")
 
     @extend_schema(request=PrepareSerializer, responses={202: TransferSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Have a worker write an export to a file; ask for it until its state is `done`, then fetch its content."""
-        room = access.require(user=request.user, slug=project)
-        said = PrepareSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        export = wanted(room, said.validated_data["what"], said.validated_data, request)
+        current_project = access.require(user=request.user, slug=project)
+        serializer = PrepareSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        export = wanted(current_project, serializer.validated_data["what"], serializer.validated_data, request)
         begun = transfers.prepare(export=export, actor=request.user)
         jobs.enqueue(begun)
         return Response(TransferSerializer(begun).data, status=status.HTTP_202_ACCEPTED)
@@ -110,10 +110,12 @@ class Bundles(APIView):
     @extend_schema(request=BundleSerializer, responses={202: TransferSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Have a worker load a bundle into this empty project, all of it or nothing; watch it under `transfers/`."""
-        room = access.require(user=request.user, slug=project, roles=self.roles)
-        said = BundleSerializer(data=request.data)
-        said.is_valid(raise_exception=True)
-        (upload,) = uploads.whole(project=room, keys=[said.validated_data["upload"]], actor=request.user)
+        current_project = access.require(user=request.user, slug=project, roles=self.roles)
+        serializer = BundleSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        (upload,) = uploads.whole(
+            project=current_project, keys=[serializer.validated_data["upload"]], actor=request.user
+        )
         begun = transfers.take_over(upload=upload, actor=request.user)
         jobs.enqueue(begun)
         return Response(TransferSerializer(begun).data, status=status.HTTP_202_ACCEPTED)

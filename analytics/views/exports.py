@@ -150,24 +150,30 @@ CARDS = (
 @login_required
 def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     """Choose what, about which, in which format."""
-    room = access.require(user=request.user, slug=project)
-    offered = [(card, _subjects(room, card.subject), card.chosen(request.GET)) for card in CARDS]
+    current_project = access.require(user=request.user, slug=project)
+    offered = [(card, _subjects(current_project, card.subject), card.chosen(request.GET)) for card in CARDS]
     chosen = [
-        each
+        subject
         for card, subjects, _said in offered
-        for each in subjects
-        if request.GET.get(card.subject) in (str(each.pk), str(each))
+        for subject in subjects
+        if request.GET.get(card.subject) in (str(subject.pk), str(subject))
     ]
-    is_lead = access.holds(user=request.user, project=room, roles=(Role.LEAD,))
-    context = {"title": _("Export"), "project": room, "offered": offered, "chosen": chosen, "is_lead": is_lead}
+    is_lead = access.holds(user=request.user, project=current_project, roles=(Role.LEAD,))
+    context = {
+        "title": _("Export"),
+        "project": current_project,
+        "offered": offered,
+        "chosen": chosen,
+        "is_lead": is_lead,
+    }
     context["has_parquet"] = parquet_is_installed()
-    return render(request, "analytics/export.html", {**context, **listed_transfers(room, request.user)})
+    return render(request, "analytics/export.html", {**context, **listed_transfers(current_project, request.user)})
 
 
-def _back(room: Project, said: QueryDict) -> HttpResponseRedirect:
+def _back(project: Project, said: QueryDict) -> HttpResponseRedirect:
     """The page again, with the form as it was filled in."""
     kept = {name: said[name] for name in KEPT if said.get(name)}
-    page = reverse("export", args=[room.slug])
+    page = reverse("export", args=[project.slug])
     return redirect(f"{page}?{urlencode(kept)}" if kept else page)
 
 
@@ -177,15 +183,17 @@ def export_file(request: HttpRequest, project: str) -> HttpResponseBase:
     """The file that was asked for, or the page with why there is none: how large it would be, or that a worker writes
     it. A mere address gives the file, however large.
     """
-    room = access.require(user=request.user, slug=project)
+    current_project = access.require(user=request.user, slug=project)
     said = request.POST if request.method == "POST" else request.GET
     try:
-        export = exports.named_export(project=room, what=said.get("what", ""), said=said.dict(), options=_options(said))
+        export = exports.named_export(
+            project=current_project, what=said.get("what", ""), said=said.dict(), options=_options(said)
+        )
         exports.permit(export, user=request.user)
         response = _answer(request, export, said)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return _back(room, said)
+        return _back(current_project, said)
     return response
 
 
@@ -210,8 +218,8 @@ def _told(export: Export) -> str:
     )
 
 
-def _subjects(room: Project, subject: str) -> list[Any]:
-    return [] if subject == "project" else list(exports.subject_choices(project=room, subject=subject))
+def _subjects(project: Project, subject: str) -> list[Any]:
+    return [] if subject == "project" else list(exports.subject_choices(project=project, subject=subject))
 
 
 def _options(said: QueryDict) -> Options:
@@ -235,15 +243,15 @@ class BundleForm(forms.Form):
     upload = forms.UUIDField(required=False)
 
 
-def listed_transfers(room: Project, user: User) -> dict[str, Any]:
+def listed_transfers(project: Project, user: User) -> dict[str, Any]:
     """One's newest transfers in a project, and whether any of them moves."""
-    found = list(Transfer.objects.visible_to(user).filter(project=room).select_related("job")[:SHOWN])
+    found = list(Transfer.objects.visible_to(user).filter(project=project).select_related("job")[:SHOWN])
     return {"transfers": found, "moving": any(each.is_moving for each in found)}
 
 
 def _find(request: HttpRequest, project: str, transfer: UUID) -> Transfer:
-    room = access.require(user=request.user, slug=project)
-    found = Transfer.objects.visible_to(request.user).filter(project=room).select_related("project", "job")
+    current_project = access.require(user=request.user, slug=project)
+    found = Transfer.objects.visible_to(request.user).filter(project=current_project).select_related("project", "job")
     return get_object_or_404(found, key=transfer)
 
 
@@ -251,8 +259,12 @@ def _find(request: HttpRequest, project: str, transfer: UUID) -> Transfer:
 @login_required
 def transfers_part(request: HttpRequest, project: str) -> HttpResponse:
     """The list of one's transfers, which asks for itself while something moves."""
-    room = access.require(user=request.user, slug=project)
-    return render(request, "analytics/_transfers.html", {"project": room, **listed_transfers(room, request.user)})
+    current_project = access.require(user=request.user, slug=project)
+    return render(
+        request,
+        "analytics/_transfers.html",
+        {"project": current_project, **listed_transfers(current_project, request.user)},
+    )
 
 
 @require_safe
@@ -279,27 +291,32 @@ def remove_transfer(request: HttpRequest, project: str, transfer: UUID) -> HttpR
 @login_required
 def import_bundle(request: HttpRequest, project: str) -> HttpResponse:
     """Choose a bundle; a worker loads it into this empty project, all of it or nothing."""
-    room = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
     form = BundleForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
-            jobs.enqueue(_received(request, room, form.cleaned_data))
+            jobs.enqueue(_received(request, current_project, form.cleaned_data))
             messages.info(
                 request, gettext("The bundle is being loaded. Its content appears when everything is loaded.")
             )
-            return redirect("export", room.slug)
+            return redirect("export", current_project.slug)
         except Refused as refused:
             show_refusal(form, refused)
-    context = {"title": gettext("Load a bundle"), "project": room, "form": form, "limit": settings.UPLOAD_LIMIT}
+    context = {
+        "title": gettext("Load a bundle"),
+        "project": current_project,
+        "form": form,
+        "limit": settings.UPLOAD_LIMIT,
+    }
     return render(request, "analytics/import_bundle.html", context)
 
 
-def _received(request: HttpRequest, room: Project, said: dict[str, Any]) -> Transfer:
+def _received(request: HttpRequest, project: Project, said: dict[str, Any]) -> Transfer:
     if said["upload"]:
-        (upload,) = uploads.whole(project=room, keys=[said["upload"]], actor=request.user)
+        (upload,) = uploads.whole(project=project, keys=[said["upload"]], actor=request.user)
         return transfers.take_over(upload=upload, actor=request.user)
     if not said["files"]:
         raise lifecycle.no_file()
     file = said["files"]
     lifecycle.check_sizes({file.name: file.size})
-    return transfers.receive(project=room, name=file.name, content=file.file, actor=request.user)
+    return transfers.receive(project=project, name=file.name, content=file.file, actor=request.user)

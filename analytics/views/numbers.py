@@ -176,8 +176,8 @@ class NumbersPage:
         """Every criterion of the rubric that somebody or some judge scored, by key, with its name."""
         spoken = get_language() or "en"
         counted = {row["criterion"] for row in self.content["counts"]}
-        found = self.campaign.rubric_version.criteria.all()
-        return {each.key: each.says("name", spoken) or each.key for each in found if each.key in counted}
+        decimal = self.campaign.rubric_version.criteria.all()
+        return {each.key: each.says("name", spoken) or each.key for each in decimal if each.key in counted}
 
     @property
     def judges(self) -> list[dict[str, Any]]:
@@ -191,7 +191,7 @@ class NumbersPage:
     @property
     def run(self) -> dict[str, Any]:
         """The run of the judge shown; empty where there is no judge."""
-        return next((dict(each) for each in self.judges if each["name"] == self.judge), {})
+        return next((dict(judge) for judge in self.judges if judge["name"] == self.judge), {})
 
     @property
     def coefficient(self) -> str:
@@ -411,13 +411,15 @@ def _key(criterion: str, tag: str | None) -> str:
 @login_required
 def numbers_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every campaign with its headline figures; the only one itself where there is only one."""
-    room = access.require(user=request.user, slug=project)
-    found = list(Campaign.objects.visible_to(request.user).filter(project=room).select_related(*_SHOWN))
-    if len(found) == 1:
-        return redirect("campaign_numbers", room.slug, found[0].pk)
-    newest = snapshots.newest(found)
-    entries = [(campaign, _headline(newest.get(campaign.pk))) for campaign in found]
-    return render(request, "analytics/numbers.html", {"title": _("Numbers"), "project": room, "entries": entries})
+    current_project = access.require(user=request.user, slug=project)
+    campaigns = list(Campaign.objects.visible_to(request.user).filter(project=current_project).select_related(*_SHOWN))
+    if len(campaigns) == 1:
+        return redirect("campaign_numbers", current_project.slug, campaigns[0].pk)
+    newest = snapshots.newest(campaigns)
+    entries = [(campaign, _headline(newest.get(campaign.pk))) for campaign in campaigns]
+    return render(
+        request, "analytics/numbers.html", {"title": _("Numbers"), "project": current_project, "entries": entries}
+    )
 
 
 @require_safe
@@ -477,8 +479,8 @@ _SHOWN = ("project", "dataset", "rubric_version__rubric")
 
 
 def _campaign(user: User, project: str, campaign: int) -> Campaign:
-    room: Project = access.require(user=user, slug=project)
-    mine = Campaign.objects.visible_to(user).filter(project=room).select_related(*_SHOWN)
+    current_project: Project = access.require(user=user, slug=project)
+    mine = Campaign.objects.visible_to(user).filter(project=current_project).select_related(*_SHOWN)
     return get_object_or_404(mine.prefetch_related("rubric_version__criteria"), pk=campaign)
 
 

@@ -59,24 +59,24 @@ class ShareForm(forms.Form):
 @login_required
 def shares_page(request: HttpRequest, project: str) -> HttpResponse:
     """The links that work; a posted form makes one and shows its address once."""
-    room, found = found_in(request.user, project)
-    form, address = ShareForm(request.POST or None, project=room, user=request.user), ""
+    current_project, found = found_in(request.user, project)
+    form, address = ShareForm(request.POST or None, project=current_project, user=request.user), ""
     status = 422 if form.errors else 200
     if form.is_valid():
         _share, secret = shares.make(actor=request.user, **form.cleaned_data)
         address = request.build_absolute_uri(reverse("shared", args=[secret]))
-        form = ShareForm(project=room, user=request.user)
-    context = {"title": _("Sharing"), "project": room, "shares": found, "form": form, "address": address}
+        form = ShareForm(project=current_project, user=request.user)
+    context = {"title": _("Sharing"), "project": current_project, "shares": found, "form": form, "address": address}
     return render(request, "analytics/sharing.html", context, status=status)
 
 
 @require_POST
 @login_required
 def revoke_share(request: HttpRequest, project: str, link: int) -> HttpResponse:
-    room, found = found_in(request.user, project)
+    current_project, found = found_in(request.user, project)
     shares.revoke(share=get_object_or_404(found, pk=link), actor=request.user)
     messages.success(request, _("Revoked. The link no longer works."))
-    return redirect("shares", room.slug)
+    return redirect("shares", current_project.slug)
 
 
 # --- what a link shows -----------------------------------------------------------------------------------------------

@@ -169,17 +169,17 @@ class Duties(generics.ListCreateAPIView[Duty]):
     queryset = Duty.objects.none()
 
     def get_queryset(self) -> QuerySet[Duty]:
-        found = _campaign(self.request.user, self.kwargs["project"], self.kwargs["campaign"])
-        return Duty.objects.filter(campaign=found).prefetch_related("criteria")
+        campaign = _campaign(self.request.user, self.kwargs["project"], self.kwargs["campaign"])
+        return Duty.objects.filter(campaign=campaign).prefetch_related("criteria")
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        found = _campaign(request.user, kwargs["project"], kwargs["campaign"])
-        asked = DutySerializer(data=request.data, campaign=found)
+        campaign = _campaign(request.user, kwargs["project"], kwargs["campaign"])
+        asked = DutySerializer(data=request.data, campaign=campaign)
         asked.is_valid(raise_exception=True)
         chosen = dict(asked.validated_data)
-        mine = Panel.objects.visible_to(request.user).filter(project=found.project_id)
+        mine = Panel.objects.visible_to(request.user).filter(project=campaign.project_id)
         panel = get_object_or_404(mine, pk=chosen.pop("panel_id"))
-        duty = allocation.allocate(campaign=found, panel=panel, actor=request.user, **chosen)
+        duty = allocation.allocate(campaign=campaign, panel=panel, actor=request.user, **chosen)
         return Response(DutySerializer(duty).data, status=status.HTTP_201_CREATED)
 
 

@@ -77,8 +77,8 @@ class Datasets(generics.ListAPIView[Dataset]):
 
     def get_queryset(self) -> QuerySet[Dataset]:
         project = access.require(user=self.request.user, slug=self.kwargs["project"])
-        found = Dataset.objects.visible_to(self.request.user).filter(project=project)
-        return found.sized()
+        datasets = Dataset.objects.visible_to(self.request.user).filter(project=project)
+        return datasets.sized()
 
 
 class DatasetDetail(generics.RetrieveAPIView[Dataset]):
@@ -101,5 +101,5 @@ class Items(generics.ListAPIView[Item]):
     def get_queryset(self) -> QuerySet[Item]:
         project = access.require(user=self.request.user, slug=self.kwargs["project"])
         mine = Dataset.objects.visible_to(self.request.user).filter(project=project)
-        found = Item.objects.of(get_object_or_404(mine, pk=self.kwargs["dataset"]))
-        return found.matching(self.request.query_params.dict())
+        items = Item.objects.of(get_object_or_404(mine, pk=self.kwargs["dataset"]))
+        return items.matching(self.request.query_params.dict())

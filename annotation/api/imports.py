@@ -259,14 +259,14 @@ class Imports(generics.ListAPIView[Import]):
         """
         current_project = access.require(user=request.user, slug=project)
         _check_length(request)
-        files, keys, said = _sent(request)
+        files, keys, fields = _sent(request)
         opened = batches.receive(
             project=current_project,
             files=files,
             keys=keys,
-            kind=said.get("kind", ""),
-            mapping=read_mapping(said.get("mapping", {})),
-            target=_target(said["target"]) if "target" in said else None,
+            kind=fields.get("kind", ""),
+            mapping=read_mapping(fields.get("mapping", {})),
+            target=_target(fields["target"]) if "target" in fields else None,
             actor=request.user,
         )
         for file_import in opened:
@@ -284,12 +284,12 @@ def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
     serializer.is_valid(raise_exception=True)
     sent = serializer.validated_data["files"]
     lifecycle.check_sizes({each.name: each.size for each in sent})
-    told = {
+    fields = {
         name: _object(serializer.validated_data, name)
         for name in ("mapping", "target")
         if name in serializer.validated_data
     }
-    return [(each.name, each.file) for each in sent], [], {**serializer.validated_data, **told}
+    return [(each.name, each.file) for each in sent], [], {**serializer.validated_data, **fields}
 
 
 def _check_length(request: Request) -> None:

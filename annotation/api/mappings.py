@@ -65,8 +65,8 @@ class MappingDetail(APIView):
     @extend_schema(request=SavedMappingSerializer, responses=SavedMappingSerializer)
     def put(self, request: Request, project: str, mapping: int) -> Response:
         """Change its name, its kind and the mapping; imports that used it keep their own copy."""
-        found = self.find(request)
-        saved = saved_mappings.revise(saved=found, actor=request.user, **_said(request))
+        saved_mapping = self.find(request)
+        saved = saved_mappings.revise(saved=saved_mapping, actor=request.user, **_said(request))
         return Response(SavedMappingSerializer(saved).data)
 
     @extend_schema(responses={204: None})

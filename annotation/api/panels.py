@@ -82,6 +82,6 @@ class Seat(APIView):
     def delete(self, request: Request, project: str, panel: int, seat: int) -> Response:
         """Take somebody off the panel; their ratings stay."""
         current_project = access.require(user=request.user, slug=project, roles=LEAD)
-        found = get_object_or_404(PanelSeat.objects.filter(panel__project=current_project, panel=panel), pk=seat)
-        panels.unseat(seat=found, actor=request.user)
+        panel_seat = get_object_or_404(PanelSeat.objects.filter(panel__project=current_project, panel=panel), pk=seat)
+        panels.unseat(seat=panel_seat, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

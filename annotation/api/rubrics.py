@@ -86,13 +86,13 @@ class RubricVersionDetail(APIView):
     @extend_schema(responses=RubricDocumentSerializer)
     def get(self, request: Request, project: str, rubric: str, number: int) -> Response:
         """One version with its document."""
-        found = get_object_or_404(_versions(request.user, project), rubric__key=rubric, number=number)
-        return Response(RubricDocumentSerializer(found).data)
+        version = get_object_or_404(_versions(request.user, project), rubric__key=rubric, number=number)
+        return Response(RubricDocumentSerializer(version).data)
 
 
 class RubricPublication(APIView):
     @extend_schema(request=None, responses=RubricDocumentSerializer)
     def post(self, request: Request, project: str, rubric: str, number: int) -> Response:
         """Publish a draft: it never changes again."""
-        found = get_object_or_404(_versions(request.user, project), rubric__key=rubric, number=number)
-        return Response(RubricDocumentSerializer(rubrics.publish(version=found, actor=request.user)).data)
+        version = get_object_or_404(_versions(request.user, project), rubric__key=rubric, number=number)
+        return Response(RubricDocumentSerializer(rubrics.publish(version=version, actor=request.user)).data)

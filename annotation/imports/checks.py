@@ -42,8 +42,8 @@ def start(*, file_import: Import) -> None:
 
 def current(file_import: Import) -> Outlook | None:
     """What the last check saw, as long as it answers what the import asks now."""
-    made = DryRun.objects.filter(file_import=file_import, asked=asked(file_import)).first()
-    return made.seen if made else None
+    run = DryRun.objects.filter(file_import=file_import, asked=asked(file_import)).first()
+    return run.seen if run else None
 
 
 def asked(file_import: Import) -> str:

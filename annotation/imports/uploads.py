@@ -147,7 +147,7 @@ def _whole(upload: Upload) -> Upload:
 
 def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload]:
     """The uploads of these keys, in their order, all of them whole; else a refusal that says what to do."""
-    mine = {each.key: each for each in Upload.objects.visible_to(actor).filter(project=project, key__in=keys)}
+    mine = {upload.key: upload for upload in Upload.objects.visible_to(actor).filter(project=project, key__in=keys)}
     if missing := [key for key in keys if key not in mine]:
         sentence = _(
             "%d of the files are not on the server: they were already imported, or cancelled. Upload them again."

@@ -69,16 +69,16 @@ class ImportCommand(BaseCommand):
         with ExitStack() as stack:
             uploads = [(path.name, self._open(stack, path)) for path in files]
             try:
-                said = self._said(**{name: options.get(name) for name in ("mapping", "columns", "constants")})
+                mapping = self._said(**{name: options.get(name) for name in ("mapping", "columns", "constants")})
                 target = self.target(current_project, options)
             except FormatError as error:
                 raise CommandError(str(error.problem), returncode=USAGE) from None
             except Refused as refused:
                 raise CommandError(refused.sentence, returncode=USAGE) from None
             if options["dry_run"]:
-                self._look(current_project, uploads, said, target, as_json)
+                self._look(current_project, uploads, mapping, target, as_json)
             else:
-                self._store(current_project, uploads, said, target, as_json, options)
+                self._store(current_project, uploads, mapping, target, as_json, options)
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
         """Where the rows go, as an import keeps it. Raises `Refused`, naming what there is."""

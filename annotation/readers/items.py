@@ -412,12 +412,12 @@ class _ItemReader:
             self.report.empty_at.append(_place(item))
 
     def _enter(self, item: ItemRow, column: str) -> None:
-        said = _said(item)
-        digest, derived = sha256(said).hexdigest(), not item.external_id
+        content = _said(item)
+        digest, derived = sha256(content).hexdigest(), not item.external_id
         # An id from the content begins with a word, so that no spreadsheet takes it for a number.
         name = f"item-{digest[:16]}" if derived else item.external_id
         rest = [getattr(item, part) for part in ItemRow.__slots__[1:]]
-        self._ledger.extend([(name, *rest, column, digest, derived)], len(said))
+        self._ledger.extend([(name, *rest, column, digest, derived)], len(content))
         self.report.derived_ids += derived
         add_counts(self.report.languages, {item.language: 1})
         add_counts(self.report.generators, {item.generator or "": 1})

@@ -45,14 +45,14 @@ def _datasets(request: HttpRequest, project: str) -> tuple[Project, DatasetQuery
 @login_required
 def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
     """The project's datasets by name, the newest version first, and imports that are not stored yet."""
-    current_project, found = _datasets(request, project)
+    current_project, datasets = _datasets(request, project)
     unstored = (
         Import.objects.visible_to(request.user).filter(project=current_project).exclude(state=Import.State.STORED)
     )
     context = {
         "title": _("Datasets"),
         "project": current_project,
-        "datasets": found.sized(),
+        "datasets": datasets.sized(),
         "unstored": unstored.select_related("created_by").prefetch_related("files")[:5],
     }
     return render(request, "annotation/datasets.html", context)
@@ -62,8 +62,8 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
     """One version: counts by language and generator, and its items, filtered, page by page."""
-    current_project, found = _datasets(request, project)
-    shown = get_object_or_404(found.select_related("file_import", "derived_from"), pk=dataset)
+    current_project, datasets = _datasets(request, project)
+    shown = get_object_or_404(datasets.select_related("file_import", "derived_from"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
     after = whole_number(request.GET.get("after"))
     page = list(items.filter(ordinal__gt=after)[: PAGE + 1]) if after is not None else list(items[: PAGE + 1])
@@ -72,7 +72,7 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
         "project": current_project,
         "dataset": shown,
         "simulated": shown.simulated,
-        "versions": found.filter(name=shown.name).sized().select_related("extends"),
+        "versions": datasets.filter(name=shown.name).sized().select_related("extends"),
         "newest": Dataset.objects.holding(shown).first(),
         "items": page[:PAGE],
         "next_after": page[PAGE - 1].ordinal if len(page) > PAGE else None,
@@ -102,8 +102,8 @@ def _counts(dataset: Dataset) -> dict[str, Any]:
 @login_required
 def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> HttpResponse:
     """One item as the desk shows it, and beside it what no annotator sees."""
-    current_project, found = _datasets(request, project)
-    shown = get_object_or_404(found, pk=dataset)
+    current_project, datasets = _datasets(request, project)
+    shown = get_object_or_404(datasets, pk=dataset)
     beside = Item.objects.visible_to(request.user).of(shown)
     stored = get_object_or_404(beside, pk=item)
     context = {

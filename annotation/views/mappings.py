@@ -91,10 +91,10 @@ def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpRespon
 @login_required
 def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Give a mapping another name."""
-    found = _find(request, project, mapping)
+    saved_mapping = _find(request, project, mapping)
     with refusals.told(request):
-        saved_mappings.revise(saved=found, name=request.POST.get("name", ""), actor=request.user)
-        messages.success(request, _("Renamed to “%s”.") % found)
+        saved_mappings.revise(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
+        messages.success(request, _("Renamed to “%s”.") % saved_mapping)
     return redirect("mappings", project)
 
 
@@ -102,7 +102,7 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
 @login_required
 def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Forget a mapping."""
-    found = _find(request, project, mapping)
-    saved_mappings.delete(saved=found, actor=request.user)
-    messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % found)
+    saved_mapping = _find(request, project, mapping)
+    saved_mappings.delete(saved=saved_mapping, actor=request.user)
+    messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % saved_mapping)
     return redirect("mappings", project)

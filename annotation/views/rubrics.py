@@ -24,21 +24,21 @@ from annotation.readers import CriterionDocument, RubricDocument, plain_number, 
 
 def _versions(request: HttpRequest, project: str) -> tuple[Project, QuerySet[RubricVersion]]:
     current_project = access.require(user=request.user, slug=project)
-    found = RubricVersion.objects.visible_to(request.user).filter(rubric__project=current_project)
-    return current_project, found.select_related("rubric__project")
+    versions = RubricVersion.objects.visible_to(request.user).filter(rubric__project=current_project)
+    return current_project, versions.select_related("rubric__project")
 
 
 def _version(request: HttpRequest, project: str, rubric: str, number: int) -> tuple[Project, RubricVersion]:
-    current_project, found = _versions(request, project)
-    return current_project, get_object_or_404(found, rubric__key=rubric, number=number)
+    current_project, versions = _versions(request, project)
+    return current_project, get_object_or_404(versions, rubric__key=rubric, number=number)
 
 
 @require_safe
 @login_required
 def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every rubric with its versions, the newest first."""
-    current_project, found = _versions(request, project)
-    ordered = found.order_by("rubric__key", "-number")
+    current_project, rubric_versions = _versions(request, project)
+    ordered = rubric_versions.order_by("rubric__key", "-number")
     listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda each: each.rubric)]
     return render(
         request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": current_project, "rubrics": listed}

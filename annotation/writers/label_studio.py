@@ -142,8 +142,8 @@ def task(
     answers come by rater.
     """
     # Label Studio refuses a task without a part that the configuration shows.
-    told = {name: _told(item.get(name)) for name in interface.fields}
-    said = {"item": item["id"], "language": item["language"], TURNS: item["turns"], **told}
+    texts = {name: _told(item.get(name)) for name in interface.fields}
+    said = {"item": item["id"], "language": item["language"], TURNS: item["turns"], **texts}
     beside = {name: item[name] for name in _BESIDE if item.get(name)}
     return {
         "data": said,

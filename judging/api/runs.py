@@ -163,8 +163,8 @@ class VerdictFilters(filters.FilterSet):
 def found_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
     """The project, and the runs in it."""
     project = access.require(user=user, slug=slug)
-    found = JudgeRun.objects.visible_to(user).filter(project=project)
-    return project, found.select_related("project", "judge")
+    judge_runs = JudgeRun.objects.visible_to(user).filter(project=project)
+    return project, judge_runs.select_related("project", "judge")
 
 
 def _run(user: User, slug: str, pk: int) -> JudgeRun:
@@ -320,5 +320,5 @@ class Verdicts(generics.ListAPIView[Verdict]):
 
     def get_queryset(self) -> QuerySet[Verdict]:
         mine = found_in(self.request.user, self.kwargs["project"])[1].order_by()
-        found = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
-        return found.defer("item__turns", "item__fields", "item__attributes")
+        verdicts = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
+        return verdicts.defer("item__turns", "item__fields", "item__attributes")

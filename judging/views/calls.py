@@ -45,8 +45,8 @@ def _with_replies(calls: QuerySet[Call]) -> QuerySet[Call]:
 def call_page(request: HttpRequest, project: str, run: int, call: int) -> HttpResponse:
     """One call: the prompt as it was sent, every attempt, the reply as it came, and the reading."""
     current_project = access.require(user=request.user, slug=project)
-    found = JudgeRun.objects.visible_to(request.user).filter(project=current_project).select_related("judge", "dataset")
-    its_run = get_object_or_404(found, pk=run)
+    runs = JudgeRun.objects.visible_to(request.user).filter(project=current_project).select_related("judge", "dataset")
+    its_run = get_object_or_404(runs, pk=run)
     calls = its_run.calls.select_related("item", "criterion")
     shown = get_object_or_404(calls, pk=call)
     attempts = list(shown.attempts.order_by("number").prefetch_related("verdicts__criterion"))

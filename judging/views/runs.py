@@ -30,16 +30,20 @@ from judging.views.lists import listed
 
 def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
     current_project = access.require(user=request.user, slug=project)
-    found = JudgeRun.objects.visible_to(request.user).filter(project=current_project)
-    return current_project, found.select_related("project", "judge", "dataset", "rubric_version__rubric", "created_by")
+    judge_runs = JudgeRun.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, judge_runs.select_related(
+        "project", "judge", "dataset", "rubric_version__rubric", "created_by"
+    )
 
 
 @require_safe
 @login_required
 def runs_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every run of every judge, newest first."""
-    current_project, found = _find(request, project)
-    return render(request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": listed(found)})
+    current_project, judge_runs = _find(request, project)
+    return render(
+        request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": listed(judge_runs)}
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -86,8 +90,8 @@ def _forecast(judge: Judge, form: RunForm) -> previews.Forecast:
 @login_required
 def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Progress, money, verdicts by status, and the log of calls."""
-    current_project, found = _find(request, project)
-    shown = get_object_or_404(found, pk=run)
+    current_project, judge_runs = _find(request, project)
+    shown = get_object_or_404(judge_runs, pk=run)
     context = {
         "title": str(shown),
         "simulated": shown.judge.simulated,
@@ -103,8 +107,8 @@ def run_page(request: HttpRequest, project: str, run: int) -> HttpResponse:
 @login_required
 def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """The part of the run's page that is updated; the page reloads when the run has stopped."""
-    current_project, found = _find(request, project)
-    context = _standing(get_object_or_404(found, pk=run))
+    current_project, judge_runs = _find(request, project)
+    context = _standing(get_object_or_404(judge_runs, pk=run))
     if not context["moving"]:
         return HttpResponseClientRefresh()
     return render(request, "judging/_run_live.html", {"project": current_project, **context})
@@ -130,8 +134,8 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
 @login_required
 def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Pause, resume, cancel, or ask the failed calls again."""
-    current_project, found = _find(request, project)
-    moved = get_object_or_404(found, pk=run)
+    current_project, judge_runs = _find(request, project)
+    moved = get_object_or_404(judge_runs, pk=run)
     with refusals.told(request):
         _move(request, moved, request.POST.get("to", ""))
     return redirect("run", current_project.slug, moved.pk)
@@ -156,8 +160,8 @@ MOVES = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
 @login_required
 def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Raise, lower or remove the budget; with `resume`, continue the run."""
-    current_project, found = _find(request, project)
-    capped = get_object_or_404(found, pk=run)
+    current_project, judge_runs = _find(request, project)
+    capped = get_object_or_404(judge_runs, pk=run)
     form = BudgetForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["budget"]))

@@ -104,11 +104,11 @@ def _by_english_name() -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _parse(tag: str) -> _Tag:
-    found = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
-    if found is None:
+    match = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
+    if match is None:
         meant = called(tag)
         raise ValueError(f"{tag!r} is not a language tag; write {meant or 'one such as et, pt-BR or zh-Hant'}")
-    part = {name: (value or "").lstrip("-") for name, value in found.groupdict().items()}
+    part = {name: (value or "").lstrip("-") for name, value in match.groupdict().items()}
     if part["extlang"] and part["language"] not in _EXTLANG_PREFIXES:
         raise ValueError(f"{tag!r}: {part['extlang']!r} is neither a script nor a region")
     base = _with_aliases(part["extlang"] or part["language"], part["script"].title(), part["region"].upper())

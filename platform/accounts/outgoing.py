@@ -86,7 +86,7 @@ def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
     except (OSError, UnicodeError):
         raise Forbidden(f"The name {host} is not known.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).split("%")[0]) for each in found))
-    if any(not _allowed(each, limits) for each in addresses):
+    if any(not _allowed(address, limits) for address in addresses):
         raise Forbidden(f"The name {host} belongs to a private network, and nothing is sent there.")
     return addresses
 

@@ -40,8 +40,8 @@ def _bare(text: str) -> str:
 
 def _once(text: str) -> str:
     """What a repetition repeats: `abcabc` is `abc`."""
-    found = re.fullmatch(r"(.+?)\1+", text, re.DOTALL)
-    return found.group(1) if found else text
+    match = re.fullmatch(r"(.+?)\1+", text, re.DOTALL)
+    return match.group(1) if match else text
 
 
 def _is_row(text: str) -> bool:

@@ -124,8 +124,8 @@ def secret(webhook: Webhook) -> str:
 # --- telling --------------------------------------------------------------------------------------------------------
 def listening(*, project: int, event: Event) -> list[Webhook]:
     """The project's webhooks for ``event``: one look-up in an index that is empty for most projects."""
-    found = Webhook.objects.filter(project=project, off="").select_related("project")
-    return [each for each in found if event in each.events]
+    webhooks = Webhook.objects.filter(project=project, off="").select_related("project")
+    return [each for each in webhooks if event in each.events]
 
 
 def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, Any]) -> int:
@@ -133,11 +133,11 @@ def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, 
 
     ``payload`` holds keys and counts: no text of items or ratings, no name, nothing an annotator may not see.
     """
-    told = listening(project=project, event=event)
-    for each in told:
+    webhooks = listening(project=project, event=event)
+    for each in webhooks:
         if each.failing_since is None:  # a receiver in trouble is asked by the sweep, not for every event
             _send_soon(each)
-    return len(Delivery.objects.bulk_create([_delivery(each, event, subject, payload) for each in told]))
+    return len(Delivery.objects.bulk_create([_delivery(each, event, subject, payload) for each in webhooks]))
 
 
 def _send_soon(webhook: Webhook) -> None:

@@ -420,9 +420,9 @@ def _parents_first(by_table: dict[str, Model]) -> list[str]:
         if table not in waiting:
             return
         del waiting[table]
-        for each in by_table[table]._meta.concrete_fields:
-            if isinstance(each, models.ForeignKey):
-                add(str(each.related_model._meta.db_table))
+        for field in by_table[table]._meta.concrete_fields:
+            if isinstance(field, models.ForeignKey):
+                add(str(field.related_model._meta.db_table))
         ordered.append(table)
 
     for table in list(waiting):
@@ -431,7 +431,7 @@ def _parents_first(by_table: dict[str, Model]) -> list[str]:
 
 
 def _fill_table(archive: ZipFile, model: Model, entry: dict[str, Any], load: bulk.Load) -> None:
-    by_column = {str(each.column): each for each in model._meta.concrete_fields}
+    by_column = {str(field.column): field for field in model._meta.concrete_fields}
     if set(entry["columns"]) != set(by_column):
         differing = ", ".join(sorted(set(entry["columns"]) ^ set(by_column)))
         raise CannotRestore(f"{model._meta.db_table} has other columns than in the backup: {differing}.")

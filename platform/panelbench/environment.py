@@ -61,8 +61,8 @@ class Environment:
     def rate(self, name: str, *, default: str) -> str:
         """How often something may be done, such as 60/min."""
         given = self.text(name, default)
-        found = RATE.fullmatch(given)
-        if found is None or int(found[1]) == 0:
+        match = RATE.fullmatch(given)
+        if match is None or int(match[1]) == 0:
             raise ImproperlyConfigured(f"{name}={given}: write how often, such as 60/min, and more than 0.")
         return given
 

@@ -214,7 +214,7 @@ def end_groups(
     left = [group for group in graces if _reach(group, os.kill, signal.SIGTERM) or _reach(group, os.killpg, 0)]
     began = time.monotonic()
     killed: list[int] = []
-    told: set[int] = set()
+    numbers: set[int] = set()
     while left:
         time.sleep(TICK / 2)
         hurried = reap()
@@ -225,8 +225,8 @@ def end_groups(
             left.remove(group)
             killed.append(group)
         if say and took >= GRACE:
-            for group in [group for group in left if group not in told]:
-                told.add(group)
+            for group in [group for group in left if group not in numbers]:
+                numbers.add(group)
                 say(group)
     return killed
 

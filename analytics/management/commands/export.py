@@ -69,8 +69,8 @@ class Command(BaseCommand):
 
 def project_at(slug: str) -> Project:
     """The project of that address; an unknown one is answered with what there is."""
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
+    project = Project.objects.filter(slug=slug).first()
+    if project is None:
         there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
         raise CommandError(f"There is no project “{slug}”. Available: {there_is}.", returncode=USAGE)
-    return found
+    return project

@@ -34,5 +34,5 @@ class Command(ImportCommand):
         verdicts.carry_out(file_import=file_import)
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
-        made = JudgeRun.objects.filter(file_import=file_import).select_related("judge")
-        return {"runs": ", ".join(map(str, made)) or "none: every verdict was there already"}
+        runs = JudgeRun.objects.filter(file_import=file_import).select_related("judge")
+        return {"runs": ", ".join(map(str, runs)) or "none: every verdict was there already"}

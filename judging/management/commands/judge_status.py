@@ -22,13 +22,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, run: int, as_json: bool, **options: Any) -> None:
-        found = JudgeRun.objects.select_related("judge", "dataset", "rubric_version__rubric").filter(pk=run).first()
-        if found is None:
+        judge_run = JudgeRun.objects.select_related("judge", "dataset", "rubric_version__rubric").filter(pk=run).first()
+        if judge_run is None:
             raise CommandError(f"There is no run {run}.", returncode=2)
-        progress = runs.progress(found)
-        phase = runs.phase(found, finished=progress.finished)
-        said = {"run": found.pk, "phase": phase.value, "reason": found.reason, **asdict(progress)}
-        self.stdout.write(json.dumps(said, default=str) if as_json else _written(found, phase, progress))
+        progress = runs.progress(judge_run)
+        phase = runs.phase(judge_run, finished=progress.finished)
+        said = {"run": judge_run.pk, "phase": phase.value, "reason": judge_run.reason, **asdict(progress)}
+        self.stdout.write(json.dumps(said, default=str) if as_json else _written(judge_run, phase, progress))
         if phase in (Phase.PAUSED, Phase.CANCELLED) or progress.failed:
             raise SystemExit(1)
 

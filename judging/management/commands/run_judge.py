@@ -150,8 +150,8 @@ def _judge(project: Project, options: dict[str, Any]) -> Judge:
 
 def _dataset(project: Project, named: str) -> Dataset:
     name, version = _versioned(named)
-    found = Dataset.objects.ready().filter(project=project, name__in=(name, named)).order_by("-version")
-    dataset = found.filter(version=version).first() if version else found.first()
+    datasets = Dataset.objects.ready().filter(project=project, name__in=(name, named)).order_by("-version")
+    dataset = datasets.filter(version=version).first() if version else datasets.first()
     if dataset is None:
         raise Refused(f"There is no dataset {named!r} in {project.slug}.")
     return dataset
@@ -159,8 +159,8 @@ def _dataset(project: Project, named: str) -> Dataset:
 
 def _rubric(project: Project, named: str) -> RubricVersion:
     key, number = _versioned(named)
-    found = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
-    version = found.filter(number=number).first() if number else found.order_by("-number").first()
+    versions = RubricVersion.objects.published().filter(rubric__project=project, rubric__key__in=(key, named))
+    version = versions.filter(number=number).first() if number else versions.order_by("-number").first()
     if version is None:
         raise Refused(f"There is no published rubric {named!r} in {project.slug}.")
     return version

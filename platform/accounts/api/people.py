@@ -90,5 +90,5 @@ class Members(generics.ListAPIView[Membership]):
     queryset = Membership.objects.none()
 
     def get_queryset(self) -> QuerySet[Membership]:
-        room = access.require(user=self.request.user, slug=self.kwargs["project"], roles=(Role.LEAD,))
-        return Membership.objects.visible_to(self.request.user).filter(project=room).select_related("user")
+        project = access.require(user=self.request.user, slug=self.kwargs["project"], roles=(Role.LEAD,))
+        return Membership.objects.visible_to(self.request.user).filter(project=project).select_related("user")

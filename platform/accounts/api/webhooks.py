@@ -68,8 +68,8 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
 
 
 def _of(user: User, slug: str) -> tuple[Project, QuerySet[Webhook]]:
-    room = access.require(user=user, slug=slug, roles=LEAD)
-    return room, Webhook.objects.visible_to(user).filter(project=room).select_related("project")
+    project = access.require(user=user, slug=slug, roles=LEAD)
+    return project, Webhook.objects.visible_to(user).filter(project=project).select_related("project")
 
 
 def _webhook(user: User, slug: str, pk: int) -> Webhook:
@@ -89,10 +89,10 @@ class Webhooks(generics.ListAPIView[Webhook]):
     @extend_schema(request=WebhookSerializer, responses={201: SecretSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Add a webhook. Only this response contains the secret."""
-        room, _found = _of(request.user, project)
+        current_project, _found = _of(request.user, project)
         asked = WebhookSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        added = webhooks.add(project=room, actor=request.user, **asked.validated_data)
+        added = webhooks.add(project=current_project, actor=request.user, **asked.validated_data)
         return Response(SecretSerializer(added).data, status=status.HTTP_201_CREATED)
 
 

@@ -30,14 +30,14 @@ LEAD = (Role.LEAD,)
 @login_required
 def people_page(request: HttpRequest, project: str) -> HttpResponse:
     """Members and open invitations; a posted form makes an invitation and shows its link once."""
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    form = InvitationForm(request.POST or None, project=room)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    form = InvitationForm(request.POST or None, project=current_project)
     link = ""
     if form.is_valid():
-        _made, secret = invitations.invite(project=room, created_by=request.user, **form.cleaned_data)
+        _made, secret = invitations.invite(project=current_project, created_by=request.user, **form.cleaned_data)
         link = request.build_absolute_uri(reverse("join", args=[secret]))
-        form = InvitationForm(project=room)
-    return _people(request, room, form, link)
+        form = InvitationForm(project=current_project)
+    return _people(request, current_project, form, link)
 
 
 def _people(request: HttpRequest, project: Project, form: InvitationForm, link: str) -> HttpResponse:
@@ -58,43 +58,43 @@ def _people(request: HttpRequest, project: Project, form: InvitationForm, link: 
 @require_POST
 @login_required
 def change_role_view(request: HttpRequest, project: str, member: int) -> HttpResponse:
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    membership = get_object_or_404(Membership.objects.visible_to(request.user), project=current_project, pk=member)
     form = RoleForm(request.POST)
     if form.is_valid():
-        _say(request, lambda: people.change_role(member=found, role=form.cleaned_data["role"], actor=request.user))
-    return redirect("people", room.slug)
+        _say(request, lambda: people.change_role(member=membership, role=form.cleaned_data["role"], actor=request.user))
+    return redirect("people", current_project.slug)
 
 
 @require_POST
 @login_required
 def remove_member(request: HttpRequest, project: str, member: int) -> HttpResponse:
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    found = get_object_or_404(Membership.objects.visible_to(request.user), project=room, pk=member)
-    _say(request, lambda: people.remove_member(member=found, actor=request.user))
-    return redirect("people", room.slug)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    membership = get_object_or_404(Membership.objects.visible_to(request.user), project=current_project, pk=member)
+    _say(request, lambda: people.remove_member(member=membership, actor=request.user))
+    return redirect("people", current_project.slug)
 
 
 @require_POST
 @login_required
 def revoke_invitation(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    found = get_object_or_404(Invitation.objects.visible_to(request.user), project=room, pk=invitation)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    found = get_object_or_404(Invitation.objects.visible_to(request.user), project=current_project, pk=invitation)
     invitations.revoke_invitation(invitation=found, actor=request.user)
-    return redirect("people", room.slug)
+    return redirect("people", current_project.slug)
 
 
 @require_safe
 @login_required
 def audit_page(request: HttpRequest, project: str) -> HttpResponse:
     """The newest entries of the project's trail that fit the form's choices; `before` pages back."""
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    entries = AuditEntry.objects.visible_to(request.user).filter(project=room)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    entries = AuditEntry.objects.visible_to(request.user).filter(project=current_project)
     form = TrailForm(request.GET, choices=audit.trail_choices(entries))
     chosen = form.cleaned_data if form.is_valid() else {}
     page = audit.trail_page(entries, before=whole_number(request.GET.get("before")), **chosen)
     kept = urlencode({name: value for name, value in request.GET.items() if name in form.fields and value})
-    context = {"project": room, "form": form, "entries": page.lines, "older": page.older, "kept": kept}
+    context = {"project": current_project, "form": form, "entries": page.lines, "older": page.older, "kept": kept}
     return render(request, "accounts/audit.html", context)
 
 

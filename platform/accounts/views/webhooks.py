@@ -54,10 +54,15 @@ def settings_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every webhook; a posted form adds one and shows its secret once."""
-    room, found = _of(request, project)
+    current_project, found = _of(request, project)
     form = WebhookForm(_posted(request))
-    added = _added(room, form, request) if form.is_valid() else None
-    context = {"title": _("Webhooks"), "project": room, "webhooks": found, "form": WebhookForm() if added else form}
+    added = _added(current_project, form, request) if form.is_valid() else None
+    context = {
+        "title": _("Webhooks"),
+        "project": current_project,
+        "webhooks": found,
+        "form": WebhookForm() if added else form,
+    }
     status = 422 if form.errors else 200
     return render(request, "accounts/webhooks.html", {**context, **_shown(added)}, status=status)
 
@@ -67,23 +72,23 @@ def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def webhook_page(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     """One webhook, its events and its deliveries; a posted form chooses other events."""
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     form = EventsForm(_posted(request), initial={"events": found.events})
     if form.is_valid():
         webhooks.listen(webhook=found, events=form.cleaned_data["events"], actor=request.user)
         messages.success(request, _("Saved."))
-        return redirect("webhook", room.slug, found.pk)
+        return redirect("webhook", current_project.slug, found.pk)
     status = 422 if form.errors else 200
-    return render(request, "accounts/webhook.html", _context(request, room, found, form), status=status)
+    return render(request, "accounts/webhook.html", _context(request, current_project, found, form), status=status)
 
 
 @require_POST
 @login_required
 def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     turn = webhooks.turn_on if request.POST.get("to") == "on" else webhooks.turn_off
     turn(webhook=found, actor=request.user)
-    return redirect("webhook", room.slug, found.pk)
+    return redirect("webhook", current_project.slug, found.pk)
 
 
 @require_POST
@@ -91,36 +96,36 @@ def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
 @login_required
 def renew_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     """New secret, shown once."""
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     webhooks.renew(webhook=found, actor=request.user)
-    context = _context(request, room, found, EventsForm(initial={"events": found.events}))
+    context = _context(request, current_project, found, EventsForm(initial={"events": found.events}))
     return render(request, "accounts/webhook.html", {**context, **_shown(found)})
 
 
 @require_POST
 @login_required
 def test_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     _sent(request, lambda: webhooks.test(webhook=found, actor=request.user))
-    return redirect("webhook", room.slug, found.pk)
+    return redirect("webhook", current_project.slug, found.pk)
 
 
 @require_POST
 @login_required
 def send_again(request: HttpRequest, project: str, webhook: int, delivery: int) -> HttpResponse:
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     chosen = get_object_or_404(found.deliveries.select_related("webhook__project"), pk=delivery)
     _sent(request, lambda: webhooks.send_again(delivery=chosen, actor=request.user))
-    return redirect("webhook", room.slug, found.pk)
+    return redirect("webhook", current_project.slug, found.pk)
 
 
 @require_POST
 @login_required
 def remove_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    room, found = _webhook(request, project, webhook)
+    current_project, found = _webhook(request, project, webhook)
     webhooks.remove(webhook=found, actor=request.user)
     messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
-    return redirect("webhooks", room.slug)
+    return redirect("webhooks", current_project.slug)
 
 
 def _posted(request: HttpRequest) -> Any:
@@ -128,18 +133,20 @@ def _posted(request: HttpRequest) -> Any:
 
 
 def _of(request: HttpRequest, project: str) -> tuple[Project, Any]:
-    room = access.require(user=request.user, slug=project, roles=LEAD)
-    return room, Webhook.objects.visible_to(request.user).filter(project=room).select_related("project")
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
+    return current_project, Webhook.objects.visible_to(request.user).filter(project=current_project).select_related(
+        "project"
+    )
 
 
 def _webhook(request: HttpRequest, project: str, pk: int) -> tuple[Project, Webhook]:
-    room, found = _of(request, project)
-    return room, get_object_or_404(found, pk=pk)
+    current_project, found = _of(request, project)
+    return current_project, get_object_or_404(found, pk=pk)
 
 
-def _added(room: Project, form: WebhookForm, request: HttpRequest) -> Webhook | None:
+def _added(project: Project, form: WebhookForm, request: HttpRequest) -> Webhook | None:
     try:
-        return webhooks.add(project=room, actor=request.user, **form.cleaned_data)
+        return webhooks.add(project=project, actor=request.user, **form.cleaned_data)
     except Refused as refused:
         for field, sentence in (refused.fields or {"__all__": refused.sentence}).items():
             form.add_error(None if field == "__all__" else field, sentence)
@@ -150,9 +157,9 @@ def _shown(webhook: Webhook | None) -> dict[str, str]:
     return {"secret": webhooks.secret(webhook)} if webhook else {}
 
 
-def _context(request: HttpRequest, room: Project, found: Webhook, form: EventsForm) -> dict[str, Any]:
+def _context(request: HttpRequest, project: Project, found: Webhook, form: EventsForm) -> dict[str, Any]:
     page = Paginator(Delivery.objects.filter(webhook=found), PAGE).get_page(request.GET.get("page"))
-    return {"title": _("Webhook"), "project": room, "webhook": found, "form": form, "page_obj": page}
+    return {"title": _("Webhook"), "project": project, "webhook": found, "form": form, "page_obj": page}
 
 
 def _sent(request: HttpRequest, verb: Any) -> None:

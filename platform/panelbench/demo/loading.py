@@ -60,7 +60,7 @@ def load_demo() -> list[Login]:
 
 def logins() -> list[Login]:
     """The lead, the researcher and the first annotator of each panel, with the dialogues each has still to score."""
-    found = list(Membership.objects.filter(project__slug=SLUG).select_related("user").order_by("pk"))
+    memberships = list(Membership.objects.filter(project__slug=SLUG).select_related("user").order_by("pk"))
     first = {panel["seats"][0]["email"] for panel in _document("panel.yaml")["panels"]}
     return [
         Login(
@@ -69,7 +69,7 @@ def logins() -> list[Login]:
             name=membership.user.name,
             to_score=sum(duty.total - duty.done for duty in leasing.duties(membership.user)),
         )
-        for membership in found
+        for membership in memberships
         if membership.role != Role.ANNOTATOR or membership.user.email in first
     ]
 

@@ -283,12 +283,12 @@ class SimulatedProvider:
             return Response("<html>simulated gateway page</html>")
         if kind == "error_in_reply":
             return Response({"error": {"code": 503, "message": "No server is free. (simulated)"}})
-        made = _chat_completion(body, model, self._completed(body, model, kind, request), self._hidden)
+        fields = _chat_completion(body, model, self._completed(body, model, kind, request), self._hidden)
         if kind != "slow":
-            self._bill(body, made)
+            self._bill(body, fields)
         if kind == "no_usage":
-            del made["usage"]
-        return Response(made, headers=self.limits)
+            del fields["usage"]
+        return Response(fields, headers=self.limits)
 
     def _completed(self, body: dict[str, Any], model: str, kind: str | None, request: Request) -> Completion:
         return compose_reply(
@@ -299,9 +299,9 @@ class SimulatedProvider:
     def _hidden(self) -> int:
         return self.dearer * self.counts.answered
 
-    def _bill(self, body: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-        self.counts.tokens_in += made["usage"]["prompt_tokens"]
-        self.counts.tokens_out += made["usage"]["completion_tokens"]
+    def _bill(self, body: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+        self.counts.tokens_in += fields["usage"]["prompt_tokens"]
+        self.counts.tokens_out += fields["usage"]["completion_tokens"]
 
     def _misbehaviour(self, model: str, named: str) -> str | None:
         if self._scripted:

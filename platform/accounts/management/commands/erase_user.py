@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
 
 def _account(email: str) -> User:
-    found = User.objects.filter(email=email.lower(), erased_at=None).first()
-    if found is None:
+    user = User.objects.filter(email=email.lower(), erased_at=None).first()
+    if user is None:
         raise CommandError(f"There is no account for {email}.")
-    return found
+    return user

@@ -47,8 +47,8 @@ class Command(BaseCommand):
 
 def schema() -> dict[str, Any]:
     """The API's OpenAPI schema."""
-    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    return found
+    fields: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return fields
 
 
 def rendered_types(components: Mapping[str, Mapping[str, Any]]) -> str:
@@ -75,9 +75,9 @@ def _shape(name: str, part: Mapping[str, Any]) -> str:
 
 
 def _body(part: Mapping[str, Any]) -> Iterator[str]:
-    told = " ".join(str(part.get("description", "")).split())
-    if told:
-        yield f'    """{told}"""' if len(told) < 110 else _wrapped(told)
+    text = " ".join(str(part.get("description", "")).split())
+    if text:
+        yield f'    """{text}"""' if len(text) < 110 else _wrapped(text)
         yield ""
     for name, held in part.get("properties", {}).items():
         if not held.get("writeOnly"):
