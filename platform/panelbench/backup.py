@@ -420,9 +420,9 @@ def _parents_first(by_table: dict[str, Model]) -> list[str]:
         if table not in waiting:
             return
         del waiting[table]
-        for field in by_table[table]._meta.concrete_fields:
-            if isinstance(field, models.ForeignKey):
-                add(str(field.related_model._meta.db_table))
+        for column in by_table[table]._meta.concrete_fields:
+            if isinstance(column, models.ForeignKey):
+                add(str(column.related_model._meta.db_table))
         ordered.append(table)
 
     for table in list(waiting):
