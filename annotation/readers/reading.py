@@ -311,12 +311,13 @@ def first_lines(
         lines = top[1] if top and is_kept else list(islice(text_lines(name, raw, layout.encoding), FIRST_LINES))
     except FormatError:
         return []
-    usual = "\t" if kind == "tsv" else _common_delimiter(lines)
-    reader = csv.reader(
-        lines,
-        delimiter=layout.delimiter or usual,
-        quoting=csv.QUOTE_MINIMAL if layout.quoting else csv.QUOTE_NONE,
-    )
+    likely = [layout.delimiter] if layout.delimiter else ["\t"] if kind == "tsv" else DELIMITERS
+    return max((_first_cells(lines, delimiter, quoting=layout.quoting) for delimiter in likely), key=_common_width)
+
+
+def _first_cells(lines: list[str], delimiter: str, *, quoting: bool) -> list[tuple[int, list[str]]]:
+    """The first rows with their line numbers, as far as they can be read with a delimiter."""
+    reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE)
     rows: list[tuple[int, list[str]]] = []
     begun = 0
     with suppress(csv.Error):
@@ -326,15 +327,10 @@ def first_lines(
     return rows
 
 
-def _common_delimiter(lines: list[str]) -> str:
-    """The delimiter that most lines have, equally often."""
-
-    def alike(delimiter: str) -> tuple[int, int]:
-        counts = Counter(count for line in lines if (count := line.count(delimiter)))
-        often, times = max(((times, count) for count, times in counts.items()), default=(0, 0))
-        return often, times
-
-    return max(DELIMITERS, key=alike)
+def _common_width(rows: list[tuple[int, list[str]]]) -> tuple[int, int]:
+    """How many rows have as many cells as each other, more than one, and how many cells these are."""
+    widths = Counter(len(cells) for _line, cells in rows if len(cells) > 1)
+    return max(((times, width) for width, times in widths.items()), default=(0, 0))
 
 
 def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:

@@ -109,3 +109,17 @@ def test_speakers_are_told_by_what_lines_begin_with(texts: list[str], speakers: 
 @pytest.mark.parametrize("name", ["WorkerId", "worker_id", "_worker_id", "data.workerId", "Worker ID"])
 def test_a_name_is_known_however_it_is_written(name: str) -> None:
     assert guess_mapping("ratings", [name]).columns == {name: "rater"}
+
+
+def test_a_tab_inside_cells_is_not_taken_for_the_delimiter() -> None:
+    """Rows with as many tabs as each other, and with commas in their quoted cells, once hid the header."""
+    turns = [
+        '[{"speaker": "user", "text": "Tere"}]',
+        '[{"speaker": "user", "text": "a"}, {"speaker": "bot", "text": ""}]',
+    ]
+    file = table(
+        ["id", "language", "title", "turns"], [[f"d{n}", "et", "\tTere", text] for n, text in enumerate(turns)]
+    )
+    proposed = propose_mapping("dataset", [file], Mapping())
+    assert proposed.header_row is None
+    assert proposed.columns == {name: name for name in ("id", "language", "title", "turns")}
