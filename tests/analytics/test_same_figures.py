@@ -13,7 +13,7 @@ from django.test import Client
 
 from analytics import snapshots
 from analytics.stats.cli.commandline import main
-from analytics.stats.cli.reading import Source
+from analytics.stats.cli.reading import RatingsFile
 from analytics.stats.core.validation import ratings_table
 from annotation import campaigns
 from annotation.imports import storage
@@ -182,7 +182,7 @@ def test_a_judge_of_categories_is_tested_by_accuracy(
 def test_a_file_of_verdicts_is_read_by_name(rated: Campaign, tmp_path: Path) -> None:
     """The judge is the rater, an N/A is none of the missing scores, and a scenario is the cluster."""
     call_command("export", "kassa", "verdicts", "--out", str(tmp_path / "verdicts.jsonl"), verbosity=0)
-    table = ratings_table(Source(str(tmp_path / "verdicts.jsonl")).frame()[0])
+    table = ratings_table(RatingsFile(str(tmp_path / "verdicts.jsonl")).frame()[0])
     assert set(table.frame["rater"]) == {"Kohtunik"}
     assert set(table.frame["cluster"]) == {"s0", "s1", "s2", "s3"}
     assert (int((~table.frame["applicable"]).sum()), int(table.frame["missing"].sum())) == (4, 0)

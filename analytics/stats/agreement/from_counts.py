@@ -78,13 +78,13 @@ def patterns_of(cell: Coded) -> Patterns:
 
 
 def patterns_of_counts(counts: NDArray[np.int64], cluster: NDArray[np.intp] | None = None) -> Patterns:
-    """Patterns of (N, q) counts n_ik, items being resampled by their (N,) cluster."""
+    """Patterns of (N, q) counts n_ik, items being resampled by their (N,) cluster (METHODS 1)."""
     distinct, pattern = _distinct(counts)
     return Patterns(distinct.astype(np.float64), Units.of(pattern, cluster))
 
 
 def patterns_of_codes(codes: NDArray[np.integer], q: int) -> Patterns:
-    """Patterns of an (N, R) array of codes 0..q-1, negative where missing, every item standing alone.
+    """Patterns of an (N, R) array of codes 0..q-1, negative where missing, every item standing alone (METHODS 1).
 
     With few raters and points the ordered patterns fit a table: one pass over the codes and no sorting.
     """

@@ -16,34 +16,39 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from analytics.stats.cli import options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from analytics.stats.cli.options import Subcommand
     from analytics.stats.cli.reading import Lines
     from analytics.stats.core.estimate import CellEstimate
     from analytics.stats.core.tables import Problem, RatingsTable
 
 SUBCOMMANDS = {
-    "agreement": "how far raters agree: percentages, kappas, alpha, AC, ICC, Verdict Confidence",
-    "calibration": "a judge against the panel: error, bias, accuracy, correlation",
-    "alt-test": "the alternative annotator test: may a judge replace an annotator?",
-    "stability": "how far rankings of generators hold across languages",
-    "consistency": "languages as raters of parallel items",
-    "correct": "means of a judge corrected with a few human labels",
-    "plan": "how many labels an interval of a given width takes",
-    "surface": "surface metrics of dialogues",
-    "reference": "reference labels: what a rule settles, excludes and says of annotators",
-    "criteria": "do criteria measure different things? rank correlation of each pair",
-    "contrast": "two panels on the same items: difference and rank correlation",
-    "rationales": "rationales of people and judges: length, variety, language",
-    "audit": "is a judge sound? repeats, scale use, verbosity, own family, changed prompts or texts",
-    "equivalence": "two raters on the same items: equal up to a margin? two one-sided tests",
-    "severity": "is a judge more lenient in one language? differential item functioning",
-    "conformal": "how far the panel may lie from a judge's score, and which items people should see",
-    "jury": "several judges as one rater, beside the panel",
-    "recovery": "does a judge recover the parameters that dialogues were generated from?",
-    "gate": "may this judge be used here: alone, with correction, for ranking only, or not?",
-    "compare": "two raters on the same items: McNemar; any statistic between two languages, judges or panels",
+    "agreement": ("people", "how far raters agree: percentages, kappas, alpha, AC, ICC, Verdict Confidence"),
+    "calibration": ("judges", "a judge against the panel: error, bias, accuracy, correlation"),
+    "alt-test": ("judges", "the alternative annotator test: may a judge replace an annotator?"),
+    "stability": ("people", "how far rankings of generators hold across languages"),
+    "consistency": ("judges", "languages as raters of parallel items"),
+    "correct": ("labels", "means of a judge corrected with a few human labels"),
+    "plan": ("labels", "how many labels an interval of a given width takes"),
+    "surface": ("texts", "surface metrics of dialogues"),
+    "reference": ("people", "reference labels: what a rule settles, excludes and says of annotators"),
+    "criteria": ("people", "do criteria measure different things? rank correlation of each pair"),
+    "contrast": ("people", "two panels on the same items: difference and rank correlation"),
+    "rationales": ("texts", "rationales of people and judges: length, variety, language"),
+    "audit": ("judges", "is a judge sound? repeats, scale use, verbosity, own family, changed prompts or texts"),
+    "equivalence": ("judges", "two raters on the same items: equal up to a margin? two one-sided tests"),
+    "severity": ("judges", "is a judge more lenient in one language? differential item functioning"),
+    "conformal": ("labels", "how far the panel may lie from a judge's score, and which items people should see"),
+    "jury": ("judges", "several judges as one rater, beside the panel"),
+    "recovery": ("texts", "does a judge recover the parameters that dialogues were generated from?"),
+    "gate": ("labels", "may this judge be used here: alone, with correction, for ranking only, or not?"),
+    "compare": (
+        "people",
+        "two raters on the same items: McNemar; any statistic between two languages, judges or panels",
+    ),
 }
+"""Module of each subcommand, and what its help says."""
 COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator", "cluster")
 
 
@@ -83,16 +88,18 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="panelbench stats", description="Statistics of a plain file of ratings.")
     subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     called = next((word for word in argv if not word.startswith("-")), None)
-    for name, line in SUBCOMMANDS.items():
+    for name, (_module, line) in SUBCOMMANDS.items():
         subparser = subparsers.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         if name == called:
             _add_shared_options(subparser)
-            _module(name).configure(subparser)
+            subcommand_named(name).configure(subparser)
     return parser
 
 
-def _module(name: str) -> Any:
-    return import_module(f"analytics.stats.cli.commands.{name.replace('-', '_')}")
+def subcommand_named(name: str) -> Subcommand:
+    """One subcommand; its module is imported when it is asked for."""
+    found: Subcommand = import_module(f"analytics.stats.cli.commands.{SUBCOMMANDS[name][0]}").SUBCOMMANDS[name]
+    return found
 
 
 def _add_shared_options(parser: argparse.ArgumentParser) -> None:
@@ -102,12 +109,13 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         columns.add_argument(f"--{name}", metavar="NAME", dest=f"column_{name}", help=f"the column of the {name}")
     scores = parser.add_argument_group("scores and raters")
     scores.add_argument("--level", choices=("nominal", "ordinal", "interval", "ratio"), help="level of measurement")
-    scores.add_argument("--scale", type=options.names, metavar="0,1,2", help="all points of the scale, in order")
-    scores.add_argument("--missing", type=options.names, metavar="NA,-1", help="words in the score column that mean no"
-                        " score (default: NA, NaN, nan, null, NULL, <NA>, #N/A); an empty one always does")  # fmt: skip
+    scores.add_argument("--scale", type=options.name_list, metavar="0,1,2", help="all points of the scale, in order")
+    scores.add_argument("--missing", type=options.name_list, metavar="NA,-1", help="words in the score column that mean"
+                        " no score (default: NA, NaN, nan, null, NULL, <NA>, #N/A); an empty one always"
+                        " does")  # fmt: skip
     scores.add_argument("--allow-values", action="store_true", help="take every value that occurs for a score, also -1,"
                         " 9 or 99 far from the others and labels that differ only in case or spaces")  # fmt: skip
-    scores.add_argument("--raters", type=options.names, metavar="A,B,C", help="only these raters")
+    scores.add_argument("--raters", type=options.name_list, metavar="A,B,C", help="only these raters")
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
     scores.add_argument("--raters-as", choices=("these", "sample"), default="these", help="these: intervals speak for"
                         " these raters; sample: for raters like these, of whom these are a sample")  # fmt: skip
@@ -117,13 +125,13 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         " what is then left with one rating"
     )  # fmt: skip
     cells = parser.add_argument_group("cells")
-    cells.add_argument("--by", type=options.names, metavar="COLUMN,...", help="one cell per value of these columns"
+    cells.add_argument("--by", type=options.name_list, metavar="COLUMN,...", help="one cell per value of these columns"
                        " (default: language,criterion)")  # fmt: skip
     cells.add_argument("--pool", action="store_true", help="pool the criteria of a cell")
     cells.add_argument(
-        "--min-items", type=options.whole, default=30, metavar="N", help="fewer items than this are remarked on"
+        "--min-items", type=options.whole_count, default=30, metavar="N", help="fewer items than this are remarked on"
     )
-    cells.add_argument("--statistic", type=options.names, metavar="NAME,...", help="only these statistics")
+    cells.add_argument("--statistic", type=options.name_list, metavar="NAME,...", help="only these statistics")
     numbers = parser.add_argument_group("intervals and output")
     numbers.add_argument(
         "--bootstrap",
@@ -132,37 +140,37 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
         metavar="B",
         help="resamples, 200 or more; 0: closed form only",
     )
-    numbers.add_argument("--seed", type=options.whole, default=0, help="seed of the random numbers")
+    numbers.add_argument("--seed", type=options.whole_count, default=0, help="seed of the random numbers")
     numbers.add_argument(
         "--format", choices=("table", "json", "csv"), default="table", help="how to print the estimates"
     )
 
 
 def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
-    from analytics.stats.cli.reading import Source
-    from analytics.stats.cli.rendering import rendered
+    from analytics.stats.cli.reading import RatingsFile
+    from analytics.stats.cli.rendering import rendered_estimates
     from analytics.stats.core.rater_sample import saying_whom
     from analytics.stats.core.tables import TableError
 
-    source, module, lines = Source(arguments.file), _module(arguments.subcommand), None
+    source, asked, lines = RatingsFile(arguments.file), subcommand_named(arguments.subcommand), None
     try:
-        _refuse_unknown_statistics(arguments, module)
-        _refuse_a_sample(arguments, module)
+        _refuse_unknown_statistics(arguments, asked)
+        _refuse_a_sample(arguments, asked)
         frame, lines = source.frame()
-        table = module.read(arguments, frame) if hasattr(module, "read") else _table(frame, arguments)
+        table = asked.read(arguments, frame) if asked.read else _table(frame, arguments)
         del frame
-        estimates = module.run(arguments, table)
+        estimates = asked.run(arguments, table)
     except TableError as error:
         _complain(_located(arguments.file, problem, lines) for problem in error.problems)
         return 2
     wanted, few = arguments.statistic, arguments.min_items
     kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
-    kept = [saying_whom(found, module.SPEAKS_FOR) for found in kept]
+    kept = [saying_whom(found, asked.speaks_for) for found in kept]
     kept = [found.on_scale(_scale_of(table, found)) for found in kept]
-    kept += _absent(kept, wanted or (), module.ABSENT)
-    notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {module.ABSENT['*']}"])]
+    kept += _absent(kept, wanted or (), asked.absent)
+    notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {asked.absent['*']}"])]
     _complain(f"{arguments.file}: note: {note}" for note in notes)
-    _print(rendered(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
+    _print(rendered_estimates(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
     return 0
 
 
@@ -174,7 +182,7 @@ def _scale_of(table: Any, found: CellEstimate) -> str | None:
     return str(table.scale_in_words(named or ("" if "" in table.scales else None))) or None
 
 
-def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: dict[str, str]) -> list[CellEstimate]:
+def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: Mapping[str, str]) -> list[CellEstimate]:
     """A row with the reason for each statistic that was asked for and that no cell has."""
     from analytics.stats.core.estimate import CellEstimate, Estimate
 
@@ -255,22 +263,22 @@ def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> Non
         raise TableError(unknown)
 
 
-def _refuse_unknown_statistics(arguments: argparse.Namespace, module: Any) -> None:
+def _refuse_unknown_statistics(arguments: argparse.Namespace, asked: Subcommand) -> None:
     from analytics.stats.core.tables import Problem, TableError
 
-    known = module.names() if arguments.statistic else ()
+    known = asked.statistics() if arguments.statistic else ()
     unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
         raise TableError([Problem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown])
 
 
-def _refuse_a_sample(arguments: argparse.Namespace, module: Any) -> None:
+def _refuse_a_sample(arguments: argparse.Namespace, asked: Subcommand) -> None:
     """Raters as a sample only where leaving raters out tells how far other raters would move the figures."""
     from analytics.stats.core.tables import Problem, TableError
 
     if arguments.raters_as != "sample":
         return
-    why = "it needs persons, anonymous slots are none" if arguments.positional else module.NO_SAMPLE
+    why = "it needs persons, anonymous slots are none" if arguments.positional else asked.no_sample
     if why:
         raise TableError([Problem(None, f"--raters-as sample: {why}")])
 

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 import csv
 import math
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analytics.stats.core.estimate import CellEstimate
 
 
-def names(text: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Subcommand:
+    """One subcommand of ``panelbench stats``.
+
+    ``configure`` adds its own options; ``statistics``: what ``--statistic`` may ask for; ``read`` makes of the frame
+    what ``run`` takes, where that is no ratings table; ``absent``: by statistic ("*" for all others) why no cell has
+    it; ``speaks_for``: for whom its intervals speak; ``no_sample``: why raters can't be a sample in it, empty where
+    they can.
+    """
+
+    configure: Callable[[ArgumentParser], None]
+    statistics: Callable[[], tuple[str, ...]]
+    run: Callable[[Namespace, Any], list[CellEstimate]]
+    absent: Mapping[str, str]
+    speaks_for: str | None
+    no_sample: str
+    read: Callable[[Namespace, Any], Any] | None = None
+
+
+def name_list(text: str) -> tuple[str, ...]:
     """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
     found = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
     if not found or not all(found):
@@ -15,7 +40,7 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
-def whole(text: str) -> int:
+def whole_count(text: str) -> int:
     """0, 1, 2, ..."""
     if not text.isdecimal():
         raise ArgumentTypeError("should be a whole number, 0 or more")
@@ -38,7 +63,7 @@ def resamples(text: str) -> int:
     return int(text)
 
 
-def number(text: str) -> float:
+def finite_number(text: str) -> float:
     """A finite number."""
     try:
         value = float(text)
@@ -51,7 +76,7 @@ def number(text: str) -> float:
 
 def positive(text: str) -> float:
     """A number above 0."""
-    if (value := number(text)) <= 0:
+    if (value := finite_number(text)) <= 0:
         raise ArgumentTypeError("should be above 0")
     return value
 
@@ -59,13 +84,13 @@ def positive(text: str) -> float:
 def sides(text: str) -> tuple[str, tuple[str, str]]:
     """``language=en,et``: a column and two of its values."""
     column, _, values = text.partition("=")
-    found = names(values) if column and values else ()
+    found = name_list(values) if column and values else ()
     if len(found) != 2 or found[0] == found[1]:
         raise ArgumentTypeError("should be COLUMN=A,B")
     return column.strip(), (found[0], found[1])
 
 
-def price(text: str) -> tuple[str, float]:
+def named_price(text: str) -> tuple[str, float]:
     """``et=2``: a language and what a label costs there."""
     language, _, money = text.partition("=")
     if not (language and money):
@@ -83,7 +108,7 @@ def assignment(text: str) -> tuple[str, str]:
 
 def probability(text: str) -> float:
     """A number between 0 and 1, neither of them."""
-    if not 0 < (value := number(text)) < 1:
+    if not 0 < (value := finite_number(text)) < 1:
         raise ArgumentTypeError("should be between 0 and 1")
     return value
 
@@ -99,7 +124,7 @@ def add_judge(parser: ArgumentParser, what: str) -> None:
 
 def add_judges(parser: ArgumentParser, what: str, *, required: bool = False) -> None:
     """--judge with several names."""
-    parser.add_argument("--judge", type=names, required=required, metavar="RATER,...", help=what)
+    parser.add_argument("--judge", type=name_list, required=required, metavar="RATER,...", help=what)
 
 
 def add_reference(parser: ArgumentParser, more: tuple[str, ...] = ()) -> None:
@@ -135,4 +160,4 @@ def add_pivot(parser: ArgumentParser, default: str) -> None:
 
 def add_epsilon(parser: ArgumentParser, what: str, *, default: float | None = None) -> None:
     """--epsilon: of the alternative annotator test."""
-    parser.add_argument("--epsilon", type=number, default=default, help=what)
+    parser.add_argument("--epsilon", type=finite_number, default=default, help=what)

@@ -28,7 +28,7 @@ MOST_DIGITS = 300
 csv.field_size_limit(sys.maxsize)  # a dialogue in a cell is longer than the module's 131,072 characters
 
 
-class Source:
+class RatingsFile:
     """One file: its bytes' digest, its records as text, and where each record stands."""
 
     def __init__(self, path: str) -> None:

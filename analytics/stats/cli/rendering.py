@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "json", "csv")
 
 
-def rendered(estimates: Sequence[CellEstimate], form: str, provenance: dict[str, Any]) -> str:
+def rendered_estimates(estimates: Sequence[CellEstimate], form: str, provenance: dict[str, Any]) -> str:
     """The estimates in one of ``FORMATS``, ending in a newline."""
     rows = [estimate.as_row() for estimate in estimates]
     if form == "json":

@@ -7,7 +7,6 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytics.stats.cli.commandline import SUBCOMMANDS, main
+from analytics.stats.cli.commandline import SUBCOMMANDS, main, subcommand_named
 from analytics.stats.judge import calibrators, ppi
 
 Row = dict[str, Any]
@@ -117,7 +116,7 @@ def file_of(
 
 def asked(capsys: pytest.CaptureFixture[str], subcommand: str, path: str, *options: str) -> list[Row]:
     """Every statistic of the subcommand, asked for by name; warnings are errors."""
-    names = import_module(f"analytics.stats.cli.commands.{subcommand.replace('-', '_')}").names()
+    names = subcommand_named(subcommand).statistics()
     if subcommand == "compare":
         names = ("mcnemar",)  # the others compare two sides (--between): test_differences.py
     argv = [subcommand, path, *OWN.get(subcommand, []), "--statistic", ",".join(names), *options]

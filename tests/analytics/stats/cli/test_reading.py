@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from analytics.stats.cli.reading import BrokenRowsError, Source
+from analytics.stats.cli.reading import BrokenRowsError, RatingsFile
 from analytics.stats.core.tables import TableError
 
 
-def source(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> Source:
+def source(tmp_path: Path, name: str, text: str, encoding: str = "utf-8") -> RatingsFile:
     path = tmp_path / name
     path.write_bytes(text.encode(encoding))
-    return Source(str(path))
+    return RatingsFile(str(path))
 
 
-def broken_lines(origin: Source) -> list[int]:
+def broken_lines(origin: RatingsFile) -> list[int]:
     with pytest.raises(BrokenRowsError) as broken:
         origin.frame()
     return [line for line, _ in broken.value.broken]
