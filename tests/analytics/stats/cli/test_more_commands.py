@@ -407,15 +407,10 @@ SMALL = {
                             f"2,a,annotator,1,{ENDS[1]}"],
     "nothing but the judges": [f"{i},{r},judge,{i % 2},{ENDS[i % 2]}" for i in range(4) for r in "jk"]
     + [f"9,a,annotator,,{ENDS[0]}"],
-    "one score everywhere": [f"{i},{r},{'judge' if r in 'jk' else 'annotator'},1,{ENDS[i % 2]}"
-                             for i in range(8) for r in "abjk"],
-    "words": [f"{i},{r},{'judge' if r in 'jk' else 'annotator'},{'yes' if i % 3 else 'no'},{ENDS[i % 2]}"
-              for i in range(8) for r in "abjk"],
-    "not applicable": [f"{i},{r},{'judge' if r in 'jk' else 'annotator'},N/A,{ENDS[i % 2]}"
-                       for i in range(4) for r in "abjk"],
     "huge and tiny": [f"{i},{r},{'judge' if r in 'jk' else 'annotator'},{[1e40, -1e-40, -1e40][i % 3]},{ENDS[i % 2]}"
                       for i in range(8) for r in "abjk"],
 }  # fmt: skip
+"""One score everywhere, words, and nothing that applies: test_edges.py."""
 
 
 @pytest.mark.parametrize("subcommand", OWN)
