@@ -58,7 +58,7 @@ def test_the_schema_names_every_route_of_the_api(cast: Cast) -> None:
 def test_the_api_keeps_to_its_schema(api: Any, sends_rubbish: bool) -> None:
     schema, headers, parts = api
     mode = schemathesis.GenerationMode.NEGATIVE if sends_rubbish else schemathesis.GenerationMode.POSITIVE
-    for result in schema.get_all_operations():
+    for result in schema.exclude(deprecated=True).get_all_operations():  # the old names lead to the same views
         operation = result.ok()
         strategy = operation.as_strategy(generation_mode=mode)
 

@@ -29,6 +29,7 @@ class Machine:
         self.database = folder / "panelbench.sqlite3"
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.environment = {**kept, "DEBUG": "on", "PANELBENCH_DATA_DIR": str(folder), "PYTHONWARNINGS": "ignore"}
+        self.environment["PYTHONPATH"] = str(folder)
         assert self.run("migrate").returncode == 0
         assert (
             self.run("create_user", "aino@example.org", "--password-stdin", told="six-words-in-a-row-here").returncode
@@ -38,7 +39,7 @@ class Machine:
         assert made.returncode == 0, made.stderr
 
     def run(
-        self, *arguments: str, largest: int = 0, shell: str = "", told: str = ""
+        self, *arguments: str, largest: int = 0, shell: str = "", told: str = "", settings: str = "panelbench.settings"
     ) -> subprocess.CompletedProcess[str]:
         """One command; ``largest`` is the most bytes that a file may have, as if the disk were full then."""
 
@@ -48,9 +49,10 @@ class Machine:
 
         command = [sys.executable, str(ROOT / "manage.py"), *arguments]
         piped = f"{' '.join(command)} {shell}"
+        environment = {**self.environment, "DJANGO_SETTINGS_MODULE": settings}
         return subprocess.run(
             ["bash", "-o", "pipefail", "-c", piped] if shell else command,
-            cwd=ROOT, env=self.environment, capture_output=True, text=True, input=told, preexec_fn=limit, check=False,
+            cwd=ROOT, env=environment, capture_output=True, text=True, input=told, preexec_fn=limit, check=False,
         )  # fmt: skip
 
     def imports(self) -> list[tuple[str, str]]:
@@ -81,9 +83,11 @@ def test_a_full_disk(machine: Machine, items: Path) -> None:
 
 
 def test_a_locked_database(machine: Machine, items: Path) -> None:
+    waits_briefly = 'from panelbench.settings import *\nDATABASES["default"]["OPTIONS"]["timeout"] = 1\n'
+    (machine.folder / "waits_briefly.py").write_text(waits_briefly, encoding="utf-8")
     with sqlite3.connect(machine.database, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
-        told = machine.run("import_dataset", str(items), "--project", "kassa")
+        told = machine.run("import_dataset", str(items), "--project", "kassa", settings="waits_briefly")
         other.execute("ROLLBACK")
     sentence = "The database is locked: another process is writing to it. Run the command again when that has ended."
     assert (told.returncode, told.stderr.splitlines()) == (3, [sentence])
