@@ -36,6 +36,19 @@ def test_statistics_wait_for_no_django(tmp_path: Path) -> None:
     assert "agreement" in shown.stdout
 
 
+def test_tasks_find_their_broker_in_every_process(tmp_path: Path) -> None:
+    program = (
+        "import django; django.setup()\n"
+        "from analytics.tasks import refresh\n"
+        "assert refresh.app.main == 'panelbench', refresh.app\n"
+        "assert refresh.delay_on_commit"
+    )
+    keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
+    own = {"DJANGO_SETTINGS_MODULE": "panelbench.settings", "PANELBENCH_DATA_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=keep | own, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_a_used_port_is_named_and_nothing_is_started(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

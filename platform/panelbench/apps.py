@@ -6,4 +6,4 @@ class PanelbenchConfig(AppConfig):
 
     def ready(self) -> None:
         # Tasks find their broker through the application that is loaded last: it must be ours in every process.
-        from panelbench import health  # noqa: F401
+        from panelbench import celery, health  # noqa: F401
