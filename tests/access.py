@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from accounts import invitations, tokens
-from accounts.models import Delivery, Membership, Role, Scope, Webhook
+from accounts.models import Delivery, Job, Membership, Role, Scope, Webhook
 from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
 from annotation.desk import service
@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("home", "me", "erase_me", "profile", "tokens", "desk", "desk_leave"), PEOPLE),
     **dict.fromkeys(("api_me", "api_projects"), PEOPLE),
     "project_new": {"aino"},  # the first account of an instance
+    "all_jobs": set(),  # staff only
     **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
     **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
     **dict.fromkeys(("panel_seat", "panel_unseat", "api_seat"), LEAD),
@@ -152,6 +153,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "number": version.number,
         "what": "ratings",
         "transfer": _transfer(cast, campaign),
+        "job": Job.objects.latest("pk").pk,
         "snapshot": _snapshot(campaign).pk,
         **_judged(cast, campaign),
         **_told(cast, campaign),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -206,6 +206,8 @@ def release(job: Job, *, due_at: datetime) -> bool:
 
 def cancel(*, job: Job, actor: User) -> None:
     """Stop an open job for good. Its worker notices at its next heartbeat, and what it did so far is taken back."""
+    if not Job.objects.filter(pk=job.pk, project=job.project_id).cancellable_by(actor).exists() and job.is_open:
+        raise Refused(_("Only a lead of the project or the person who started this can cancel it."), code="not_yours")
     sentence = _("This was cancelled by %s.") % actor
     for _attempt in range(2):  # a worker may take it just now
         found = Job.objects.open().filter(pk=job.pk).first()
@@ -268,3 +270,33 @@ def _forget(now: datetime) -> None:
         current = kind.model._base_manager.exclude(job=None).values("job")
         old = Job.objects.filter(kind=name, ended_at__lt=now - timedelta(days=1))
         old.exclude(pk__in=current).delete()
+
+
+# --- what is shown of them ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as a list shows it: what it is about, where that is, and what cancelling it would lose."""
+
+    job: Job
+    title: str
+    address: str
+    loses: str
+    may_cancel: bool
+
+
+def listed(found: Iterable[Job], *, user: User) -> list[ListedJob]:
+    """Jobs with what they are about: one query for each kind. Nothing is known of one that has been replaced."""
+    every = list(found)
+    keys = [job.pk for job in every]
+    mine = set(Job.objects.filter(pk__in=keys).cancellable_by(user).values_list("pk", flat=True))
+    subjects: dict[int, Any] = {}
+    for name in {job.kind for job in every}:
+        rows: Any = KINDS[name].model._base_manager.filter(job__in=[job.pk for job in every if job.kind == name])
+        subjects |= {row.job_id: row for row in rows.prefetch_related(*KINDS[name].related)}
+    return [_listed(job, KINDS[job.kind], subjects.get(job.pk), job.pk in mine) for job in every]
+
+
+def _listed(job: Job, kind: JobKind, subject: Any, may_cancel: bool) -> ListedJob:
+    if subject is None:
+        return ListedJob(job, str(job), "", "", may_cancel)
+    return ListedJob(job, kind.title(subject), kind.address(subject), str(kind.loses), may_cancel)

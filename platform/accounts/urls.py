@@ -2,9 +2,10 @@
 
 from django.urls import path
 
+from accounts.api import jobs as job_routes
 from accounts.api import people as routes
 from accounts.api import webhooks as webhook_routes
-from accounts.views import home, me, people, webhooks
+from accounts.views import home, jobs, me, people, webhooks
 
 pages = [
     path("", home.home, name="home"),
@@ -21,6 +22,9 @@ pages = [
     path("p/<slug:project>/people/<int:member>/remove/", people.remove_member, name="member_remove"),
     path("p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation, name="invitation_revoke"),
     path("p/<slug:project>/audit/", people.audit_page, name="audit"),
+    path("jobs/", jobs.all_jobs, name="all_jobs"),
+    path("p/<slug:project>/jobs/", jobs.jobs_page, name="jobs"),
+    path("p/<slug:project>/jobs/<int:job>/cancel/", jobs.cancel_job, name="job_cancel"),
     path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),
     path("p/<slug:project>/settings/project/", people.project_rules, name="project_rules"),
     path("p/<slug:project>/settings/project/name/", people.rename_project, name="project_rename"),
@@ -42,6 +46,8 @@ api = [
     path("me/", routes.Me.as_view(), name="api_me"),
     path("projects/", routes.Projects.as_view(), name="api_projects"),
     path("projects/<slug:project>/", routes.ProjectDetail.as_view(), name="api_project"),
+    path("projects/<slug:project>/jobs/", job_routes.Jobs.as_view(), name="api_jobs"),
+    path("projects/<slug:project>/jobs/<int:job>/cancel/", job_routes.JobCancel.as_view(), name="api_job_cancel"),
     path("projects/<slug:project>/members/", routes.Members.as_view(), name="api_members"),
     path("projects/<slug:project>/webhooks/", webhook_routes.Webhooks.as_view(), name="api_webhooks"),
     path("projects/<slug:project>/webhooks/<int:webhook>/", webhook_routes.WebhookDetail.as_view(), name="api_webhook"),

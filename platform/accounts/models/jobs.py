@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -10,6 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.people import SIGHTED, Project, Role, User
+
+RECENT = timedelta(days=7)
 
 
 class JobQuerySet(models.QuerySet["Job"]):
@@ -22,6 +25,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         led = seen.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
         own = seen.filter(owner=user).exclude(kind=Job.Kind.DELIVERIES)
         return self.filter(models.Q(pk__in=led.values("pk")) | models.Q(pk__in=own.values("pk")), state__in=Job.OPEN)
+
+    def current(self) -> JobQuerySet:
+        """What waits or runs, and what failed or was cancelled by somebody in the last days."""
+        ended = models.Q(ended_at__gte=timezone.now() - RECENT)
+        stopped = models.Q(state=Job.State.FAILED) | models.Q(
+            models.Q(state=Job.State.CANCELLED), ~models.Q(sentence="")
+        )
+        return self.filter(models.Q(state__in=Job.OPEN) | (ended & stopped))
 
     def open(self) -> JobQuerySet:
         return self.filter(state__in=Job.OPEN)

@@ -409,6 +409,16 @@ def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:
 
 # --- webhooks and share links ----------------------------------------------------------------------------------------
 class NoticeMethods(Connection):
+    @operation("GET", "/projects/{project}/jobs/")
+    def jobs(self) -> Iterator[types.Job]:
+        """What waits and runs in the project, and what failed or was cancelled in the last seven days."""
+        return self.pages(self.at("jobs/"))
+
+    @operation("POST", "/projects/{project}/jobs/{job}/cancel/")
+    def cancel_job(self, job: int) -> types.Job:
+        """Stop a job for good: one's own, or as a lead any of the project. What it has done so far is deleted."""
+        return cast(types.Job, self.json("POST", self.at("jobs/{}/cancel/", job)))
+
     @operation("GET", "/projects/{project}/webhooks/")
     def webhooks(self) -> Iterator[types.Webhook]:
         """The project's webhooks."""

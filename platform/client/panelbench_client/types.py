@@ -23,6 +23,8 @@ GroupingEnum: TypeAlias = Literal["single", "compound"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
 ImportState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "failed"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
+JobKindEnum: TypeAlias = Literal["check", "store", "export", "bundle", "deliveries", "numbers"]
+JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
@@ -31,6 +33,7 @@ RubricState: TypeAlias = Literal["draft", "published"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
 TransferKindEnum: TypeAlias = Literal["export", "bundle"]
 TransferStateEnum: TypeAlias = Literal["waiting", "working", "done", "failed"]
+UnitEnum: TypeAlias = Literal["bytes", "rows", "deliveries"]
 VerdictStatusEnum: TypeAlias = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 WhatEnum: TypeAlias = Literal[
     "items",
@@ -391,6 +394,29 @@ class Item(TypedDict):
     content_warning: str
     turns: list[Turn]
     fields: list[Field]
+
+
+class Job(TypedDict):
+    """`done` of `total` in `unit`; the total is 0 as long as it is unknown. `sentence` says why it failed. A job
+    that waits with `is_sent` false has not reached the queue; it is sent as soon as the queue is back.
+    """
+
+    id: int
+    kind: JobKindEnum
+    state: JobStateEnum
+    title: str
+    owner: str
+    done: int
+    total: int
+    unit: UnitEnum | BlankEnum
+    tries: int
+    sentence: str
+    is_sent: bool
+    may_cancel: bool
+    created_at: Moment
+    started_at: Moment | None
+    beat_at: Moment | None
+    ended_at: Moment | None
 
 
 class Judge(TypedDict):

@@ -1,0 +1,63 @@
+"""What workers do now in a project, or for its operator in all projects: how far it is, and a button that stops it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import access, jobs, refusals
+from accounts.models import Job, Project
+from accounts.models.jobs import JobQuerySet
+
+MOST = 100
+
+
+def _listed(request: HttpRequest, found: JobQuerySet) -> dict[str, Any]:
+    shown = jobs.listed(found.current().select_related("project", "owner")[:MOST], user=request.user)
+    is_open = [each for each in shown if each.job.is_open]
+    return {"open_jobs": is_open, "stopped_jobs": [each for each in shown if not each.job.is_open]}
+
+
+def _of(request: HttpRequest, project: str) -> tuple[Project, JobQuerySet]:
+    chosen_project = access.require(user=request.user, slug=project)
+    return chosen_project, Job.objects.visible_to(request.user).filter(project=chosen_project)
+
+
+@require_safe
+@login_required
+def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
+    """What waits, runs and has failed lately in a project. It asks for its list again while something is open."""
+    chosen_project, found = _of(request, project)
+    template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
+    context = {"title": _("Background work"), "project": chosen_project, "here": request.path}
+    return render(request, template, {**context, **_listed(request, found)})
+
+
+@require_safe
+@login_required
+def all_jobs(request: HttpRequest) -> HttpResponse:
+    """The same of every project, for the operator of the instance."""
+    if not request.user.is_staff:
+        raise PermissionDenied("This is for staff.")
+    template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
+    context = {"title": _("Background work"), "here": request.path}
+    return render(request, template, {**context, **_listed(request, Job.objects.all())})
+
+
+@require_POST
+@login_required
+def cancel_job(request: HttpRequest, project: str, job: int) -> HttpResponse:
+    """Stop a job: one's own, or as a lead any of the project."""
+    chosen_project, found = _of(request, project)
+    chosen = get_object_or_404(found, pk=job)
+    with refusals.told(request):
+        jobs.cancel(job=chosen, actor=request.user)
+        messages.success(request, _("Cancelled."))
+    return redirect("jobs", chosen_project.slug)

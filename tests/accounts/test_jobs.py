@@ -1,0 +1,176 @@
+"""Jobs by page and API: listed for leads and researchers, cancelled, held by one worker, taken up again."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+
+from accounts import jobs
+from accounts.models import Job
+from accounts.refusals import Refused
+from analytics.models import Transfer
+from annotation import tasks
+from annotation.imports import checks, lifecycle
+from annotation.models import Dataset, Import, Item
+from panelbench.celery import app
+from tests import make
+from tests.cast import Cast, person
+from tests.workers import kill, long_after, until, working
+
+API = "/api/v1/projects/kassa/jobs/"
+DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on pakk {n}?\n" for n in range(80))
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+
+
+def uploaded(client: Client, text: str = DIALOGUES) -> Import:
+    client.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("d.csv", text.encode())]})
+    return Import.objects.latest("pk")
+
+
+def page(client: Client, address: str = "/p/kassa/jobs/") -> str:
+    return client.get(address).content.decode()
+
+
+def cancelled(client: Client, job: Job) -> Job:
+    answer = client.post(f"/p/kassa/jobs/{job.pk}/cancel/", follow=True)
+    assert answer.status_code == 200
+    job.refresh_from_db()
+    return job
+
+
+def test_leads_and_researchers_see_what_waits_and_annotators_do_not(cast: Cast) -> None:
+    uploaded(cast.client("boris"))
+    for who in ("aino", "boris"):
+        shown = page(cast.client(who))
+        assert (
+            "d.csv" in shown
+            and "htmx" in shown
+            and "No worker is running." in shown
+            and 'hx-trigger="every 2s"' in shown
+        )
+        (told,) = cast.client(who).get(API).json()["results"]
+        assert (told["kind"], told["state"], told["title"], told["owner"]) == ("check", "waiting", "d.csv", "Boris")
+        assert (told["tries"], told["may_cancel"], told["is_sent"]) == (0, True, False)
+    for who in ("maarika", "zoltan"):
+        for address in ("/p/kassa/jobs/", API):
+            assert cast.client(who).get(address).status_code in (403, 404)
+
+
+def test_staff_see_the_work_of_every_project(cast: Cast) -> None:
+    uploaded(cast.client("boris"))
+    assert cast.client("aino").get("/jobs/").status_code == 403
+    operator = person("Operator")
+    operator.is_staff = True
+    operator.save()
+    browser = Client()
+    browser.force_login(operator)
+    shown = page(browser, "/jobs/")
+    assert "d.csv" in shown and "Kassa" in shown and "job_cancel" not in shown and "/cancel/" not in shown
+
+
+def test_a_check_that_waits_is_cancelled_and_says_by_whom(cast: Cast) -> None:
+    file_import = uploaded(cast.client("boris"))
+    job = cancelled(cast.client("aino"), Job.objects.get())
+    file_import.refresh_from_db()
+    assert (job.state, file_import.state) == ("cancelled", "failed")
+    assert file_import.report["sentence"] == job.sentence == "This was cancelled by Aino."
+    assert "This was cancelled by Aino." in page(cast.client("boris"))
+    checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)  # its message arrives after all
+    assert Import.objects.get().state == "failed"
+    again = cast.client("aino").post(f"{API}{job.pk}/cancel/")
+    assert (again.status_code, again.json()["code"]) == (409, "wrong_state")
+
+
+def test_only_the_owner_and_leads_cancel(cast: Cast) -> None:
+    file_import = uploaded(cast.client("aino"))
+    answer = cast.client("boris").post(f"{API}{file_import.job_id}/cancel/")
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_yours")
+    assert "/cancel/" not in page(cast.client("boris"))
+    assert cast.client("aino").post(f"{API}{file_import.job_id}/cancel/").json()["state"] == "cancelled"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_check_that_is_cancelled_while_it_runs_stops(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 0.05)
+    file_import = uploaded(cast.client("boris"))
+
+    def look(held: Import, progress: checks.Progress) -> Any:
+        cancelled(cast.client("boris"), Job.objects.get())
+        with pytest.raises(Refused, match="cancelled"):
+            until(lambda: progress(1, 2))
+        return lifecycle.preview(held)
+
+    checks.carry_out(import_pk=file_import.pk, look=look)
+    assert (Import.objects.get().state, Job.objects.get().state) == ("failed", "cancelled")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_storing_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(cast: Cast, settings: Any) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    app.control.purge()
+    boris = cast.client("boris")
+    rows = "".join(f"d{n},et,{'Kus on minu pakk? ' * 20}{n}\n" for n in range(60_000))
+    with working():
+        file_import = uploaded(boris, DIALOGUES.partition("\n")[0] + "\n" + rows)
+        until(lambda: Import.objects.get().state == "uploaded")
+        boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
+        until(lambda: Job.objects.filter(kind="store", state="running").exists())
+        job = cancelled(boris, Job.objects.get(kind="store"))
+        assert job.state == "cancelled"
+        until(lambda: not Dataset.objects.filter(state="loading").exists())
+    assert (Import.objects.get().state, Item.objects.count(), Dataset.objects.count()) == ("failed", 0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_never_hold_one_job(cast: Cast) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("has one writer")
+    file_import = uploaded(cast.client("boris"))
+    taken: list[Job] = []
+    ready = threading.Barrier(4)
+
+    def take() -> None:
+        mine = Import.objects.get(pk=file_import.pk)
+        ready.wait()
+        if (job := jobs.take(mine, Job.Kind.CHECK)) is not None:
+            taken.append(job)
+        connection.close()
+
+    threads = [threading.Thread(target=take) for _number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [job.tries for job in taken] == [1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_whose_worker_is_killed_is_written_by_the_next_one(cast: Cast, settings: Any) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    app.control.purge()
+    make.dataset(cast.kassa, 3)
+    boris = cast.client("boris")
+    there = "/api/v1/projects/kassa/transfers/"
+    key = boris.post(there, {"what": "items", "format": "csv"}, content_type="application/json").json()["key"]
+    transfer = Transfer.objects.get(key=key)
+    app.control.purge()
+    doomed = jobs.take(transfer, Job.Kind.EXPORT)  # by a process of which nothing is heard again
+    assert doomed and jobs.sweep() == []
+    with working() as other:
+        assert jobs.sweep(now=long_after()) == [doomed]
+        until(lambda: Transfer.objects.get().state == "done")
+        kill(other)
+    assert not jobs.finish(doomed), "the dead worker's lease is worth nothing"
+    assert (Job.objects.get().tries, Transfer.objects.get().done) == (2, 3)
+    assert b"".join(boris.get(f"{there}{key}/content/").streaming_content).count(b"\n") == 4
