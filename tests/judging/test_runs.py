@@ -62,7 +62,7 @@ class TestPlanning:
             judges.declare(project=cast.kassa, name="J", provider="openai", model="m")
 
     def test_an_unknown_prompt_factor_is_refused(self, cast: Cast, provider: RunningProvider) -> None:
-        with pytest.raises(Refused, match="no grouping; there are: single, compound"):
+        with pytest.raises(Refused, match=r"is not a valid grouping\. Use one of: single, compound"):
             declared(cast, grouping="twice")
 
     def test_a_draft_rubric_is_refused(self, cast: Cast, provider: RunningProvider) -> None:
