@@ -429,6 +429,20 @@ def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any
     """Compare-and-set; refuses when somebody was faster."""
     found = Import.objects.filter(pk=file_import.pk, state__in=before)
     if not found.update(state=after, state_since=timezone.now(), **changes):
-        raise Refused(_("This import is being stored, or is already stored. Reload the page."), code="wrong_state")
+        raise _wrong_state(file_import)
     file_import.state = after
     file_import.report = changes.get("report", file_import.report)
+
+
+def _wrong_state(file_import: Import) -> Refused:
+    """The refusal of a step that the state of an import does not allow, by what that state is."""
+    state = Import.objects.filter(pk=file_import.pk).values_list("state", flat=True).first()
+    sentence = (
+        {
+            State.STORING: _("This import is being stored. Reload the page."),
+            State.STORED: _("This import is already stored. Reload the page."),
+        }.get(State(state))
+        if state
+        else None
+    )
+    return Refused(sentence or _("This import no longer exists. Upload the files again."), code="wrong_state")

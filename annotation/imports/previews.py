@@ -42,6 +42,7 @@ from annotation.readers import (
     as_written,
     case_folded,
     excerpt,
+    kind_of_problem,
     note_on_rater_addresses,
     parse_rubric,
     shortened_list,
@@ -310,7 +311,7 @@ def _kinds(problems: Problems) -> list[dict[str, Any]]:
     """The problems by kind, the most frequent first: how many, where the first of them are, and one that was found."""
     kinds = []
     for (code, column, expected), count in problems.alike.most_common(MOST_KINDS):
-        alike = [one for one in problems if (one.code, one.column or "", one.expected) == (code, column, expected)]
+        alike = [one for one in problems if kind_of_problem(one) == (code, column, expected)]
         places = [{"file": one.file, "line": one.line} for one in alike[:FIRST_PLACES]]
         kind = {"code": code, "column": column, "expected": expected, "count": count, "places": places}
         kinds.append({**kind, "found": alike[0].found if alike else ""})

@@ -120,8 +120,7 @@ class ImportCommand(BaseCommand):
             with discarded_on_failure(file_import):
                 self.carry_out(file_import)
         except FileRefused as refused:
-            report = Report.from_dict(file_import.report)
-            report.stored, report.refused = 0, max(report.refused, refused.problems.refused)
+            report = Report.from_dict(file_import.report).after_refusal(refused.problems.refused)
             self._tell(report, refused.problems, {}, as_json, (laid, said))
             removal.discard(file_import=file_import)
             sys.exit(REFUSED)

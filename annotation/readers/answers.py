@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from annotation.readers.columns import ColumnPlan, ColumnPlanner, ColumnUsage, missing_field_problem
 from annotation.readers.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.readers.mapping import Mapping
-from annotation.readers.problems import InvalidValue, Problem, Problems, add_counts, excerpt
+from annotation.readers.problems import InvalidValue, Problem, Problems, add_counts, excerpt, in_record
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_blocks
 from annotation.readers.rows import RowBlock
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool, rare_garbage_collection
@@ -413,7 +413,7 @@ class _FileReader(Generic[Kept]):
             self._enter_one_by_one(batch, places)
             return
         try:
-            answers = places.answers(batch, self._builder.who, self._mapping)
+            answers = _with_paths(places.answers(batch, self._builder.who, self._mapping), batch.paths)
             rows = self._builder.rows(answers, self._name) if answers["line"] else []
         except InvalidValue:
             self._enter_one_by_one(batch, places)
@@ -423,20 +423,33 @@ class _FileReader(Generic[Kept]):
     def _enter_one_by_one(self, batch: RowBlock, places: AnswerColumns) -> None:
         for row in batch.rows():
             try:
-                answers = places.answers(RowBlock.of([row]), self._builder.who, self._mapping)
+                one = RowBlock.of([row])
+                answers = _with_paths(places.answers(one, self._builder.who, self._mapping), one.paths)
             except InvalidValue as fault:
-                self._problems.refuse(fault.at(self._name, row.line))
+                self._problems.refuse(fault.at(self._name, row.line, path=row.path))
                 continue
             for number in range(len(answers["line"])):
-                self._enter_answer({name: column[number : number + 1] for name, column in answers.items()}, places)
+                self._enter_answer(
+                    {name: column[number : number + 1] for name, column in answers.items()}, places, row.path
+                )
 
-    def _enter_answer(self, answer: ValuesByField, places: AnswerColumns) -> None:
+    def _enter_answer(self, answer: ValuesByField, places: AnswerColumns, path: str) -> None:
         (line,), (column,) = answer["line"], answer["column"]
         try:
             self._ledger.extend(self._builder.rows(answer, self._name), _weight(answer))
         except InvalidValue as fault:
-            place = column if fault.field in {"", "score"} else places.plan.column(fault.field)
+            is_score = fault.field in {"", "score"}
+            place = column if is_score else in_record(path, places.plan.column(fault.field))
             self._problems.refuse(fault.at(self._name, line, place))
+
+
+def _with_paths(answers: ValuesByField, paths: Sequence[str]) -> ValuesByField:
+    """The answers with the path of its row before the column of each; every row gives as many answers."""
+    if not paths or not answers["line"]:
+        return answers
+    columns, each_gives = answers["column"], len(answers["column"]) // len(paths)
+    located = [in_record(paths[number // each_gives], column) for number, column in enumerate(columns)]
+    return {**answers, "column": located}
 
 
 def _weight(answers: ValuesByField) -> int:

@@ -31,6 +31,7 @@ from annotation.readers.problems import (
     Progress,
     add_counts,
     excerpt,
+    in_record,
 )
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_rows
 from annotation.readers.rows import FileRow
@@ -101,11 +102,15 @@ def _turn(number: int, turn: Any, dropped: Counter[str]) -> Turn:
     return {"speaker": speaker, "name": _turn_text(turn, keys.name, NAME_KEYS, number), "text": text}
 
 
+_TURN = re.compile(r"turn ([0-9]+)")
+
+
 def _turn_text(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
     said = turn.get(key) if key else None
     if not isinstance(said, str):
         text = excerpt(said) if said is not None else "nothing"
-        raise InvalidValue(text, f"text under {key or ' or '.join(names)}", "turns", f"turn {number}")
+        expected = f"text under {key or ' or '.join(names)}"
+        raise InvalidValue(text, expected, "turns", f"turn {number}", field=key or "")
     return said
 
 
@@ -365,10 +370,14 @@ class _ItemReader:
                 self.problems.add(problem)
                 return
             try:
-                self._enter(self._item(plan, row, name, mapping), plan.column("id"))
+                self._enter(self._item(plan, row, name, mapping), in_record(row.path, plan.column("id")) or "")
             except InvalidValue as fault:
                 column = plan.column(fault.field) if fault.field else None
-                self.problems.refuse(fault.at(name, row.line, column))
+                if row.path and fault.column and (turn := _TURN.fullmatch(fault.column)):
+                    # In a path, turns are counted from 0.
+                    key = f".{fault.field}" if fault.field else ""
+                    fault.column = f"{plan.column('turns')}[{int(turn[1]) - 1}]{key}"
+                self.problems.refuse(fault.at(name, row.line, column, path=row.path))
 
     def result(self) -> ParsedItems:
         """The items with their ids settled, and what became of all that was read."""

@@ -13,7 +13,7 @@ import orjson
 
 from accounts.inputs import holds_nul
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
-from annotation.readers.rows import BOUNDS, FileRow, require_sparse, too_long_error
+from annotation.readers.rows import BOUNDS, FileRow, located_row, require_sparse, too_long_error
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
@@ -83,18 +83,18 @@ def _parsed_line(text: str) -> Any:
 
 def read_json(
     name: str, pieces: Iterable[str], records: str | None, problems: Problems
-) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield (line, key, object) of a document: a list of objects (key ``""``), or an object of objects or of such
-    lists, by key.
+) -> Iterator[tuple[str, FileRow]]:
+    """Yield (key, record) of a document: a list of objects (key ``""``), or an object of objects or of such lists, by
+    key.
 
     ``records`` names the one list to read when the object holds other things too, or is `WHOLE`. Raises
     ``FormatError``.
     """
     document = _Document(name, pieces, problems)
     if document.peek() == "{" and records == WHOLE:
-        yield from ((line, "", record) for line, record in document.one_object())
+        yield from (("", record) for record in document.one_object())
     elif document.peek() == "[":
-        yield from ((line, "", record) for line, record in document.objects())
+        yield from (("", record) for record in document.objects())
     elif document.peek() == "{":
         yield from document.by_key(records)
     else:
@@ -177,24 +177,27 @@ class _Document(_Window):
         super().__init__(name, pieces)
         self.problems = problems
 
-    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects of the list that begins here; what is no good object is refused."""
-        for _ in self._separated("]"):
-            yield from self.one_object()
+    def objects(self, of: str = "") -> Iterator[FileRow]:
+        """The objects of the list that begins here; what is no good object is refused. ``of`` is the list's path."""
+        before = self.place().line
+        for number, _ in enumerate(self._separated("]")):
+            line = self.place().line
+            yield from self.one_object(f"{of}[{number}]" if line == before else "")
+            before = line
 
-    def one_object(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The object that begins here, or none where it is refused."""
+    def one_object(self, path: str = "") -> Iterator[FileRow]:
+        """The object that begins here, or none where it is refused; ``path`` is said where its line is not enough."""
         line = self.place().line
         try:
-            yield line, _storable_object(self._value())
+            yield located_row(line, _storable_object(self._value()), path)
         except InvalidValue as fault:
-            self.problems.refuse(fault.at(self.name, line))
+            self.problems.refuse(fault.at(self.name, line, path=path))
 
-    def by_key(self, records: str | None) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    def by_key(self, records: str | None) -> Iterator[tuple[str, FileRow]]:
         """The objects in the object that begins here with their keys, or, where it holds lists, the objects in those
         with the key of their list."""
         seen: set[str] = set()
-        opening = ""
+        opening, before = "", self.place().line
         for _ in self._separated("}"):
             start, key = self.place(), self._key()
             if key in seen:
@@ -206,8 +209,11 @@ class _Document(_Window):
             opening = opening or (self.peek() if records is None else "[")
             if opening not in ("[", "{") or self.peek() != opening:
                 raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
-            found = self.objects() if opening == "[" else self.one_object()
-            yield from ((line, key, record) for line, record in found)
+            path = f"[{excerpt(key)}]"
+            is_beside = start.line == before
+            found = self.objects(path) if opening == "[" else self.one_object(path if is_beside else "")
+            yield from ((key, record) for record in found)
+            before = start.line
         if records is not None and records not in seen:
             raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,6 +49,24 @@ class Problem:
         return {**asdict(self), "sentence": str(self)}
 
 
+def in_record(path: str, column: str | None) -> str | None:
+    """A column with the path of its record before it, where that has one: ``[17].turns``."""
+    return ".".join(part for part in (path, column) if part) or None if path else column
+
+
+_RECORD_PATH = re.compile(r"(\[[^\]]*\])+\.?")
+
+
+def _without_path(column: str) -> str:
+    found = _RECORD_PATH.match(column)
+    return column[found.end() :] if found else column
+
+
+def kind_of_problem(problem: Problem) -> Alike:
+    """What the problem has in common with others of its kind, whatever the record it is in."""
+    return problem.code, _without_path(problem.column or ""), problem.expected
+
+
 class FormatError(ValueError):
     """A fault that ends the reading of a whole document; ``problem`` says where and why."""
 
@@ -67,9 +85,10 @@ class InvalidValue(ValueError):
         super().__init__(expected)
         self.found, self.expected, self.code, self.column, self.field = found, expected, code, column, field
 
-    def at(self, file: str, line: int | None, column: str | None = None) -> Problem:
-        """The problem this value makes at a place."""
-        return Problem(file, line, self.column or column, self.found, self.expected, self.code)
+    def at(self, file: str, line: int | None, column: str | None = None, *, path: str = "") -> Problem:
+        """The problem this value makes at a place; ``path`` is that of its record (`FileRow`)."""
+        place = in_record(path, self.column or column)
+        return Problem(file, line, place, self.found, self.expected, self.code)
 
 
 class Problems:
@@ -95,7 +114,7 @@ class Problems:
     def add(self, problem: Problem) -> None:
         """Note a problem of a file."""
         self.codes[problem.code] += 1
-        kind = (problem.code, problem.column or "", problem.expected)
+        kind = kind_of_problem(problem)
         if kind in self.alike or len(self.alike) < MOST_KINDS:
             self.alike[kind] += 1
         if len(self.shown) < self.limit:
@@ -113,7 +132,7 @@ class Problems:
         for kind in [kind for kind in self.alike if kind[0] == code]:
             del self.alike[kind]
         self.codes[problem.code] += 1
-        self.alike[(problem.code, problem.column or "", problem.expected)] += 1
+        self.alike[kind_of_problem(problem)] += 1
 
     def note(self, file: str, sentence: str) -> None:
         """Note what the owner of a file should know, once; it refuses nothing."""
@@ -180,7 +199,9 @@ _COUNTS = ("read", "stored", "not_applicable", "collapsed", "missing", "refused"
 
 @dataclass(slots=True)
 class Report:
-    """``read = stored + collapsed + missing + refused``.
+    """``read = stored + collapsed + missing + refused + held_back``.
+
+    ``held_back`` are rows that are right, and not stored because others of the import are refused.
 
     ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
     stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
@@ -195,6 +216,7 @@ class Report:
     collapsed_blank: int = 0
     missing: int = 0
     refused: int = 0
+    held_back: int = 0
     flagged: int = 0
     embedded_ratings: int = 0
     left_out: list[str] = field(default_factory=list)
@@ -211,12 +233,29 @@ class Report:
         """Plain values for JSON."""
         return asdict(self)
 
+    def after_refusal(self, refused: int) -> Report:
+        """The report of an import of which nothing was stored, because so many rows, or this report's, are refused."""
+        refused = min(self.read, max(refused, self.refused))
+        collapsed = min(self.collapsed, self.read - refused)
+        missing = min(self.missing, self.read - refused - collapsed)
+        return replace(
+            self,
+            stored=0,
+            not_applicable=0,
+            flagged=0,
+            refused=refused,
+            collapsed=collapsed,
+            missing=missing,
+            held_back=self.read - refused - collapsed - missing,
+        )
+
     def lines(self) -> list[str]:
         """The report as people read it, a line each."""
         texts = {name: str(getattr(self, name)) for name in _COUNTS}
         texts["collapsed"] += f" (of which blank: {self.collapsed_blank})"
         texts["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
         counts = [f"{name}: {texts[name]}" for name in _COUNTS if name != "not_applicable"]
+        counts += [f"right, and not stored because others are refused: {self.held_back}"] if self.held_back else []
         found = [f"{kind}: {_shares(values)}" for kind, values in self.found.items() if values]
         return [*counts, *found, *self.notes]
 

@@ -118,7 +118,7 @@ def restored_rows(rows: Iterator[FileRow]) -> Iterator[FileRow]:
         yield from everything
         return
     for row in everything:
-        yield FileRow(row.line, restored_fields(row.fields))
+        yield row.with_fields(restored_fields(row.fields))
 
 
 def has_marks(columns: Iterable[str]) -> bool:
@@ -182,7 +182,7 @@ def _with_name(name: str, rows: Iterator[FileRow], said: dict[str, str]) -> Iter
                 found = f"the column {excerpt(column)}, which the file's name gives too"
                 expected = "another name in the holes of the pattern under files in the mapping"
                 raise FormatError(Problem(name, row.line, column, found, expected, "ambiguous"))
-        yield FileRow(row.line, {**row.fields, **said})
+        yield row.with_fields({**row.fields, **said})
 
 
 FORMATS = {
@@ -424,8 +424,9 @@ def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
 
 
 def _json_rows(name: str, pieces: Iterator[str], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    for line, key, fields in read_json(name, pieces, layout.records, problems):
-        yield FileRow(line, {KEY_COLUMN: key, **fields} if key and not layout.records else fields)
+    for key, row in read_json(name, pieces, layout.records, problems):
+        is_keyed = key and not layout.records
+        yield row.with_fields({KEY_COLUMN: key, **row.fields}) if is_keyed else row
 
 
 def _delimited(

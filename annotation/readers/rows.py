@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from typing import Any, NamedTuple, Self
 
 from annotation.readers.problems import FormatError, Problem
@@ -92,6 +92,34 @@ class FileRow(NamedTuple):
     line: int
     fields: dict[str, Any]
 
+    @property
+    def path(self) -> str:
+        """Where it stands in a JSON document, such as ``[17]``, where others stand on the same line."""
+        return ""
+
+    def with_fields(self, fields: dict[str, Any]) -> FileRow:
+        """Another record in the same place."""
+        return located_row(self.line, fields, self.path)
+
+
+class LocatedRow(FileRow):
+    """A record of a JSON document that shares its line with others."""
+
+    _path: str
+
+    @property
+    def path(self) -> str:
+        return self._path
+
+
+def located_row(line: int, fields: dict[str, Any], path: str) -> FileRow:
+    """A record, with its path where it has one."""
+    if not path:
+        return FileRow(line, fields)
+    row = LocatedRow(line, fields)
+    row._path = path
+    return row
+
 
 class RowBlock(NamedTuple):
     """Some records with the same columns: the line of each, and for each column its values in all of them."""
@@ -99,12 +127,14 @@ class RowBlock(NamedTuple):
     columns: tuple[str, ...]
     lines: Sequence[int]
     values: Sequence[Sequence[Any]]
+    paths: Sequence[str] = ()  # of all records, or of none
 
     @classmethod
     def of(cls, rows: Sequence[FileRow]) -> Self:
         """Of rows that have the same columns."""
         values = zip(*(row.fields.values() for row in rows), strict=True)
-        return cls(tuple(rows[0].fields), [row.line for row in rows], list(values))
+        paths = [row.path for row in rows] if any(row.path for row in rows) else ()
+        return cls(tuple(rows[0].fields), [row.line for row in rows], list(values), paths)
 
     @property
     def size(self) -> int:
@@ -121,8 +151,8 @@ class RowBlock(NamedTuple):
     def rows(self) -> Iterator[FileRow]:
         """The records one by one."""
         cells = zip(*self.values, strict=True) if self.values else iter([()] * self.size)
-        for line, values in zip(self.lines, cells, strict=True):
-            yield FileRow(line, dict(zip(self.columns, values, strict=True)))
+        for line, values, path in zip(self.lines, cells, self.paths or repeat(""), strict=False):
+            yield located_row(line, dict(zip(self.columns, values, strict=True)), path)
 
 
 def blocks_of(rows: Iterable[FileRow], most: int) -> Iterator[RowBlock]:

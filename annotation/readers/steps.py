@@ -102,7 +102,7 @@ class ShapeStep:
                 continue
             left_out += not made
             for each in made:
-                yield FileRow(row.line, each)
+                yield row.with_fields(each)
         if left_out:
             problems.note(name, f"{left_out:,} records {self.reason}.")
 
@@ -150,7 +150,7 @@ class Keep(ShapeStep):
                 if left := [each for each in names if each not in kept[names]]:
                     problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
             wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
-            yield FileRow(row.line, {each: row.fields[each] for each in wanted})
+            yield row.with_fields({each: row.fields[each] for each in wanted})
 
 
 def _holds(value: Any, key: str) -> bool:
@@ -401,7 +401,7 @@ class Number(ShapeStep):
         for row in rows:
             group = as_written(value_at(row.fields, self.within)) if self.within else ""
             next_ones[group] = next_ones.get(group, self.start - 1) + 1
-            yield FileRow(row.line, {**row.fields, self.number: next_ones[group]})
+            yield row.with_fields({**row.fields, self.number: next_ones[group]})
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,7 @@ class Every(ShapeStep):
                 problems.refuse(fault.at(name, row.line))
             return
         for place, row in enumerate(run, start=1):
-            yield FileRow(row.line, {**row.fields, self.position: place, self.group: number})
+            yield row.with_fields({**row.fields, self.position: place, self.group: number})
 
     def _fault(self, run: list[FileRow]) -> InvalidValue | None:
         first = run[0]

@@ -26,6 +26,7 @@ from annotation.tasks import is_large
 from annotation.views import offers
 
 IGNORE = "ignore"
+ATTRIBUTE = "attributes."
 _WRITTEN = "written_mapping"  # in the session
 _PAGES: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
@@ -55,6 +56,7 @@ class ColumnShown:
 
     facts: Outlook
     options: tuple[str, ...]
+    attribute: str | None = None  # what a dataset's column without a name is to be called; None: it has a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +173,17 @@ def _choices(user: User, project: Project) -> dict[str, Any]:
 def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
     fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
     return [
-        ColumnShown(column, tuple(dict.fromkeys([*fields, column["target"]] if column["target"] else fields)))
+        ColumnShown(
+            column,
+            tuple(dict.fromkeys([*fields, column["target"]] if column["target"] else fields)),
+            _attribute(column["target"]) if kind == Import.Kind.DATASET and is_unnamed(column["name"]) else None,
+        )
         for column in columns
     ]
+
+
+def _attribute(field: str) -> str:
+    return field.removeprefix(ATTRIBUTE) if field.startswith(ATTRIBUTE) else ""
 
 
 def _unread(seen: Outlook) -> list[dict[str, Any]]:
@@ -251,7 +261,10 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
 # --- reading the form -----------------------------------------------------------------------------------------------
 def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
     """The mapping as the table has it; what the table does not show (layout, objects that are spread) stays."""
-    listed = dict(zip(form.getlist("column"), form.getlist("field"), strict=False))
+    listed = {
+        column: _named_attribute(field, text(form, f"attribute-{column}"))
+        for column, field in zip(form.getlist("column"), form.getlist("field"), strict=False)
+    }
     chosen = {column: field for column, field in listed.items() if field not in ("", IGNORE)}
     kept = {column: field for column, field in before.columns.items() if column not in listed}
     ignored = [column for column in before.ignore if column not in listed]
@@ -268,6 +281,11 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         speakers=_read_speakers(form, before),
         **_read_layout(form),
     )
+
+
+def _named_attribute(field: str, name: str) -> str:
+    """The field of a column, which becomes an attribute of that name where it gives no other field."""
+    return f"{ATTRIBUTE}{name}" if name and (not field or field.startswith(ATTRIBUTE)) else field
 
 
 def _read_layout(form: QueryDict) -> dict[str, Any]:

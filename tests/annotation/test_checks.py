@@ -309,3 +309,17 @@ def test_a_workbook_that_is_to_be_stored_before_it_is_open_is_stored_as_it_is_re
     tasks.open_packed(opened["id"])
     tasks.store_import(opened["id"], cast.boris.pk)
     assert (state(Import.objects.get()), Item.objects.get().fields) == ("stored", {"answer": "Tere"})
+
+
+def test_storing_what_is_checked_stored_or_gone_answers_with_its_own_sentence(cast: Cast) -> None:
+    boris = cast.client("boris")
+    file_import = uploaded(boris, kind="dataset")
+    assert state(file_import) == "checking"
+    address = f"/api/v1/projects/kassa/imports/{file_import.pk}/store/"
+    assert boris.post(address).status_code == 202, "the check is given up, and the import is stored"
+    again = boris.post(address)
+    assert (again.status_code, again.json()["code"]) == (409, "wrong_state")
+    assert again.json()["detail"] == "This import is being stored. Reload the page."
+    tasks.store_import(file_import.pk, cast.boris.pk)
+    assert state(file_import) == "stored"
+    assert boris.post(address).json()["detail"] == "This import is already stored. Reload the page."

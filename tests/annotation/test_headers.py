@@ -9,8 +9,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation import tasks
-from annotation.models import Item
+from annotation.models import Import, Item
 from annotation.readers.mapping import Mapping
+from judging.models import Verdict
 from tests import make
 from tests.annotation.test_commands import run
 from tests.annotation.test_import_pages import file, page, uploaded
@@ -64,6 +65,36 @@ def test_a_column_without_a_name_is_mapped_on_the_page(cast: Cast) -> None:
     boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form)
     boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert [item.fields for item in Item.objects.order_by("external_id")] == [{"answer": "One."}, {"answer": "Two."}]
+
+
+def test_a_column_without_a_name_is_given_one_on_the_page(cast: Cast) -> None:
+    boris = cast.client("boris")
+    file_import = uploaded(boris, file("t.csv", "id,language,answer,\nd1,en,One.,blue\nd2,en,Two.,red\n"))
+    assert 'name="attribute-(column 4)"' in page(boris, f"/p/kassa/imports/{file_import.pk}/")
+    form = {"kind": "dataset", "name": "", "column": ["(column 4)"], "field": [""], "attribute-(column 4)": " colour "}
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form)
+    shown = page(boris, f"/p/kassa/imports/{file_import.pk}/")
+    assert 'name="attribute-(column 4)" value="colour"' in shown
+    # Chosen as something else, it has no use for a name; and back.
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"field": ["title"]})
+    assert Import.objects.get().mapping["columns"]["(column 4)"] == "title"
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"field": ["attributes.x"]})
+    boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
+    assert [item.attributes for item in Item.objects.order_by("external_id")] == [{"colour": "blue"}, {"colour": "red"}]
+
+
+def test_the_row_of_the_names_is_chosen_for_verdicts_too(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    boris = cast.client("boris")
+    table = "Verdicts of 2024,,,x\nitem,judge,criterion,score\nd1,J,fluency,1\n"
+    file_import = uploaded(boris, file("v.csv", table), kind="verdicts")
+    address = f"/p/kassa/verdict-imports/{file_import.pk}/"
+    assert '<option value="2" >2: item · judge · criterion · score</option>' in page(boris, address)
+    target = {"dataset": campaign.dataset_id, "rubric_version": campaign.rubric_version_id}
+    boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"kind": "verdicts", "header_row": "2", **target})
+    assert '<option value="2" selected>' in page(boris, address)
+    boris.post(f"{address}store/")
+    assert Verdict.objects.get().score == 1
 
 
 def test_a_value_in_a_blank_column_without_a_name_is_refused(tmp_path: Path, cast: Cast) -> None:

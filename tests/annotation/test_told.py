@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from annotation.models import Criterion, Item
 from annotation.readers.studies import recognise
 from tests import make
@@ -93,3 +95,63 @@ def test_percent_signs_and_labels_of_the_rubric_are_suggested_as_scores(cast: Ca
         assert (
             f'name="value_found" value="{found}"><input id="means-{number}" name="value_means" value="{means}"' in shown
         )
+
+
+@pytest.mark.parametrize("kind", ["dataset", "ratings", "verdicts"])
+def test_the_sums_of_a_refused_command_add_up(kind: str, cast: Cast, tmp_path: Path) -> None:
+    make.campaign(cast.kassa)
+    if kind == "dataset":
+        rows = "id,language,answer\n" + "".join(f"i{n},{'xx-bad' if n < 8 else 'et'},Jah {n}.\n" for n in range(100))
+    else:
+        who = "rater" if kind == "ratings" else "judge"
+        scores = [f"d{1 + n % 4 if n >= 8 else n + 70},A{n},fluency,{'' if n == 50 else 1}\n" for n in range(100)]
+        rows = f"item,{who},criterion,score\n" + "".join([*scores, scores[60]])
+    (tmp_path / "table.csv").write_text(rows)
+    command = {"dataset": "import_dataset", "ratings": "import_ratings", "verdicts": "import_verdicts"}[kind]
+    report = json.loads(run(command, tmp_path / "table.csv", "--json").out.getvalue())["report"]
+    parts = ("stored", "collapsed", "missing", "refused", "held_back")
+    assert report["read"] == sum(report[part] for part in parts), report
+    assert (report["stored"], report["refused"], report["read"]) == (0, 8, 100 if kind == "dataset" else 101)
+    assert report["held_back"] == (92 if kind == "dataset" else 91)
+    told = run(command, tmp_path / "table.csv")
+    assert f"right, and not stored because others are refused: {report['held_back']}" in told.lines
+
+
+def test_problems_of_a_file_on_one_line_give_the_path(cast: Cast, tmp_path: Path) -> None:
+    turns = [{"speaker": "user", "text": f"Tere {n}"} for n in range(3)]
+    items = [{"id": f"d{n}", "language": "et", "turns": turns} for n in range(20)]
+    items[17] = {**items[17], "turns": [*turns[:2], {"speaker": "user", "text": None}]}
+    items[18] = {**items[18], "language": "no language"}
+    items[19] = {**items[18], "id": "d1"}
+    (tmp_path / "items.json").write_text(json.dumps(items))
+    seen = json.loads(run("import_dataset", tmp_path / "items.json", "--json").out.getvalue())
+    assert [each["column"] for each in seen["problems"]] == ["[17].turns[2].text", "[18].language", "[19].language"]
+    keyed = {"dialogues": items}
+    (tmp_path / "items.json").write_text(json.dumps(keyed))
+    told = run("import_dataset", tmp_path / "items.json")
+    assert told.problems[0].startswith("items.json, line 1, [“dialogues”][17].turns[2].text: found nothing")
+    boris = cast.client("boris")
+    file_import = uploaded(boris, file("items.json", json.dumps(items)))
+    shown = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/").json()
+    assert [each["column"] for each in shown["problems"]] == ["[17].turns[2].text", "[18].language", "[19].language"]
+    kinds = {(each["code"], each["column"]): each["count"] for each in shown["kinds_of_problems"]}
+    assert kinds[("language", "language")] == 2, "faults alike are counted together, whatever the record"
+    # One record to a line: the line says where.
+    (tmp_path / "items.json").write_text("[\n" + ",\n".join(map(json.dumps, items)) + "\n]")
+    seen = json.loads(run("import_dataset", tmp_path / "items.json", "--json").out.getvalue())
+    assert [(each["line"], each["column"]) for each in seen["problems"]][:2] == [(19, "turn 3"), (20, "language")]
+
+
+@pytest.mark.parametrize("who", ["rater", "judge"])
+def test_problems_of_answers_on_one_line_give_the_path(who: str, cast: Cast, tmp_path: Path) -> None:
+    make.campaign(cast.kassa)
+    answers = [{"item": "d1", who: f"A{n}", "criterion": "fluency", "score": 1} for n in range(6)]
+    answers[3]["score"] = "much"
+    command = "import_ratings" if who == "rater" else "import_verdicts"
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    seen = json.loads(run(command, tmp_path / "answers.json", "--json").out.getvalue())
+    assert [(each["line"], each["column"]) for each in seen["problems"]] == [(1, "[3].score")]
+    answers[3]["score"], answers[4]["criterion"] = 1, "warmth"
+    (tmp_path / "answers.json").write_text(json.dumps(answers))
+    seen = json.loads(run(command, tmp_path / "answers.json", "--json").out.getvalue())
+    assert [each["code"] for each in seen["problems"]] == ["unknown_criterion"]

@@ -120,7 +120,7 @@ def test_ratings_inside_items() -> None:
     parsed = parse_ratings([("a.json", raw)], mapping)
     assert [(row.rater, row.score, row.missing) for row in parsed.rows] == [("A", 2.0, False), ("B", None, True)]
     broken = parse_ratings([("a.json", raw.replace(b'{"annotator": "B"}', b"3"))], mapping)
-    assert codes(broken) == [("shape", 1, "m.fluency")]
+    assert codes(broken) == [("shape", 1, "[0].m.fluency")]
 
 
 def test_json_records_may_leave_out_what_is_missing() -> None:
