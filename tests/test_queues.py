@@ -110,3 +110,15 @@ def test_an_embedded_instance_queues_this_way(settings: Any) -> None:
         pytest.skip("this run has Redis")
     with app.connection_for_write() as connection:
         assert type(connection.channel()).__module__ == "panelbench.queues"
+
+
+def test_every_process_that_sets_django_up_sends_tasks_by_our_application() -> None:
+    """Without it a task has no `delay_on_commit`, and an import by page ends in a fault of the server."""
+    program = (
+        "import os; os.environ.update(DJANGO_SETTINGS_MODULE='panelbench.settings', DEBUG='on')\n"
+        "import django; django.setup()\n"
+        "from annotation.tasks import store_import\n"
+        "print(store_import.app.main, hasattr(store_import, 'delay_on_commit'))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert run.stdout == "panelbench True\n"
