@@ -46,12 +46,12 @@ LONGEST_LINE = 64 * 2**20
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
-def pieces(project: Project, *, replies: bool = False, renumbered: int | None = None) -> Generator[bytes]:
+def bundle_pieces(project: Project, *, replies: bool = False, renumbered: int | None = None) -> Generator[bytes]:
     """The bundle of a project, piece by piece. ``replies``: what was asked of judges and what they said, in full."""
-    return spooled(lambda out: write(project, out, replies=replies, renumbered=renumbered))
+    return spooled(lambda out: write_bundle(project, out, replies=replies, renumbered=renumbered))
 
 
-def write(project: Project, out: BinaryIO, *, replies: bool = False, renumbered: int | None = None) -> None:
+def write_bundle(project: Project, out: BinaryIO, *, replies: bool = False, renumbered: int | None = None) -> None:
     """Write the bundle from one consistent snapshot."""
     with consistent(), ZipFile(out, "w", ZIP_DEFLATED, compresslevel=6) as archive:
         outgoing = Outgoing(project, replies, _pseudonyms(project, renumbered))
@@ -97,7 +97,7 @@ class Carried:
         return ", ".join(f"{self.rows[name]:,} {name}" for name in named)
 
 
-def look(*, project: Project, name: str, content: BinaryIO) -> Carried:
+def look_into_bundle(*, project: Project, name: str, content: BinaryIO) -> Carried:
     """What a bundle says it holds, when it is one and the project is empty; its rows are not read yet.
 
     Raises `Refused` naming what is wrong.
@@ -108,7 +108,7 @@ def look(*, project: Project, name: str, content: BinaryIO) -> Carried:
         return _carried(members)
 
 
-def load(
+def load_bundle(
     *, project: Project, name: str, content: BinaryIO, actor: User | None = None, progress: Progress = _untold
 ) -> Carried:
     """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong.

@@ -21,7 +21,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
 MOST_DETAIL = 400
 
 
-def begin(*, campaign: Campaign, settings: Settings) -> UUID | None:
+def begin_computation(*, campaign: Campaign, settings: Settings) -> UUID | None:
     """A lease on computing these numbers; None while the campaign's are being computed or have to wait.
 
     The try is counted at once and the next one put off, so that it counts where the worker dies.
@@ -39,12 +39,12 @@ def begin(*, campaign: Campaign, settings: Settings) -> UUID | None:
     return row.lease
 
 
-def finish(*, lease: UUID) -> None:
+def finish_computation(*, lease: UUID) -> None:
     """The numbers are stored: nothing is left to be said."""
     Computation.objects.filter(lease=lease).delete()
 
 
-def fail(*, lease: UUID, reason: Computation.Reason, detail: str) -> None:
+def fail_computation(*, lease: UUID, reason: Computation.Reason, detail: str) -> None:
     """Give the lease back, say why, and put off the next try."""
     row = Computation.objects.filter(lease=lease).first()
     if row is not None:

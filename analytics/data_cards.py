@@ -100,7 +100,7 @@ class Card:
             "language_bcp47": [language.tag for language in self.languages],
             **licence(self.licence),
             "multilinguality": ["multilingual" if len(self.languages) > 1 else "monolingual"],
-            "size_categories": [size(max((file.rows for file in self.files), default=0))],
+            "size_categories": [size_in_words(max((file.rows for file in self.files), default=0))],
             "task_categories": ["text-classification"],
             "annotations_creators": makers or ["no-annotation"],
             "tags": ["human-evaluation", "llm-as-a-judge", "panelbench"],
@@ -209,7 +209,7 @@ def licence(said: str) -> dict[str, str]:
     return {"license": "other", "license_name": re.sub(r"[^a-z0-9.]+", "-", name).strip("-") or "other", **link}
 
 
-def size(rows: int) -> str:
+def size_in_words(rows: int) -> str:
     """The Hub's word for so many rows."""
     if rows < SIZES[0][0]:
         return f"n<{SIZES[0][1]}"
@@ -231,7 +231,7 @@ def statement(panel: Described) -> str:
     return f"{of}, {panel.consenting} agreed to be described.{''.join(texts)}"
 
 
-def limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
+def card_limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Iterator[str]:
     """What the figures and items themselves say against leaning on them."""
     small = sorted({figure.language or "all" for figure in figures if figure.is_small and figure.language})
     if small:

@@ -24,10 +24,10 @@ from annotation.exports import consistent
 from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
 from annotation.writers import files, label_studio
-from annotation.writers.label_studio import Answer, Interface
+from annotation.writers.label_studio import Interface, LabelStudioAnswer
 from annotation.writers.tables import Column, Table, told
 from judging import exports as judged
-from judging.continuing import whole
+from judging.continuing import whole_run
 from judging.models import JudgeRun, Verdict
 
 # --- Label Studio ----------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ class _ByItem:
         self._groups = groupby(table.rows, key=lambda row: row[self._read["item"]])
         self._next: tuple[str, Iterable[Sequence[Any]]] | None = next(self._groups, None)
 
-    def of(self, item: str) -> list[Answer]:
+    def of(self, item: str) -> list[LabelStudioAnswer]:
         """The answers on this item that can be said."""
         if self._next is None or self._next[0] != item:
             return []
@@ -67,12 +67,12 @@ class _ByItem:
         self._next = next(self._groups, None)
         return answers
 
-    def _answer(self, row: Sequence[Any]) -> Answer:
+    def _answer(self, row: Sequence[Any]) -> LabelStudioAnswer:
         rater = "judge" if "judge" in self._read else "rater"
         names = ("criterion", rater, "score", "rationale")
         criterion, said_by, score, rationale = (row[self._read[name]] for name in names)
         seconds = row[self._read["seconds"]] if "seconds" in self._read else None
-        return Answer(criterion, said_by, score, rationale, seconds, row[self._read["repeat"]])
+        return LabelStudioAnswer(criterion, said_by, score, rationale, seconds, row[self._read["repeat"]])
 
 
 # --- one export ------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def checked_export(
         sentence = _("%(what)s can't be exported as “%(kind)s”. Choose one of: %(all)s.")
         told = sentence % {"what": what.capitalize(), "kind": kind, "all": ", ".join(FORMATS[what])}
         raise Refused(told, code="unknown_format", fields={"format": told})
-    if kind not in offered(what):
+    if kind not in offered_exports(what):
         told = _("This server can't write Parquet. The operator can install it: pip install 'panelbench[parquet]'.")
         raise Refused(told, code="unwritable", fields={"format": told})
     if subject is None:
@@ -201,7 +201,7 @@ def checked_export(
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
 
 
-def offered(what: str) -> tuple[str, ...]:
+def offered_exports(what: str) -> tuple[str, ...]:
     """The formats of an export that this server can write; Parquet needs pyarrow."""
     return tuple(kind for kind in FORMATS[what] if kind != PARQUET or parquet_is_installed())
 
@@ -216,7 +216,7 @@ def permit(export: Export, *, user: User, token: Token | None = None) -> None:
         raise PermissionDenied(_("This token can only read. Use a token that can write, or leave the names out."))
 
 
-def record(export: Export, actor: User | None) -> None:
+def record_export(export: Export, actor: User | None) -> None:
     """Leave a line in the audit trail: who took what out, in which format, and what was unusual about it."""
     with transaction.atomic():
         audit.record(
@@ -228,7 +228,7 @@ def record(export: Export, actor: User | None) -> None:
         )
 
 
-def pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generator[bytes]:
+def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> Generator[bytes]:
     """The file, piece by piece, all of it as they are at one moment. Raises `Refused` for what can't be written.
 
     Of a table, ``tell`` hears every so often how many rows are read.
@@ -283,7 +283,7 @@ def _verdicts(export: Export) -> Table:
     else:
         names = ratings.rater_names(export.subject, chosen)
     options = export.options
-    return judged.verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
+    return judged.exported_verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
 
 
 def _scores(export: Export) -> Table:
@@ -311,10 +311,10 @@ def runs(export: Export) -> list[JudgeRun]:
     parts = Dataset.objects.parts_of(dataset)
     here = JudgeRun.objects.filter(wanted, dataset__in=parts).select_related("judge").order_by("pk")
     if export.options.every_run:
-        return whole(here)
+        return whole_run(here)
     versions = sorted(set(here.values_list("rubric_version", flat=True)))
     newest = (ratings.newest_runs_on(dataset=dataset, rubric_version=version) for version in versions)
-    return whole(chain.from_iterable(newest))
+    return whole_run(chain.from_iterable(newest))
 
 
 # --- documents ------------------------------------------------------------------------------------------------------
@@ -346,11 +346,11 @@ def _hugging_face(export: Export) -> Iterator[bytes]:
         "verdicts": lambda: _verdicts(export),
     }
     study = hugging_face.Study(export.subject, tables, runs(export))
-    return files.spooled(lambda out: hugging_face.write(study, out))
+    return files.spooled(lambda out: hugging_face.write_hugging_face(study, out))
 
 
 def _bundle(export: Export) -> Iterator[bytes]:
-    return bundles.pieces(export.project, replies=export.options.replies, renumbered=export.options.renumbered)
+    return bundles.bundle_pieces(export.project, replies=export.options.replies, renumbered=export.options.renumbered)
 
 
 _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
@@ -418,7 +418,7 @@ class Extent(NamedTuple):
     size: int | None
 
 
-def is_large(export: Export) -> bool:
+def is_large_export(export: Export) -> bool:
     """Whether a worker should write it while its reader does something else."""
     return row_count(export) > (WHOLE_AT_ONCE if export.is_whole else AT_ONCE)
 

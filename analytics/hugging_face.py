@@ -13,7 +13,7 @@ from django.utils import translation
 
 from accounts import languages
 from analytics import data_cards, ratings, snapshots
-from analytics.data_cards import Card, Described, File, Language, limits
+from analytics.data_cards import Card, Described, File, Language, card_limits
 from analytics.figures import Figure
 from analytics.models import Snapshot
 from annotation import exports as rated
@@ -42,7 +42,7 @@ class Study(NamedTuple):
     runs: Sequence[JudgeRun]
 
 
-def write(study: Study, out: BinaryIO) -> None:
+def write_hugging_face(study: Study, out: BinaryIO) -> None:
     """Write the folder. The numbers are computed first if they are stale."""
     snapshot = snapshots.snapshot(campaign=study.campaign)
     with rated.consistent(), ZipFile(out, "w", ZIP_DEFLATED) as archive, translation.override("en"):
@@ -110,7 +110,7 @@ def _card(study: Study, kept: Sequence[File], snapshot: Snapshot) -> Card:
         design=rated.design(campaign),
         judges=[_judge(run) for run in study.runs],
         figures=figures,
-        limitations=[*limits(figures, spoken), *_limits(study)],
+        limitations=[*card_limits(figures, spoken), *_limits(study)],
     )
 
 

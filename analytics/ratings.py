@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.exports import OnScale, on_scales
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
-from judging.continuing import whole
+from judging.continuing import whole_run
 from judging.models import Call, JudgeRun, Verdict
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def rows(
     wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts; ratings of which
     nobody knows whether they could stay.
     """
-    chosen = whole(newest_runs(campaign) if runs is None else runs)
+    chosen = whole_run(newest_runs(campaign) if runs is None else runs)
     people = _of_annotators(campaign, raters, blind_only)
     placed = heapq.merge(people, _of_judges(campaign, chosen), key=_order)
     asked = {each.key: (each, json.dumps(each.scale)) for each in on_scales([campaign.rubric_version_id]).values()}

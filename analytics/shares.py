@@ -18,7 +18,7 @@ LAST_USED_GRAIN = timedelta(minutes=1)
 LONGEST_SECRET = 64
 
 
-def digest(secret: str) -> str:
+def share_digest(secret: str) -> str:
     """What is stored of a link's secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -29,25 +29,25 @@ def make(*, campaign: Campaign, label: str, days: int | None = None, actor: User
     ends = timezone.now() + timedelta(days=days) if days else None
     with transaction.atomic():
         share = Share.objects.create(
-            campaign=campaign, label=label, digest=digest(secret), expires_at=ends, created_by=actor
+            campaign=campaign, label=label, digest=share_digest(secret), expires_at=ends, created_by=actor
         )
         audit.record(actor=actor, project=campaign.project, verb="share campaign", subject=share)
     return share, secret
 
 
-def find(secret: str) -> Share | None:
+def find_share(secret: str) -> Share | None:
     """The live link behind a secret, its campaign loaded; notes its use at most once a minute."""
     if len(secret) > LONGEST_SECRET:
         return None
     loaded = Share.objects.live().select_related("campaign__project", "campaign__rubric_version__rubric__project")
-    share = loaded.filter(digest=digest(secret)).first()
+    share = loaded.filter(digest=share_digest(secret)).first()
     now = timezone.now()
     if share and (share.last_used_at is None or share.last_used_at < now - LAST_USED_GRAIN):
         Share.objects.filter(pk=share.pk).update(last_used_at=now)
     return share
 
 
-def revoke(*, share: Share, actor: User) -> None:
+def revoke_share(*, share: Share, actor: User) -> None:
     """Revoke a link."""
     with transaction.atomic():
         Share.objects.filter(pk=share.pk, revoked_at=None).update(revoked_at=timezone.now())

@@ -19,7 +19,7 @@ from analytics.models import Chart, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign, Item
 from judging import runs
-from judging.continuing import whole
+from judging.continuing import whole_run
 from judging.models import Call, JudgeRun
 
 if TYPE_CHECKING:
@@ -61,15 +61,15 @@ def snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> Snapshot
 
     The revision is read before the rows: what arrives in between makes the snapshot stale, never falsely fresh.
     """
-    key = {"campaign": campaign, "revision": revision(campaign), **_identity(settings)}
+    key = {"campaign": campaign, "revision": snapshot_revision(campaign), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
     return stored or _store(key, *_computed(campaign, settings))
 
 
-def current(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
+def current_snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
     """The newest snapshot this version of the code has computed, and whether something has changed since."""
     newest = Snapshot.objects.filter(campaign=campaign, **_identity(settings)).first()
-    return newest, newest is None or newest.revision != revision(campaign)
+    return newest, newest is None or newest.revision != snapshot_revision(campaign)
 
 
 def to_be_polled() -> list[Campaign]:
@@ -81,7 +81,7 @@ def to_be_polled() -> list[Campaign]:
     return [each for each in found if each.is_judged or noted.get(_settled(each), "") != each.newest_run]  # type: ignore[attr-defined]
 
 
-def settle(campaign: Campaign) -> None:
+def settle_computation(campaign: Campaign) -> None:
     """Note that a campaign from `to_be_polled` has fresh numbers: once it is closed, it is polled again only when a
     judge is run on its rubric.
     """
@@ -111,11 +111,13 @@ def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
     return {each.campaign_id: each for each in snapshots}
 
 
-def revision(campaign: Campaign) -> str:
+def snapshot_revision(campaign: Campaign) -> str:
     """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset."""
-    found = whole(ratings.newest_runs(campaign))
+    found = whole_run(ratings.newest_runs(campaign))
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
-    return f"{campaigns.revision(campaign)} {runs.revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
+    return (
+        f"{campaigns.revision(campaign)} {runs.run_revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
+    )
 
 
 def code_version() -> str:

@@ -31,16 +31,16 @@ def refresh(campaign_pk: int, annotator_pks: Sequence[int] = (), blind_only: boo
     """
     campaign = Campaign.objects.select_related("rubric_version").get(pk=campaign_pk)
     settings = _settings(campaign_pk, annotator_pks, blind_only)
-    if (lease := computing.begin(campaign=campaign, settings=settings)) is None:
+    if (lease := computing.begin_computation(campaign=campaign, settings=settings)) is None:
         return
     try:
         snapshots.snapshot(campaign=campaign, settings=settings)
     except Exception as error:
         logger.exception("the numbers of campaign %s can't be computed", campaign_pk)
         reason, detail = _why(error)
-        computing.fail(lease=lease, reason=reason, detail=detail)
+        computing.fail_computation(lease=lease, reason=reason, detail=detail)
     else:
-        computing.finish(lease=lease)
+        computing.finish_computation(lease=lease)
 
 
 def _why(error: Exception) -> tuple[Computation.Reason, str]:
@@ -63,14 +63,16 @@ def _settings(campaign_pk: int, annotator_pks: Sequence[int], blind_only: bool) 
 def refresh_stale() -> None:
     """Ask for new numbers wherever something was rated since the newest ones; closed campaigns are asked about once."""
     for campaign in snapshots.to_be_polled():
-        found, is_stale = snapshots.current(campaign=campaign)
+        found, is_stale = snapshots.current_snapshot(campaign=campaign)
         if is_stale:
-            ask(campaign.pk, after=found.pk if found else 0)
+            ask_to_compute(campaign.pk, after=found.pk if found else 0)
         else:
-            snapshots.settle(campaign)
+            snapshots.settle_computation(campaign)
 
 
-def ask(campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool = False, after: int) -> None:
+def ask_to_compute(
+    campaign_pk: int, annotator_pks: Sequence[int] = (), *, blind_only: bool = False, after: int
+) -> None:
     """Have the snapshot that follows number `after` computed: once, however many pages and beats ask for it."""
     wanted = sorted(annotator_pks)
     if not computing.may_begin(campaign_pk=campaign_pk, settings=_settings(campaign_pk, wanted, blind_only)):

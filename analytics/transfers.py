@@ -48,13 +48,13 @@ def prepare(*, export: Export, actor: User) -> Transfer:
     }
     with transaction.atomic():
         _require_room(export.project, actor)
-        exports.record(export, actor)
+        exports.record_export(export, actor)
         return _begun(export.project, Transfer.Kind.EXPORT, export.file_name, actor, asked=asked)
 
 
 def receive(*, project: Project, name: str, content: BinaryIO, actor: User) -> Transfer:
     """Keep a bundle for a worker to load, once it is seen to be one and to fit an empty project. Raises `Refused`."""
-    carried = bundles.look(project=project, name=name, content=content)
+    carried = bundles.look_into_bundle(project=project, name=name, content=content)
     content.seek(0)
     with transaction.atomic():
         begun = _arriving(project, name, carried, actor)
@@ -65,7 +65,7 @@ def receive(*, project: Project, name: str, content: BinaryIO, actor: User) -> T
 def take_over(*, upload: Upload, actor: User) -> Transfer:
     """The same of a file that came in by chunks; its bytes stay where they are."""
     with upload.content.open("rb") as content:
-        carried = bundles.look(project=upload.project, name=upload.name, content=cast(BinaryIO, content))
+        carried = bundles.look_into_bundle(project=upload.project, name=upload.name, content=cast(BinaryIO, content))
     with transaction.atomic():
         gone, _each = Upload.objects.filter(pk=upload.pk).delete()
         if not gone:
@@ -142,7 +142,7 @@ def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
         transfer.content.save(transfer.name, ContentFile(b""), save=False)
         Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)
     with Path(transfer.content.path).open("wb") as file:
-        file.writelines(exports.pieces(export, tell=lambda done: heartbeat.tell(done, rows)))
+        file.writelines(exports.export_pieces(export, tell=lambda done: heartbeat.tell(done, rows)))
         file.flush()
         os.fsync(file.fileno())
         size = file.tell()
@@ -152,7 +152,7 @@ def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
 def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
     """What a bundle holds, and that it is loaded, are one transaction: it is never loaded twice, nor by two."""
     with transfer.content.open("rb") as file, transaction.atomic():
-        carried = bundles.load(
+        carried = bundles.load_bundle(
             project=transfer.project,
             name=transfer.name,
             content=cast(BinaryIO, file),

@@ -34,7 +34,7 @@ api = [
     path("projects/<slug:project>/campaigns/<int:campaign>/numbers/", routes.Numbers.as_view(), name="api_numbers"),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/ratings.csv",
-        routes.RatingsTable.as_view(),
+        routes.RatingsTableDownload.as_view(),
         name="api_ratings_table",
     ),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),

@@ -46,7 +46,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class DutyShare:
     """One panel's part of a campaign, as somebody plans it."""
 
     panel: Panel
@@ -137,7 +137,7 @@ def _require_new(campaign: Campaign, panel: Panel, criteria: Sequence[Criterion]
         )
 
 
-def take_back(*, duty: Duty, actor: User | None = None) -> None:
+def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
     """Remove a duty that has no ratings, with its assignments, drafts and skips.
 
     Refused (code ``has_ratings``) as soon as somebody has submitted something in it: then it stays, and the campaign
@@ -164,7 +164,7 @@ def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
     if dataset.names_shown is None:
         items = Item.objects.of(dataset)
         generators = items.order_by().values_list("generator", flat=True).distinct()
-        shown = generator_names.find(items.iterator(), dataset.layout, generators=generators)
+        shown = generator_names.find_generator_names(items.iterator(), dataset.layout, generators=generators)
         dataset.names_shown = [each.as_dict() for each in shown]
         Dataset.objects.filter(pk=dataset.pk).update(names_shown=dataset.names_shown)
     return list(dataset.names_shown)
@@ -192,7 +192,7 @@ def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
 
 
 def allocate_all(
-    *, campaign: Campaign, shares: Sequence[Share], keep_names: bool = False, actor: User | None = None
+    *, campaign: Campaign, shares: Sequence[DutyShare], keep_names: bool = False, actor: User | None = None
 ) -> list[Duty]:
     """A duty for every share, or none of them."""
     if not shares:

@@ -37,7 +37,7 @@ def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -
         _executemany(f"INSERT INTO {_table(model)} ({names}) VALUES ", len(fields), rows)  # noqa: S608 (our own names)
 
 
-def reserve(model: Model, count: int) -> Sequence[int]:
+def reserve_keys(model: Model, count: int) -> Sequence[int]:
     """So many primary keys that nobody else gets; on SQLite, in a transaction that writes."""
     table = model._meta.db_table
     with connection.cursor() as cursor:

@@ -101,7 +101,7 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
     return campaign
 
 
-def extend(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -> Campaign:
+def extend_campaign(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -> Campaign:
     """Go on with a later version of the campaign's dataset: every rating, assignment and selection stays as it is.
 
     Nobody is given the new items by it: `allocation.hand_out` does that.

@@ -44,7 +44,7 @@ _DATED = re.compile(r"[-_@: ](?:20\d\d[-_]?\d\d[-_]?\d\d|latest)$")
 _OPENING, _CLOSING = r"[\s\[({<*#\"'«“_]{0,8}", r"(?:[\s\])}>*\"'»”_]{0,8}[:：]|[\])}>*]{1,4})[\s*_]{0,4}"
 
 
-class Shown(Protocol):
+class ShownName(Protocol):
     """What is looked at: an item as its file gives it, or as it is stored."""
 
     @property
@@ -113,8 +113,8 @@ class _Count:
     line: int | None = None
 
 
-def find(
-    items: Iterable[Shown],
+def find_generator_names(
+    items: Iterable[ShownName],
     layout: Mapping[str, Any] | None = None,
     *,
     generators: Iterable[str],
@@ -197,7 +197,7 @@ def _cleared(text: str, names: Sequence[_Name], nothing: str) -> str:
 
 
 # --- finding --------------------------------------------------------------------------------------------------------
-def _hits(item: Shown, layout: Mapping[str, Any] | None, names: Sequence[_Name]) -> Iterator[_Hit]:
+def _hits(item: ShownName, layout: Mapping[str, Any] | None, names: Sequence[_Name]) -> Iterator[_Hit]:
     parts = list(_parts(item, layout))
     whole = _folded("\n".join(text for _place, text in parts))
     near = [name for name in names if any(anchor in whole for anchor in name.anchors)]
@@ -208,7 +208,7 @@ def _hits(item: Shown, layout: Mapping[str, Any] | None, names: Sequence[_Name])
                 yield _Hit(name, place, is_sure, _around(name, plain))
 
 
-def _parts(item: Shown, layout: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _parts(item: ShownName, layout: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     """The visible texts of an item, each with its place."""
     shown = lay_out(fields=item.fields, turns=item.turns, layout=layout)
     for turn in shown.turns:

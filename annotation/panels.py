@@ -19,7 +19,7 @@ TRIES = 5
 def create(*, project: Project, name: str, language: str = "", actor: User | None = None) -> Panel:
     """An empty panel; ``language`` is what its annotators speak natively, empty for any."""
     try:
-        tag = languages.canonical(language) if language else ""
+        tag = languages.canonical_language(language) if language else ""
     except ValueError as error:
         raise Refused(str(error), code="invalid", fields={"language": str(error)}) from None
     try:

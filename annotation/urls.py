@@ -55,7 +55,7 @@ pages = [
     path("p/<slug:project>/campaigns/<int:campaign>/", campaigns.campaign_page, name="campaign"),
     path("p/<slug:project>/campaigns/<int:campaign>/state/", campaigns.move_campaign, name="campaign_move"),
     path("p/<slug:project>/campaigns/<int:campaign>/dataset/", campaigns.extend_campaign, name="campaign_extend"),
-    path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out, name="campaign_hand_out"),
+    path("p/<slug:project>/campaigns/<int:campaign>/hand-out/", campaigns.hand_out_view, name="campaign_hand_out"),
     path("p/<slug:project>/campaigns/<int:campaign>/duties/new/", campaigns.new_duty, name="duty_new"),
     path(
         "p/<slug:project>/campaigns/<int:campaign>/duties/<int:duty>/take-back/",
@@ -65,7 +65,7 @@ pages = [
     path("p/<slug:project>/panels/", panels.panels_page, name="panels"),
     path("p/<slug:project>/panels/<int:panel>/", panels.panel_page, name="panel"),
     path("p/<slug:project>/panels/<int:panel>/seats/", panels.seat_member, name="panel_seat"),
-    path("p/<slug:project>/panels/<int:panel>/seats/<int:seat>/remove/", panels.unseat, name="panel_unseat"),
+    path("p/<slug:project>/panels/<int:panel>/seats/<int:seat>/remove/", panels.unseat_view, name="panel_unseat"),
 ]
 
 # Also under `intakes/`, the name that version 1 of the API began with; the schema calls those addresses deprecated.
@@ -112,7 +112,9 @@ imports_api = [
 api = [
     path("projects/<slug:project>/datasets/", dataset_routes.Datasets.as_view(), name="api_datasets"),
     path("projects/<slug:project>/datasets/<int:dataset>/", dataset_routes.DatasetDetail.as_view(), name="api_dataset"),
-    path("projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.Items.as_view(), name="api_items"),
+    path(
+        "projects/<slug:project>/datasets/<int:dataset>/items/", dataset_routes.DatasetItems.as_view(), name="api_items"
+    ),
     *imports_api,
     *(
         path(str(each.pattern).replace("/imports/", "/intakes/"), each.callback, name=f"former_{each.name}")

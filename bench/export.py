@@ -80,7 +80,7 @@ def _way(export: Any, kind: str) -> Callable[[], int]:
     from analytics import exports
 
     asked = exports.checked_export(project=export.project, what="ratings", kind=kind, subject=export)
-    return lambda: sum(len(piece) for piece in exports.pieces(asked))
+    return lambda: sum(len(piece) for piece in exports.export_pieces(asked))
 
 
 def _raw(campaign: Any) -> Callable[[], int]:

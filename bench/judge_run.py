@@ -98,8 +98,8 @@ def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable
         run = runs.start(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
 
         def shifts() -> None:
-            while not runs.progress(run).finished:
-                working.work(run.pk)
+            while not runs.run_progress(run).finished:
+                working.work_on_run(run.pk)
 
         took = _timed(shifts)
         missing.append(CALLS * version.criteria.count() - run.verdicts.filter(status="ok").count())

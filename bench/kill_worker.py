@@ -46,25 +46,25 @@ def judged(provider: Any, path: Path | None) -> dict[str, Any]:
 
     run = _run(path)
     with workers(2) as both:
-        tasks.enqueue(run.pk)
-        _wait(lambda: runs.progress(run).settled >= runs.progress(run).planned // 3)
+        tasks.enqueue_run(run.pk)
+        _wait(lambda: runs.run_progress(run).settled >= runs.run_progress(run).planned // 3)
         os.killpg(both[0].pid, signal.SIGKILL)
         in_flight = Call.objects.filter(run=run, state=Call.State.LEASED).count()
-        killed_at = runs.progress(run).settled
+        killed_at = runs.run_progress(run).settled
 
         def finished() -> bool:
-            for run_pk in leases.sweep():  # what beat does twice a minute
-                tasks.enqueue(run_pk)
-            return runs.progress(run).finished
+            for run_pk in leases.sweep_leases():  # what beat does twice a minute
+                tasks.enqueue_run(run_pk)
+            return runs.run_progress(run).finished
 
         _wait(finished)
     verdicts = Counter(Verdict.objects.filter(run=run).values_list("item", "criterion", "repeat"))
     answered = provider.control()
     return {
-        "calls planned": runs.progress(run).planned,
+        "calls planned": runs.run_progress(run).planned,
         "settled when one worker was killed": killed_at,
         "calls in flight at the kill": in_flight,
-        "calls settled": runs.progress(run).settled,
+        "calls settled": runs.run_progress(run).settled,
         "items x criteria": run.dataset.items.count() * run.rubric_version.criteria.count(),
         "verdicts": sum(verdicts.values()),
         "most verdicts on one item and criterion": max(verdicts.values()),

@@ -81,7 +81,7 @@ def ours(question: str) -> Callable[[Any], str]:
         return outgoing.signed(secret=secret, key=key, body=body, now=now)["webhook-signature"]
 
     functions: dict[str, Callable[[Any], str]] = {
-        "canonical": languages.canonical,
+        "canonical": languages.canonical_language,
         "script": languages.script,
         "names": names,
         "received": is_received,

@@ -231,7 +231,7 @@ def make_scene(annotators: int) -> Scene:
     )
     dataset = make.dataset(made.project, JUDGED, name="Judged")
     run = runs.start(judge=judge, dataset=dataset, rubric_version=version, budget=CAP)
-    tasks.enqueue(run.pk)
+    tasks.enqueue_run(run.pk)
     return Scene(
         campaign=made.campaign.pk,
         dataset=made.campaign.dataset_id,
@@ -387,7 +387,7 @@ def _let_the_judge_end(run: int) -> None:
     deadline = time.monotonic() + JUDGE_ENDS_WITHIN
     while time.monotonic() < deadline:
         found = JudgeRun.objects.get(pk=run)
-        if found.state == JudgeRun.State.PAUSED or runs.progress(found).finished:
+        if found.state == JudgeRun.State.PAUSED or runs.run_progress(found).finished:
             return
         time.sleep(1)
 
@@ -494,7 +494,7 @@ def _money(scene: Scene, provider: RunningProvider) -> list[str]:
     run = JudgeRun.objects.get(pk=scene.run)
     counts = provider.control()
     spent = (counts["tokens_in"] * PRICE[0] + counts["tokens_out"] * PRICE[1]) / 1_000_000
-    progress = runs.progress(run)
+    progress = runs.run_progress(run)
     replied = Attempt.objects.filter(call__run=run, outcome=Attempt.Outcome.REPLIED)
     twice = replied.values("call").annotate(count=_count()).filter(count__gt=1).count()
     kept = "kept" if spent <= CAP else "**BROKEN**"

@@ -59,7 +59,7 @@ class Quota:
     reset: float
 
 
-class Unavailable(Exception):
+class ProviderUnavailable(Exception):
     """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``.
 
     ``maybe_paid`` says that the provider may have worked and count it; ``body`` is what came, shortened, where that
@@ -83,7 +83,7 @@ class Unavailable(Exception):
         self.quotas = quotas or {}
 
 
-class Refused(Exception):
+class ProviderRefused(Exception):
     """The provider will not answer this request. ``fatal`` means it will not answer any: pause the run."""
 
     def __init__(self, reason: str, *, status: int | None = None, fatal: bool = False) -> None:
@@ -119,7 +119,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ProviderAnswer:
     """One reply, as it came. ``dropped`` names what the model would not take, so the request went out without it."""
 
     text: str
@@ -172,9 +172,11 @@ def _key(endpoint: Endpoint) -> str:
         return "none"
     key = os.environ.get(endpoint.api_key_variable, "").strip()
     if not key:
-        raise Refused(f"Set the variable {endpoint.api_key_variable} to the key of {endpoint.name}.", fatal=True)
+        raise ProviderRefused(
+            f"Set the variable {endpoint.api_key_variable} to the key of {endpoint.name}.", fatal=True
+        )
     if not key.isascii():
-        raise Refused(
+        raise ProviderRefused(
             f"The variable {endpoint.api_key_variable} contains characters that a key cannot have.", fatal=True
         )
     return key
@@ -188,7 +190,7 @@ async def ask(
     parameters: Mapping[str, Any],
     schema: Mapping[str, Any] | None,
     timeout: float,  # noqa: ASYNC109 - it is part of what is asked, and kept by asyncio.timeout below
-) -> Answer:
+) -> ProviderAnswer:
     """Put one question and return the reply, whatever it says.
 
     A format or parameter that the model refuses by name is left out and the question put again (json_schema, then
@@ -219,7 +221,7 @@ async def ask(
 def _keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
     """A limit on spending is renamed, not dropped."""
     if any(name in parameters for name in TOKEN_LIMITS) and all(name in refused for name in TOKEN_LIMITS):
-        raise Refused(
+        raise ProviderRefused(
             "The model accepts no limit on the tokens of a reply: neither max_tokens nor max_completion_tokens."
         )
 
@@ -275,15 +277,15 @@ async def _send(connection: Connection, body: dict[str, Any], seconds: float) ->
     except _TooLarge as found:
         raise _overflown(connection, found) from None
     except TimeoutError:
-        raise Unavailable(_too_late(seconds), maybe_paid=True) from None
+        raise ProviderUnavailable(_too_late(seconds), maybe_paid=True) from None
     except (openai.APIConnectionError, httpx2.RequestError) as error:
         cause = error.__cause__ or error
         # The SDK's aiohttp transport calls every lost or refused connection a ConnectTimeout.
         late = isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout)
         reason = _too_late(seconds) if late else _scrubbed(connection, f"No connection: {cause!r}")
-        raise Unavailable(reason, maybe_paid=not _never_connected(error)) from None
+        raise ProviderUnavailable(reason, maybe_paid=not _never_connected(error)) from None
     except UnicodeEncodeError:
-        raise Refused("The prompt contains half a surrogate pair, which cannot be sent.") from None
+        raise ProviderRefused("The prompt contains half a surrogate pair, which cannot be sent.") from None
 
 
 class _TooLarge(Exception):
@@ -326,11 +328,11 @@ def _bounded() -> Callable[[httpx2.Response, int], httpx2.AsyncByteStream]:
     return Bounded
 
 
-def _overflown(connection: Connection, found: _TooLarge) -> Unavailable | Refused:
+def _overflown(connection: Connection, found: _TooLarge) -> ProviderUnavailable | ProviderRefused:
     body = storable(found.start.decode("utf-8", "replace"))
     if found.status >= 400:
         return _failure(status=found.status, code="", message=_scrubbed(connection, body), headers={})
-    return Unavailable(f"The reply is longer than {LARGEST_BODY // 2**20} MB.", maybe_paid=True, body=body)
+    return ProviderUnavailable(f"The reply is longer than {LARGEST_BODY // 2**20} MB.", maybe_paid=True, body=body)
 
 
 def _never_connected(error: BaseException | None) -> bool:
@@ -373,14 +375,16 @@ def _complaint(body: Any) -> str:
     return next((text for each in found if each and (text := _complaint(each))), "")
 
 
-def _failure(*, status: int, code: str, message: str, headers: Mapping[str, str]) -> Unavailable | Refused:
+def _failure(
+    *, status: int, code: str, message: str, headers: Mapping[str, str]
+) -> ProviderUnavailable | ProviderRefused:
     reason = f"{status} {code}: {message}"[:400]
     if status in (401, 402) or code in _OUT_OF_MONEY:
-        return Refused(reason, status=status, fatal=True)
+        return ProviderRefused(reason, status=status, fatal=True)
     if status in _RETRYABLE or status >= 500:
         waits = _retry_after(headers)
-        return Unavailable(reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=_quotas(headers))
-    return Refused(reason, status=status)
+        return ProviderUnavailable(reason, retry_after=waits, maybe_paid=status in _GAVE_UP, quotas=_quotas(headers))
+    return ProviderRefused(reason, status=status)
 
 
 def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
@@ -453,7 +457,7 @@ def _reply(connection: Connection, response: httpx2.Response) -> dict[str, Any]:
         reply = None
     if not isinstance(reply, dict):
         body = storable(response.content[: 4 * KEPT_TEXT].decode("utf-8", "replace")[:KEPT_TEXT])
-        raise Unavailable("The reply is not a JSON object.", maybe_paid=True, body=body)
+        raise ProviderUnavailable("The reply is not a JSON object.", maybe_paid=True, body=body)
     error = reply.get("error")
     if error and not reply.get("choices"):
         words = error if isinstance(error, dict) else {"message": str(error)}
@@ -481,12 +485,14 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     }
 
 
-def _answer(reply: dict[str, Any], latency: float, dropped: tuple[str, ...], quotas: Mapping[str, Quota]) -> Answer:
+def _answer(
+    reply: dict[str, Any], latency: float, dropped: tuple[str, ...], quotas: Mapping[str, Quota]
+) -> ProviderAnswer:
     """Read leniently: whatever a server leaves out or mistypes is missing, not an error."""
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message, usage = _object(choice.get("message")), _object(reply.get("usage"))
-    return Answer(
+    return ProviderAnswer(
         text=_text(message.get("content")),
         finish_reason=_text(choice.get("finish_reason")) or None,
         refusal=_text(message.get("refusal")) or None,

@@ -27,7 +27,7 @@ def continued(
 
 
 def _is_cut_short(run: JudgeRun) -> bool:
-    return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole([run]))
+    return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole_run([run]))
 
 
 def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
@@ -36,7 +36,7 @@ def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
     return items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else items
 
 
-def whole(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
+def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
     """The runs, and those that they go on from: together they have the verdicts on all items."""
     found = {run.pk: run for run in runs}
     while missing := {run.continues_id for run in found.values() if run.continues_id} - {*found}:

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from annotation.exports import SHARED, on_scales
 from annotation.writers.tables import BATCH, Column, Table
 from judging.models import Judge, JudgeRun, Verdict
-from judging.outcomes import said
+from judging.outcomes import outcome_in_words
 
 OWN = (
     Column("judge_run", "integer"),
@@ -39,7 +39,7 @@ _READ = (
 )
 
 
-def verdicts(
+def exported_verdicts(
     runs: Collection[JudgeRun], *, names: Mapping[int, str], rationales: bool = True, replies: bool = False
 ) -> Table:
     """Every verdict of some runs by item, criterion, run and repeat; ``names`` are the judges', by run."""
@@ -116,4 +116,4 @@ def _reply(reply: Mapping[str, Any] | None) -> str:
     if not reply:
         return ""
     imported = reply.get("imported")
-    return imported if isinstance(imported, str) else said(reply)
+    return imported if isinstance(imported, str) else outcome_in_words(reply)

@@ -51,7 +51,7 @@ class Taken:
     spent: str = ""
 
 
-def take(
+def take_calls(
     *,
     run: JudgeRun,
     limit: int,
@@ -122,7 +122,7 @@ def _lease(taken: Taken, now: datetime) -> None:
     until = now + LEASE
     Call.objects.filter(pk__in=keys).update(state=Call.State.LEASED, lease=taken.lease, leased_until=until)
     numbers = dict(Attempt.objects.filter(call__in=keys).values_list("call").annotate(Max("number")))
-    for question, pk in zip(taken.questions, bulk.reserve(Attempt, len(keys)), strict=True):
+    for question, pk in zip(taken.questions, bulk.reserve_keys(Attempt, len(keys)), strict=True):
         question.call.lease, question.call.leased_until, question.call.state = taken.lease, until, Call.State.LEASED
         attempt = question.attempt
         attempt.pk, attempt.number, attempt.at = pk, numbers.get(question.call.pk, 0) + 1, now
@@ -145,7 +145,7 @@ def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
         return set(mine.filter(outcome=Attempt.Outcome.SENT).values_list("pk", flat=True))
 
 
-def extend(*, lease: UUID, now: datetime | None = None) -> int:
+def extend_leases(*, lease: UUID, now: datetime | None = None) -> int:
     """Keep a lease alive while its calls are in flight; returns how many it still holds."""
     held = Call.objects.filter(lease=lease, state=Call.State.LEASED)
     return held.update(leased_until=(now or timezone.now()) + LEASE)
@@ -167,7 +167,7 @@ def next_due(run: JudgeRun) -> datetime | None:
     )
 
 
-def release(*, lease: UUID, calls: Sequence[Call] | None = None) -> int:
+def release_calls(*, lease: UUID, calls: Sequence[Call] | None = None) -> int:
     """Give back what was leased and not sent (of these ``calls`` only); what was sent and had no reply is lost.
 
     A request that was sent is not taken back: it stays booked at its worst case, and its call is tried again.
@@ -198,7 +198,7 @@ def _free(held: QuerySet[Call]) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CallOutcome:
     """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
 
     Neither: the provider will answer nobody now, and the call waits as if it had not been tried.
@@ -217,7 +217,7 @@ class Outcome:
         return self.question.call
 
 
-def settle(*, outcomes: Sequence[Outcome]) -> int:
+def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
     """Store what came of requests, all in one transaction; returns how many calls that settled.
 
     An attempt is settled in any case: it was paid for. A reply settles its call unless another has; a failure moves its
@@ -238,13 +238,13 @@ def settle(*, outcomes: Sequence[Outcome]) -> int:
     return len(settled)
 
 
-def _open_calls(outcomes: Sequence[Outcome]) -> dict[int, UUID | None]:
+def _open_calls(outcomes: Sequence[CallOutcome]) -> dict[int, UUID | None]:
     """The calls that no reply has settled yet, locked until the end of the transaction, and the lease each is under."""
     rows = Call.objects.select_for_update().filter(pk__in=[outcome.call.pk for outcome in outcomes])
     return dict(rows.exclude(state=Call.State.SETTLED).order_by("pk").values_list("pk", "lease"))
 
 
-def _unsettled(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _unsettled(outcomes: Sequence[CallOutcome]) -> list[CallOutcome]:
     """The outcomes not stored yet; those of requests that were given up for lost among them."""
     waited_for = Attempt.objects.filter(
         pk__in=[outcome.attempt.pk for outcome in outcomes], outcome__in=[Attempt.Outcome.SENT, Attempt.Outcome.LOST]
@@ -253,7 +253,7 @@ def _unsettled(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [outcome for outcome in outcomes if outcome.attempt.pk in keys]
 
 
-def _settle_attempts(outcomes: Sequence[Outcome]) -> None:
+def _settle_attempts(outcomes: Sequence[CallOutcome]) -> None:
     """Update the attempts at the database's own speed."""
     if not outcomes:
         return
@@ -277,7 +277,7 @@ def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
     return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
 
 
-def _insert_verdicts(outcomes: Sequence[Outcome]) -> None:
+def _insert_verdicts(outcomes: Sequence[CallOutcome]) -> None:
     versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
     pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
     criteria = {(run, key): pk for run, key, pk in pairs}
@@ -289,20 +289,20 @@ def _insert_verdicts(outcomes: Sequence[Outcome]) -> None:
     bulk.insert(Verdict, VERDICT, rows)
 
 
-def _verdict_row(outcome: Outcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
+def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
     call, coerced = outcome.call, (reading.coerced or "")[:80]
     asked = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
     return *asked, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
 
 
-def _move(outcomes: Sequence[Outcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:
+def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:
     pks = [outcome.call.pk for outcome in outcomes]
     Call.objects.filter(pk__in=pks).update(
         state=state, lease=None, leased_until=None, not_before=not_before, tries=F("tries") + tried
     )
 
 
-def _try_again(outcomes: Sequence[Outcome]) -> None:
+def _try_again(outcomes: Sequence[CallOutcome]) -> None:
     """Calls without a reply wait until their time, or have failed when they were tried too often."""
     for outcome in outcomes:
         if outcome.retry_at is None:
@@ -312,7 +312,7 @@ def _try_again(outcomes: Sequence[Outcome]) -> None:
         _move([outcome], state=Call.State.FAILED if tired else Call.State.WAITING, not_before=outcome.retry_at)
 
 
-def sweep(*, now: datetime | None = None) -> list[int]:
+def sweep_leases(*, now: datetime | None = None) -> list[int]:
     """Give back the leases of workers that died; returns the runs that have due calls and nobody at work on them."""
     now = now or timezone.now()
     _free(Call.objects.filter(state=Call.State.LEASED, leased_until__lt=now))

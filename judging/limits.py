@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from judging.client import Endpoint, Quota, Unavailable
+from judging.client import Endpoint, ProviderUnavailable, Quota
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -140,7 +140,7 @@ class RedisClocks:
             return await self._otherwise.change(costs, patience=patience, hold=hold)
 
 
-class Budget:
+class RequestBudget:
     """Requests and tokens per minute of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, clocks: Clocks) -> None:
@@ -184,7 +184,7 @@ class Budget:
 
 
 @asynccontextmanager
-async def budget(endpoint: Endpoint, redis_url: str | None, folder: Path | None = None) -> AsyncIterator[Budget]:
+async def budget(endpoint: Endpoint, redis_url: str | None, folder: Path | None = None) -> AsyncIterator[RequestBudget]:
     """The endpoint's budget for as long as the running loop needs it.
 
     Shared through Redis, or without one through a file in ``folder``; with neither, and without limits, of this process
@@ -193,7 +193,7 @@ async def budget(endpoint: Endpoint, redis_url: str | None, folder: Path | None 
     limited = any(_costs(endpoint, tokens=1))
     local = FileClocks(_file(folder, endpoint) if folder and limited else None)
     if not redis_url or not limited:
-        yield Budget(endpoint, local)
+        yield RequestBudget(endpoint, local)
         return
     from redis.asyncio import BlockingConnectionPool, Redis
 
@@ -201,7 +201,7 @@ async def budget(endpoint: Endpoint, redis_url: str | None, folder: Path | None 
         redis_url, max_connections=CONNECTIONS, socket_timeout=5, socket_connect_timeout=5
     )
     async with Redis.from_pool(pool) as redis:
-        yield Budget(endpoint, RedisClocks(endpoint, redis, local))
+        yield RequestBudget(endpoint, RedisClocks(endpoint, redis, local))
 
 
 def _file(folder: Path, endpoint: Endpoint) -> Path:
@@ -234,7 +234,7 @@ class Lane:
         self._rest_until = 0.0
         self._cut_at = 0.0
         self._replies = 0
-        self._failures: list[Unavailable] = []
+        self._failures: list[ProviderUnavailable] = []
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @asynccontextmanager
@@ -244,7 +244,7 @@ class Lane:
         started = time.monotonic()
         try:
             yield
-        except Unavailable as outcome:
+        except ProviderUnavailable as outcome:
             self._note(started, outcome)
             raise
         else:
@@ -292,7 +292,7 @@ class Lane:
                 self.in_flight += 1
                 place.set_result(None)
 
-    def _note(self, started: float, failure: Unavailable | None = None) -> None:
+    def _note(self, started: float, failure: ProviderUnavailable | None = None) -> None:
         if started < self._cut_at:
             return  # sent at the old width, and so no witness against the new one
         self._replies += failure is None

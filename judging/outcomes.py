@@ -18,7 +18,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from judging import client, spending
-from judging.leases import Outcome
+from judging.leases import CallOutcome
 from judging.models import Attempt, Judge
 from judging.prompts import PromptVariant
 from judging.questions import Question
@@ -29,7 +29,9 @@ LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; f
 MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
 
 
-def read(question: Question, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.Answer) -> Outcome:
+def read(
+    question: Question, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
+) -> CallOutcome:
     """A reply, whatever it says: one reading per criterion."""
     into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
     counted = into is not None and out is not None
@@ -52,10 +54,10 @@ def read(question: Question, *, lease: UUID, judge: Judge, variant: PromptVarian
         refusal=answer.refusal,
         material=question.messages[-1]["content"],
     )
-    return Outcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
 
 
-def later(question: Question, unavailable: client.Unavailable, *, lease: UUID) -> Outcome:
+def later(question: Question, unavailable: client.ProviderUnavailable, *, lease: UUID) -> CallOutcome:
     """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
     pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
@@ -68,20 +70,20 @@ def later(question: Question, unavailable: client.Unavailable, *, lease: UUID) -
         cost=question.worst_case if maybe_paid else _nothing(question),
         estimated=maybe_paid and question.worst_case is not None,
     )
-    return Outcome(question=question, lease=lease, attempt=attempt, retry_at=retry_at)
+    return CallOutcome(question=question, lease=lease, attempt=attempt, retry_at=retry_at)
 
 
-def refused(question: Question, no: client.Refused, *, lease: UUID) -> Outcome:
+def refused_outcome(question: Question, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
     """The provider will not answer this question: recorded on every criterion, not asked again.
 
     Where it will answer none, the call waits for the run to be resumed.
     """
     attempt = _settled(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
     readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
-    return Outcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
 
-def unstorable(outcome: Outcome, fault: Exception) -> Outcome:
+def unstorable(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     """What is left of an outcome that the database refuses: what was paid for it, and why it says nothing."""
     reason = f"This could not be stored: {fault!r}"[:400]
     kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
@@ -99,7 +101,7 @@ def _nothing(question: Question) -> Any:
     return None if question.worst_case is None else 0
 
 
-def said(reply: Mapping[str, Any]) -> str:
+def outcome_in_words(reply: Mapping[str, Any]) -> str:
     """A stored reply for people to read: what was said, else the refusal or reasoning, else how it ended."""
     try:
         choice = reply["choices"][0]

@@ -234,7 +234,7 @@ def response_schema(criteria: Sequence[CriterionBrief], variant: PromptVariant) 
     return _object_schema({criterion.key: _answer_schema(criterion, variant) for criterion in criteria})
 
 
-def plain(value: float) -> float | int:
+def plain_text(value: float) -> float | int:
     """A whole number as ``int``, so that it is written 3 and not 3.0."""
     return int(value) if float(value).is_integer() else value
 
@@ -247,9 +247,9 @@ def _answer_schema(criterion: CriterionBrief, variant: PromptVariant) -> dict[st
 def _score_schema(criterion: CriterionBrief) -> dict[str, Any]:
     score: dict[str, Any] = {"type": "number"}
     if criterion.choices:
-        score |= {"enum": [plain(value) for value in criterion.choices]}
+        score |= {"enum": [plain_text(value) for value in criterion.choices]}
     else:
-        score |= {"minimum": plain(criterion.low), "maximum": plain(criterion.high)}
+        score |= {"minimum": plain_text(criterion.low), "maximum": plain_text(criterion.high)}
     if not criterion.allows_na:
         return score
     return {"anyOf": [score, {"type": "string", "enum": [NOT_APPLICABLE]}]}
@@ -288,8 +288,8 @@ def _criterion(number: int, criterion: CriterionBrief, variant: PromptVariant, f
 
 def _scale(criterion: CriterionBrief, frame: Frame) -> str:
     if not criterion.choices:
-        return frame.scale_range.format(low=plain(criterion.low), high=plain(criterion.high))
-    return frame.scale_points.format(values=", ".join(str(plain(value)) for value in criterion.choices))
+        return frame.scale_range.format(low=plain_text(criterion.low), high=plain_text(criterion.high))
+    return frame.scale_points.format(values=", ".join(str(plain_text(value)) for value in criterion.choices))
 
 
 def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
@@ -298,7 +298,10 @@ def _point(point: PointBrief, detail: AnchorDetail) -> list[str]:
     reasons = point.reason.splitlines() if detail == "reasons" else []
     if not words and not reasons:
         return []
-    return [f"- {plain(point.value)}: {words}".rstrip(), *(f"  - {reason}" for reason in reasons if reason.strip())]
+    return [
+        f"- {plain_text(point.value)}: {words}".rstrip(),
+        *(f"  - {reason}" for reason in reasons if reason.strip()),
+    ]
 
 
 def _reply_form(criteria: Sequence[CriterionBrief], variant: PromptVariant, frame: Frame) -> str:
@@ -319,8 +322,8 @@ def _answer_form(criterion: CriterionBrief, variant: PromptVariant, frame: Frame
 
 
 def _score_form(criterion: CriterionBrief) -> str:
-    values = [str(plain(value)) for value in criterion.choices]
-    values = values or [f"{plain(criterion.low)}..{plain(criterion.high)}"]
+    values = [str(plain_text(value)) for value in criterion.choices]
+    values = values or [f"{plain_text(criterion.low)}..{plain_text(criterion.high)}"]
     if criterion.allows_na:
         values.append(f'"{NOT_APPLICABLE}"')
     return f"<{' | '.join(values)}>"

@@ -141,7 +141,7 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
         yield run.pk, item, criterion, repeat, Call.State.WAITING.value, 0
 
 
-def pause(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
+def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
     """Stop sending; calls in flight come in. False when the run was not running."""
     return _turn(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
 
@@ -149,10 +149,10 @@ def pause(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool
 def pause_all(project: Project) -> None:
     """Pause what runs in a project, because it is archived."""
     for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING):
-        pause(run=run, reason=_("The project was archived."))
+        pause_run(run=run, reason=_("The project was archived."))
 
 
-def contents(project: Project) -> list[Content]:
+def run_contents(project: Project) -> list[Content]:
     """What this app keeps in a project; verdicts, and requests that may have cost money, forbid its removal."""
     counted = (
         (Attempt.objects.filter(call__run__project=project).count(), ngettext_lazy("%d request", "%d requests"), True),
@@ -162,7 +162,7 @@ def contents(project: Project) -> list[Content]:
     return [Content(words % count, forbids) for count, words, forbids in counted if count]
 
 
-def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
+def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """Go on; the edge enqueues `tasks.work` afterwards. Refuses what the project may not spend, or no cap can hold."""
     if run.state == JudgeRun.State.PAUSED:
         spending.allowance(run.project, run.judge.provider)
@@ -170,7 +170,7 @@ def resume(*, run: JudgeRun, actor: User | None = None) -> bool:
     return _turn(run, (JudgeRun.State.PAUSED,), JudgeRun.State.RUNNING, actor, "")
 
 
-def cancel(*, run: JudgeRun, actor: User | None = None) -> bool:
+def cancel_run(*, run: JudgeRun, actor: User | None = None) -> bool:
     """End a run permanently; stored verdicts are kept."""
     return _turn(run, LIVE, JudgeRun.State.CANCELLED, actor, _("Cancelled."))
 
@@ -253,7 +253,7 @@ class RunProgress:
         return 100 if self.finished else 100 * self.done // self.planned
 
 
-def progress(run: JudgeRun) -> RunProgress:
+def run_progress(run: JudgeRun) -> RunProgress:
     """Four aggregate queries over the run's rows."""
     by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run=run).aggregate(
@@ -321,7 +321,7 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
     return Phase(run.state)
 
 
-def revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
+def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
     """Changes whenever one of the runs gains a verdict: verdicts are append-only."""
     found = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
     return f"{found['count']}:{found['newest'] or 0}"

@@ -12,18 +12,18 @@ import mmap
 _flag = mmap.mmap(-1, 1)
 
 
-def prepare() -> None:
+def prepare_stop() -> None:
     """A flag of this process and the children it will fork; call it before it forks any."""
     global _flag  # noqa: PLW0603 - one worker, one flag
     _flag = mmap.mmap(-1, 1)
 
 
-def ask() -> None:
+def ask_to_stop() -> None:
     """Ask this worker's sessions to end."""
     _flag[0] = 1
 
 
-def withdraw() -> None:
+def withdraw_stop() -> None:
     """Ask no longer."""
     _flag[0] = 0
 

@@ -25,14 +25,14 @@ LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks aga
 SOFT_LIMIT = int(working.LONGEST_SESSION + judges.PACES["timeout"][2] + working.LAST)  # seconds
 HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
 
-signals.worker_init.connect(lambda **_worker: stopping.prepare(), weak=False)
-signals.worker_shutting_down.connect(lambda **_worker: stopping.ask(), weak=False)
+signals.worker_init.connect(lambda **_worker: stopping.prepare_stop(), weak=False)
+signals.worker_shutting_down.connect(lambda **_worker: stopping.ask_to_stop(), weak=False)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def work(run_pk: int) -> None:
     """One work session on a run, and the next one queued behind it when due calls are left."""
-    if working.work(run_pk):
+    if working.work_on_run(run_pk):
         work.delay(run_pk)
 
 
@@ -84,11 +84,11 @@ def _finish(finish: Callable[..., Import], import_pk: int) -> None:
 @shared_task
 def sweep() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
-    for run_pk in leases.sweep():
-        enqueue(run_pk, expires=LULL)
+    for run_pk in leases.sweep_leases():
+        enqueue_run(run_pk, expires=LULL)
 
 
-def enqueue(run_pk: int, *, expires: float | None = None) -> None:
+def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
     """Set as many workers on a run as share one; too many only find nothing to lease.
 
     A queue that is away loses nothing: the sweep finds the run once it is back.

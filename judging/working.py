@@ -31,7 +31,7 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from judging import client, judges, leases, limits, outcomes, runs, stopping
 from judging.client import Endpoint
-from judging.leases import Outcome
+from judging.leases import CallOutcome
 from judging.models import JudgeRun
 from judging.prompts import Message
 from judging.questions import Question, QuestionWriter
@@ -67,7 +67,7 @@ class Session:
     began: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    arrived: list[Outcome] = field(default_factory=list)
+    arrived: list[CallOutcome] = field(default_factory=list)
     unsent: list[Question] = field(default_factory=list)
     to_mark: dict[int, asyncio.Future[bool]] = field(default_factory=dict)
     marker: asyncio.Task[None] | None = None
@@ -136,7 +136,7 @@ class Session:
                     future.set_result(pk in sent)
 
 
-def work(run_pk: int) -> bool:
+def work_on_run(run_pk: int) -> bool:
     """Work on a run for one session; True when due calls were left for the next."""
     run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
     if run is None or run.state != JudgeRun.State.RUNNING or stopping.is_asked():
@@ -146,7 +146,7 @@ def work(run_pk: int) -> bool:
     try:
         endpoint, writer = judges.endpoint(run.judge), QuestionWriter(run)
     except Refused as no:
-        runs.pause(run=run, reason=no.sentence)
+        runs.pause_run(run=run, reason=no.sentence)
         return False
     with (
         ThreadPoolExecutor(1, thread_name_prefix="database") as database,
@@ -207,16 +207,16 @@ async def _work(session: Session) -> bool:
                 task.add_done_callback(lambda _task: session.news.set())
 
             return await _go_round(session, send)
-    except client.Refused as no:
+    except client.ProviderRefused as no:
         session.stop(no.reason)
         return False
     finally:
         # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
         await _hand_in(session)
-        await session.query(lambda: leases.release(lease=session.lease))
+        await session.query(lambda: leases.release_calls(lease=session.lease))
         await session.query(lambda: runs.keep_width(run=session.run, width=session.lane.width))
         if session.trouble:
-            await session.query(lambda: runs.pause(run=session.run, reason=session.trouble))
+            await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
 
 
 async def _go_round(session: Session, send: Callable[[Question], None]) -> bool:
@@ -248,7 +248,7 @@ async def _take(session: Session) -> list[Question]:
     free = session.free
     if session.over or free <= len(session.tasks) // 4:
         return []
-    take = partial(leases.take, run=session.run, limit=free, lease=session.lease, writer=session.writer)
+    take = partial(leases.take_calls, run=session.run, limit=free, lease=session.lease, writer=session.writer)
     try:
         taken = await session.query(take)
     except Refused as no:
@@ -271,14 +271,14 @@ async def _hand_in(session: Session) -> None:
         del session.arrived[: len(arrived)]
     if unsent := list(session.unsent):
         calls = [question.call for question in unsent]
-        await session.query(lambda: leases.release(lease=session.lease, calls=calls))
+        await session.query(lambda: leases.release_calls(lease=session.lease, calls=calls))
         del session.unsent[: len(unsent)]
 
 
 async def _look(session: Session) -> None:
     """Renew the lease, raise the limit, and check whether the run was paused or another waits for this worker."""
     session.lane.look()
-    await session.query(lambda: leases.extend(lease=session.lease))
+    await session.query(lambda: leases.extend_leases(lease=session.lease))
     running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
     if not await session.query(running.exists):
         session.stop()
@@ -314,7 +314,7 @@ async def _wait(session: Session) -> bool:
     return True
 
 
-async def _put(session: Session, line: client.Connection, budget: limits.Budget, question: Question) -> None:
+async def _put(session: Session, line: client.Connection, budget: limits.RequestBudget, question: Question) -> None:
     """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
         outcome = await _asked(session, line, budget, question)
@@ -330,8 +330,8 @@ async def _put(session: Session, line: client.Connection, budget: limits.Budget,
 
 
 async def _asked(
-    session: Session, line: client.Connection, budget: limits.Budget, question: Question
-) -> Outcome | None:
+    session: Session, line: client.Connection, budget: limits.RequestBudget, question: Question
+) -> CallOutcome | None:
     """One request: paced, written, sent, read. None when it was not sent."""
     lease, booked = session.lease, _tokens(question.messages)
     try:
@@ -349,16 +349,16 @@ async def _asked(
                 schema=question.schema,
                 timeout=session.pace.timeout,
             )
-    except client.Unavailable as unavailable:
+    except client.ProviderUnavailable as unavailable:
         await budget.heed(unavailable.quotas, tokens=booked)
         if (unavailable.retry_after or 0) > outcomes.LONGEST_WAIT:
             session.stop(_come_back(unavailable))
         return outcomes.later(question, unavailable, lease=lease)
-    except client.Refused as no:
+    except client.ProviderRefused as no:
         if no.fatal:
             session.stop(no.reason)
         _count_refusal(session, no.reason)
-        return outcomes.refused(question, no, lease=lease)
+        return outcomes.refused_outcome(question, no, lease=lease)
     session.heard = time.monotonic()
     session.refusals.clear()
     await budget.heed(answer.quotas, tokens=booked)
@@ -367,15 +367,15 @@ async def _asked(
     return await _read(session, question, answer)
 
 
-async def _read(session: Session, question: Question, answer: client.Answer) -> Outcome:
-    def read() -> Outcome:
+async def _read(session: Session, question: Question, answer: client.ProviderAnswer) -> CallOutcome:
+    def read() -> CallOutcome:
         judge, variant = session.run.judge, session.writer.variant
         return outcomes.read(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
 
     return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
 
 
-def _come_back(unavailable: client.Unavailable) -> str:
+def _come_back(unavailable: client.ProviderUnavailable) -> str:
     """What to say when an endpoint wants to be left alone for longer than a run waits."""
     when = timezone.now() + timedelta(seconds=unavailable.retry_after or 0)
     return _("The provider accepts no calls until %(when)s UTC: %(reason)s. Resume after that time.") % {
@@ -396,7 +396,7 @@ def _count_refusal(session: Session, reason: str) -> None:
         )
 
 
-async def _placed(session: Session, place: AsyncExitStack, budget: limits.Budget, tokens: int) -> bool:
+async def _placed(session: Session, place: AsyncExitStack, budget: limits.RequestBudget, tokens: int) -> bool:
     """Wait for a slot of the limiter and of the endpoint's limits; False when the session sends nothing more."""
     try:
         async with asyncio.timeout(max(1.0, session.left)):
@@ -419,11 +419,11 @@ def _tokens(messages: Sequence[Message]) -> int:
     return sum(len(message["content"].encode("utf-8", "replace")) for message in messages) // 4 + 200
 
 
-def _store(arrived: Sequence[Outcome]) -> None:
+def _store(arrived: Sequence[CallOutcome]) -> None:
     """Store what arrived in one transaction; when something in it can't be stored, each alone, so that it takes no
     other reply with it."""
     try:
-        leases.settle(outcomes=arrived)
+        leases.settle_call(outcomes=arrived)
     except (OperationalError, InterfaceError):
         raise
     except Exception as fault:
@@ -432,7 +432,7 @@ def _store(arrived: Sequence[Outcome]) -> None:
                 _store([outcome])
         else:
             logger.exception("The outcome of call %s can't be stored", arrived[0].call.pk)
-            leases.settle(outcomes=[outcomes.unstorable(arrived[0], fault)])
+            leases.settle_call(outcomes=[outcomes.unstorable(arrived[0], fault)])
 
 
 def _let_go() -> None:

@@ -52,7 +52,7 @@ def test_one_dialogue_from_a_file_to_a_figure(
     assert Rating.objects.count() == ITEMS * 2 * 2
 
     run = _judged(cast, campaign)
-    assert runs.progress(run).verdicts == {"ok": ITEMS * 2}
+    assert runs.run_progress(run).verdicts == {"ok": ITEMS * 2}
 
     numbers = _until(lambda: _fresh_numbers(lead, campaign, judged=True))
     alpha = _figure(numbers, statistic="krippendorff_alpha", criterion="fluency", language="et")
@@ -127,8 +127,8 @@ def _judged(cast: Cast, campaign: Campaign) -> Any:
     """A judge on the same items through a real worker."""
     judge = judges.declare(project=cast.kassa, name="Steady", provider="simulated", model="sim-steady")
     run = runs.start(judge=judge, dataset=campaign.dataset, rubric_version=campaign.rubric_version)
-    tasks.enqueue(run.pk)
-    _until(lambda: runs.progress(run).finished)
+    tasks.enqueue_run(run.pk)
+    _until(lambda: runs.run_progress(run).finished)
     return run
 
 

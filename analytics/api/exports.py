@@ -99,4 +99,4 @@ class ExportSize(APIView):
         """How large an export will be."""
         export = asked_for(access.require(user=request.user, slug=project), what, request)
         rows, size = exports.export_extent(export)
-        return Response({"rows": rows, "size": size, "large": exports.is_large(export)})
+        return Response({"rows": rows, "size": size, "large": exports.is_large_export(export)})

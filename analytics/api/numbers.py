@@ -140,9 +140,11 @@ class Numbers(APIView):
         """Agreement and calibration by criterion and language, with provenance."""
         found = _campaign(request.user, project, campaign)
         raters = chosen_raters(found, request.query_params)
-        snapshot, is_stale = snapshots.current(campaign=found, settings=raters.settings)
+        snapshot, is_stale = snapshots.current_snapshot(campaign=found, settings=raters.settings)
         if is_stale:
-            tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=snapshot.pk if snapshot else 0)
+            tasks.ask_to_compute(
+                found.pk, raters.pks, blind_only=raters.blind_only, after=snapshot.pk if snapshot else 0
+            )
         return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
 
 
@@ -159,7 +161,7 @@ class WhateverIsAccepted(BaseContentNegotiation):
         return first, first.media_type
 
 
-class RatingsTable(APIView):
+class RatingsTableDownload(APIView):
     content_negotiation_class = WhateverIsAccepted
 
     @extend_schema(parameters=[RATERS, BLIND], responses={(200, "text/csv"): OpenApiTypes.STR})

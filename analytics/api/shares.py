@@ -80,5 +80,5 @@ class ShareDetail(APIView):
     def delete(self, request: Request, project: str, link: int) -> Response:
         """Revoke a link: it stops working immediately."""
         found = get_object_or_404(found_in(request.user, project)[1], pk=link)
-        shares.revoke(share=found, actor=request.user)
+        shares.revoke_share(share=found, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

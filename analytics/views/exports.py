@@ -48,14 +48,14 @@ def recorded_download(export: Export, *, actor: User) -> FileResponse:
     response = unrecorded_download(export)
     with ExitStack() as on_error:
         on_error.callback(response.close)
-        exports.record(export, actor)
+        exports.record_export(export, actor)
         on_error.pop_all()
     return response
 
 
 def unrecorded_download(export: Export) -> FileResponse:
     """The export as a download for the holder of a shared link, whose use is noted with the link."""
-    return download(exports.pieces(export), name=export.file_name, media_type=export.media_type)
+    return download(exports.export_pieces(export), name=export.file_name, media_type=export.media_type)
 
 
 def download(pieces: Generator[bytes], *, name: str, media_type: str) -> FileResponse:
@@ -88,7 +88,7 @@ MOST_SEED = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class ExportCard:
     """One form of the page: what it offers, and the options that make a difference to it."""
 
     title: Any
@@ -102,7 +102,7 @@ class Card:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        return exports.offered(self.whats[0][0])
+        return exports.offered_exports(self.whats[0][0])
 
     def chosen(self, said: QueryDict) -> dict[str, Any]:
         """What the address says was chosen in this form; nothing where it is about another one."""
@@ -110,34 +110,34 @@ class Card:
 
 
 CARDS = (
-    Card(
+    ExportCard(
         _("Ratings and verdicts"),
         _("One row per item, rater and criterion. Raters are shown by pseudonym."),
         (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
         ("rationales", "renumbered", *SWITCHES),
     ),
-    Card(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
-    Card(
+    ExportCard(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
+    ExportCard(
         _("Verdicts on a dataset"),
         _("What judges said of a dataset on every rubric, also where no campaign rates it."),
         (("dataset-verdicts", _("Verdicts")),),
         ("rationales", "replies", "every_run"),
     ),
-    Card(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
-    Card(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
-    Card(
+    ExportCard(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
+    ExportCard(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
+    ExportCard(
         _("Label Studio"),
         _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),
         (("label-studio", _("Tasks and interface")),),
         ("rationales", "renumbered"),
     ),
-    Card(
+    ExportCard(
         _("Hugging Face"),
         _("A folder for the Hub: tables, rubric, and a card with languages, panels, agreement and licence."),
         (("hugging-face", _("Folder")),),
         ("rationales", "renumbered", "replies", "revisions", "every_run"),
     ),
-    Card(
+    ExportCard(
         _("The whole project"),
         _("The whole project in one file, which can be loaded into an empty project. It contains the rationales."),
         (("bundle", _("Bundle")),),
@@ -201,7 +201,7 @@ def _answer(request: HttpRequest, export: Export, said: QueryDict) -> HttpRespon
     if "look" in said:
         messages.info(request, _told(export))
         return _back(export.project, said)
-    if request.method == "POST" and ("later" in said or exports.is_large(export)):
+    if request.method == "POST" and ("later" in said or exports.is_large_export(export)):
         jobs.enqueue(transfers.prepare(export=export, actor=request.user))
         return redirect("export", export.project.slug)
     return recorded_download(export, actor=request.user)

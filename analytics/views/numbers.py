@@ -95,7 +95,7 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
     return Raters(everyone, chosen if len(chosen) < len(everyone) else (), blind_only=bool(blind))
 
 
-def one_of(given: str | None, choices: Sequence[str]) -> str:
+def chosen_option(given: str | None, choices: Sequence[str]) -> str:
     """What was given if it is a choice, else the first choice, else nothing."""
     return given if given and given in choices else next(iter(choices), "")
 
@@ -166,10 +166,10 @@ class NumbersPage:
         self.content: dict[str, Any] = snapshot.content
         self.figures = Figures(self.content["estimates"])
         self.languages = tuple(sorted(self.content["languages"], key=self.language_name))
-        self.statistic = one_of(query.get("coefficient"), COEFFICIENTS)
-        self.judge = one_of(query.get("judge"), [judge["name"] for judge in self.judges])
-        self.criterion = one_of(query.get("criterion"), list(self.criteria))
-        self.part = one_of(query.get("part"), [key for key, _name in self.parts])
+        self.statistic = chosen_option(query.get("coefficient"), COEFFICIENTS)
+        self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
+        self.criterion = chosen_option(query.get("criterion"), list(self.criteria))
+        self.part = chosen_option(query.get("part"), [key for key, _name in self.parts])
 
     @cached_property
     def criteria(self) -> dict[str, str]:
@@ -428,10 +428,10 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     """The page. It asks for itself every few seconds, with the state it has `seen`."""
     found = _campaign(request.user, project, campaign)
     raters, refusal = _raters(found, request)
-    snapshot, is_stale = snapshots.current(campaign=found, settings=raters.settings)
+    snapshot, is_stale = snapshots.current_snapshot(campaign=found, settings=raters.settings)
     number = snapshot.pk if snapshot else 0
     if is_stale:
-        tasks.ask(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
+        tasks.ask_to_compute(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
     failed = computing.failed(campaign=found, settings=raters.settings) if is_stale else None
     state = f"{number}-{'stale' if is_stale else 'fresh'}"
     if _seen(request) == state and not is_stale:
@@ -462,7 +462,7 @@ def bias_chart(request: HttpRequest, project: str, campaign: int, snapshot: int)
 
 def drawn_chart(request: HttpRequest, page: NumbersPage) -> HttpResponse:
     """The chart as a file: what was drawn with the snapshot."""
-    theme = one_of(request.GET.get("theme"), list(figures.THEMES))
+    theme = chosen_option(request.GET.get("theme"), list(figures.THEMES))
     if page.stored_chart is None:
         raise Http404("There is no chart of this judge and criterion.")
     name = f"bias:{page.snapshot.pk}:{page.stored_chart.pk}:{theme}:{get_language()}"

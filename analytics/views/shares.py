@@ -74,7 +74,7 @@ def shares_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def revoke_share(request: HttpRequest, project: str, link: int) -> HttpResponse:
     current_project, found = found_in(request.user, project)
-    shares.revoke(share=get_object_or_404(found, pk=link), actor=request.user)
+    shares.revoke_share(share=get_object_or_404(found, pk=link), actor=request.user)
     messages.success(request, _("Revoked. The link no longer works."))
     return redirect("shares", current_project.slug)
 
@@ -121,7 +121,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 def _opened(view: Callable[..., HttpResponseBase], request: HttpRequest, **parts: Any) -> HttpResponseBase:
     secret = parts.pop("share")
-    share = shares.find(secret)
+    share = shares.find_share(secret)
     if share is None:
         return render(request, "analytics/shared_closed.html", status=404)
     if _rates_here(request, share):
@@ -140,7 +140,7 @@ def _rates_here(request: HttpRequest, share: Share) -> bool:
 @by_link
 def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpResponse:
     """The numbers as they were last computed, and who rated."""
-    snapshot, is_stale = snapshots.current(campaign=share.campaign)
+    snapshot, is_stale = snapshots.current_snapshot(campaign=share.campaign)
     page = _page(request, share, snapshot, secret) if snapshot else None
     numbers = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
     addresses = {"scores": reverse("shared_table", args=[secret, "scores"])}
@@ -151,7 +151,7 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
 @by_link
 def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonResponse:
     """The figures of the page as JSON: estimates with how each was made; none until some are computed."""
-    snapshot, is_stale = snapshots.current(campaign=share.campaign)
+    snapshot, is_stale = snapshots.current_snapshot(campaign=share.campaign)
     if snapshot is None:
         return JsonResponse({"stale": True, "estimates": []})
     made = ("created_at", "revision", "inputs_digest", "code_version", "seed")

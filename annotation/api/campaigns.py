@@ -150,7 +150,9 @@ class CampaignDataset(APIView):
         asked.is_valid(raise_exception=True)
         mine = Dataset.objects.visible_to(request.user).filter(project=found.project_id)
         chosen = get_object_or_404(mine, pk=asked.validated_data["dataset"])
-        return Response(CampaignSerializer(campaigns.extend(campaign=found, dataset=chosen, actor=request.user)).data)
+        return Response(
+            CampaignSerializer(campaigns.extend_campaign(campaign=found, dataset=chosen, actor=request.user)).data
+        )
 
 
 class HandOut(APIView):

@@ -91,7 +91,7 @@ class DatasetDetail(generics.RetrieveAPIView[Dataset]):
 
 
 @extend_schema(parameters=FILTERS)
-class Items(generics.ListAPIView[Item]):
+class DatasetItems(generics.ListAPIView[Item]):
     """The items of a dataset in their order, byte for byte as they came."""
 
     serializer_class = DatasetItemSerializer

@@ -151,7 +151,7 @@ class Submit(APIView):
 def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
     project = access.require(user=user, slug=slug, roles=ANYONE)
     try:
-        seated, annotator = leasing.seat(user=user, duty=duty)
+        seated, annotator = leasing.seat_of(user=user, duty=duty)
     except Duty.DoesNotExist:
         raise Http404("You have no such duty.") from None
     if seated.campaign.project_id != project.pk:
@@ -170,7 +170,7 @@ def _on_desk(user: User, key: UUID, project: int) -> Assignment:
 
 
 def _shown(assignment: Assignment) -> dict[str, Any]:
-    criteria = service.criteria_of(assignment.duty)
+    criteria = service.criteria_on_desk(assignment.duty)
     language = presentation.text_language(criteria, assignment.item.language)
     return {
         "key": assignment.key,

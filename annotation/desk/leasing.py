@@ -131,7 +131,7 @@ def _even_share(*, items: int, overlap: int, seats: int) -> int:
     return math.ceil(items * overlap / max(seats, overlap))
 
 
-def progress(*, duty: Duty, annotator: Annotator) -> Progress:
+def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
     """How far the annotator is while an item is on their desk."""
     done = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED).count()
     items = Selection.objects.filter(duty=duty).count()
@@ -139,7 +139,7 @@ def progress(*, duty: Duty, annotator: Annotator) -> Progress:
     return Progress(done=done, total=max(_even_share(items=items, overlap=duty.overlap, seats=seats), done + 1))
 
 
-def seat(*, user: User, duty: int) -> tuple[Duty, Annotator]:
+def seat_of(*, user: User, duty: int) -> tuple[Duty, Annotator]:
     """The duty with its campaign, and who this person is in it; ``Duty.DoesNotExist`` if it is none of theirs."""
     seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat that is filtered by
     found = seated.select_related("campaign").get(pk=duty)
@@ -155,19 +155,19 @@ def require_open(campaign: Campaign) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class DeskOffer:
     """What `take` would do, as far as can be seen without taking: the slot it leads to, else whether one is free."""
 
     held: Assignment | None
     is_free: bool
 
 
-def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: datetime | None = None) -> Offer:
+def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: datetime | None = None) -> DeskOffer:
     """The annotator's own slot, its lease perhaps run out, or whether one of ``item``, else of any item, is free."""
     require_open(duty.campaign)
     own = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
     held = own.order_by("-leased_at").first()
-    return Offer(held=held, is_free=not held and _free(duty, annotator, item, now or timezone.now()).exists())
+    return DeskOffer(held=held, is_free=not held and _free(duty, annotator, item, now or timezone.now()).exists())
 
 
 def take(

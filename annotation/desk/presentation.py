@@ -196,12 +196,12 @@ def _criterion(criterion: Criterion, number: int, language: str, answer: Answer)
         points=points,
         numeric=None if points else _range(criterion),
         rationale=_rationale(criterion, points),
-        best=plain(criterion.best),
+        best=plain_item(criterion.best),
         critical=criterion.is_critical,
         mark_if=tuple(criterion.says("mark_if", language) or ()),
         dont_mark_if=tuple(criterion.says("dont_mark_if", language) or ()),
         examples=tuple(_example(example) for example in criterion.says("examples", language) or ()),
-        answer=AnswerShown(score=plain(answer.score), na=answer.status == "na", rationale=answer.rationale),
+        answer=AnswerShown(score=plain_item(answer.score), na=answer.status == "na", rationale=answer.rationale),
     )
 
 
@@ -215,7 +215,7 @@ def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:
 def _point(criterion: Criterion, value: float, language: str) -> PointShown:
     written = f"{value:g}"
     return PointShown(
-        value=whole(value),
+        value=whole_item(value),
         digit=written if len(written) == 1 else "",
         label=criterion.label(value, language) or written,
         **criterion.anchor(value, language),
@@ -225,12 +225,12 @@ def _point(criterion: Criterion, value: float, language: str) -> PointShown:
 def _range(criterion: Criterion) -> RangeShown:
     first, *others = criterion.values or (criterion.minimum,)
     step = others[0] - first if others else criterion.step
-    return RangeShown(min=whole(criterion.minimum), max=whole(criterion.maximum), step=plain(step))
+    return RangeShown(min=whole_item(criterion.minimum), max=whole_item(criterion.maximum), step=plain_item(step))
 
 
 def _example(example: Mapping[str, Any]) -> ExampleShown:
     return ExampleShown(
-        text=example.get("text", ""), score=plain(example.get("score")), comment=example.get("comment", "")
+        text=example.get("text", ""), score=plain_item(example.get("score")), comment=example.get("comment", "")
     )
 
 
@@ -256,11 +256,11 @@ def _note(criterion: Criterion, points: Sequence[PointShown]) -> str:
     return _("%(required)s, except for %(best)s") % {"required": words, "best": best}
 
 
-def plain(value: float | None) -> float | None:
+def plain_item(value: float | None) -> float | None:
     """``whole``, for what may be missing."""
-    return None if value is None else whole(value)
+    return None if value is None else whole_item(value)
 
 
-def whole(value: float) -> float:
+def whole_item(value: float) -> float:
     """A whole number as ``int``, so that it is written 3 and not 3.0."""
     return int(value) if float(value).is_integer() else value

@@ -211,13 +211,13 @@ def _own(rows: QuerySet[Any], user: User, campaign: str) -> QuerySet[Any]:
     return rows.filter(access.member_of(user, project=f"{campaign}__project"), annotator__user=user)
 
 
-def is_held(assignment: Assignment) -> bool:
+def is_leased(assignment: Assignment) -> bool:
     """Whether its lease lasts, so that nobody else can take the item."""
     leased_until = assignment.leased_until
     return assignment.state == Assignment.State.LEASED and bool(leased_until and leased_until >= timezone.now())
 
 
-def offered_again(*, user: User, key: UUID) -> leasing.Offer:
+def offered_again(*, user: User, key: UUID) -> leasing.DeskOffer:
     """What `take_again` would lead to, where the lease under ``key`` went to somebody else; or ``LeaseLost``."""
     duty, annotator, item = _lost(user, key)
     offer = leasing.offer(duty=duty, annotator=annotator, item=item)
@@ -250,13 +250,13 @@ def _lost(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
     draft = _drafts_under(user, key).first()
     try:
         if draft:
-            return *leasing.seat(user=user, duty=draft.duty_id), draft.item_id
+            return *leasing.seat_of(user=user, duty=draft.duty_id), draft.item_id
     except Duty.DoesNotExist:
         pass  # no longer on its panel
     raise LeaseLost
 
 
-def criteria_of(duty: Duty) -> tuple[Criterion, ...]:
+def criteria_on_desk(duty: Duty) -> tuple[Criterion, ...]:
     """The duty's criteria in the rubric's order. They never change, so each server process reads them once."""
     return allocation.criteria_of(duty.pk)
 
@@ -332,7 +332,7 @@ def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], 
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return _stored(key)
     require_open(assignment.duty.campaign)
-    answered = complete(criteria_of(assignment.duty), answers)
+    answered = complete(criteria_on_desk(assignment.duty), answers)
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
             return _store(assignment, answered, seconds)
@@ -357,7 +357,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
         seconds=_clock(seconds),
         blind=_is_blind(assignment),
     )
-    ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_of(assignment.duty), answered))
+    ratings = Rating.objects.bulk_create(_ratings(annotation, criteria_on_desk(assignment.duty), answered))
     _drop_draft(assignment)
     _announce(annotation, assignment.duty.campaign.project_id, len(ratings))
     return annotation

@@ -6,15 +6,15 @@ from annotation.desk import api as routes
 from annotation.desk import views
 
 pages = [
-    path("desk/", views.duties, name="desk"),
+    path("desk/", views.duties_view, name="desk"),
     path("desk/leave/", views.leave, name="desk_leave"),
     path("desk/<int:duty>/", views.next_item, name="desk_duty"),
     path("desk/at/<uuid:key>/", views.item, name="desk_item"),
-    path("desk/at/<uuid:key>/submit/", views.submit, name="desk_submit"),
-    path("desk/at/<uuid:key>/draft/", views.draft, name="desk_draft"),
+    path("desk/at/<uuid:key>/submit/", views.submit_view, name="desk_submit"),
+    path("desk/at/<uuid:key>/draft/", views.draft_view, name="desk_draft"),
     path("desk/at/<uuid:key>/heartbeat/", views.heartbeat, name="desk_heartbeat"),
-    path("desk/at/<uuid:key>/skip/", views.skip, name="desk_skip"),
-    path("desk/at/<uuid:key>/undo/", views.undo, name="desk_undo"),
+    path("desk/at/<uuid:key>/skip/", views.skip_view, name="desk_skip"),
+    path("desk/at/<uuid:key>/undo/", views.undo_view, name="desk_undo"),
 ]
 
 api = [

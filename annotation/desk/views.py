@@ -82,7 +82,7 @@ def held(request: HttpRequest, key: UUID) -> Assignment:
 @require_safe
 @login_required
 @never_cache
-def duties(request: HttpRequest) -> HttpResponse:
+def duties_view(request: HttpRequest) -> HttpResponse:
     """What this person can work on."""
     shown = [{**asdict(duty), "url": reverse("desk_duty", args=[duty.pk])} for duty in leasing.duties(request.user)]
     return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": shown})
@@ -94,7 +94,7 @@ def duties(request: HttpRequest) -> HttpResponse:
 @refusals_answered
 def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
     """GET: lead to the item on the desk, or offer the next one. POST: take it, and go there."""
-    seated, annotator = leasing.seat(user=request.user, duty=duty)
+    seated, annotator = leasing.seat_of(user=request.user, duty=duty)
     if request.method == "POST":
         taken, is_free = leasing.take(duty=seated, annotator=annotator), False
     else:
@@ -103,7 +103,7 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
     if taken is not None:
         return redirect("desk_item", key=taken.key)
     if is_free:
-        return offered(request, reverse("desk_duty", args=[duty]), duty=seated.name, campaign=seated.campaign.name)
+        return offered_item(request, reverse("desk_duty", args=[duty]), duty=seated.name, campaign=seated.campaign.name)
     undo = undo_url(service.last_submitted(duty=seated, annotator=annotator))
     done = next(mine for mine in leasing.duties(request.user) if mine.pk == duty)
     state = "finished" if done.done >= done.total else "waiting"
@@ -122,14 +122,14 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
         assignment = service.on_desk(user=request.user, key=key, related=NEEDED)
     except leasing.LeaseLost:
         held = service.offered_again(user=request.user, key=key).held
-        return at_desk(held) if held else offered(request, request.path)
+        return at_desk(held) if held else offered_item(request, request.path)
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return redirect("desk_duty", duty=assignment.duty_id)
-    if not service.is_held(assignment):
+    if not service.is_leased(assignment):
         duty = assignment.duty
-        return offered(request, request.path, duty=duty.name, campaign=duty.campaign.name, is_own=True)
+        return offered_item(request, request.path, duty=duty.name, campaign=duty.campaign.name, is_own=True)
     answers, seconds = service.answers_so_far(assignment)
-    return render(request, "annotation/desk.html", {"desk": context(assignment, answers, seconds)})
+    return render(request, "annotation/desk.html", {"desk": desk_context(assignment, answers, seconds)})
 
 
 def at_desk(assignment: Assignment) -> HttpResponse:
@@ -139,7 +139,7 @@ def at_desk(assignment: Assignment) -> HttpResponse:
     return redirect("desk_duty", duty=assignment.duty_id)
 
 
-def offered(request: HttpRequest, url: str, **named: Any) -> HttpResponse:
+def offered_item(request: HttpRequest, url: str, **named: Any) -> HttpResponse:
     """The page that takes an item by POST: at once where scripts run, else by its button."""
     return render(request, "annotation/take.html", {"url": url, **named})
 
@@ -147,7 +147,7 @@ def offered(request: HttpRequest, url: str, **named: Any) -> HttpResponse:
 @require_POST
 @login_required
 @refusals_answered
-def submit(request: HttpRequest, *, key: UUID) -> HttpResponse:
+def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Hand the item in; the same key again is answered the same way."""
     assignment = service.on_desk(user=request.user, key=key)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
@@ -157,7 +157,7 @@ def submit(request: HttpRequest, *, key: UUID) -> HttpResponse:
         if wants_json(request) or not refused.fields:
             raise
         whole = service.on_desk(user=request.user, key=key, related=NEEDED)
-        shown = {"desk": context(whole, answers, seconds), "errors": refused.fields}
+        shown = {"desk": desk_context(whole, answers, seconds), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return go_on_to_next_item(request, assignment.duty_id)
 
@@ -165,7 +165,7 @@ def submit(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @require_POST
 @login_required
 @refusals_answered
-def draft(request: HttpRequest, *, key: UUID) -> HttpResponse:
+def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Autosave."""
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     saved_at = service.save_draft(assignment=held(request, key), answers=answers, seconds=seconds)
@@ -184,7 +184,7 @@ def heartbeat(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @require_POST
 @login_required
 @refusals_answered
-def skip(request: HttpRequest, *, key: UUID) -> HttpResponse:
+def skip_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Put the item aside and go on to the next."""
     assignment = held(request, key)
     reason = request.POST.get("reason", "")
@@ -197,7 +197,7 @@ def skip(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @require_POST
 @login_required
 @refusals_answered
-def undo(request: HttpRequest, *, key: UUID) -> HttpResponse:
+def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Take the last submission back on the desk."""
     assignment = service.undo(assignment=held(request, key))
     return go_on(request, reverse("desk_item", args=[assignment.key]))
@@ -237,10 +237,10 @@ def read_seconds(form: QueryDict) -> float:
     return _number(form.get("seconds", "0"))
 
 
-def context(assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> dict[str, Any]:
+def desk_context(assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> dict[str, Any]:
     """Everything the desk shows of one assignment, whose ``NEEDED`` relations are loaded, and nothing more."""
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
-    criteria = service.criteria_of(duty)
+    criteria = service.criteria_on_desk(duty)
     language = presentation.text_language(criteria, item.language)
     return {
         "campaign": {"name": campaign.name, "url": None},
@@ -251,7 +251,7 @@ def context(assignment: Assignment, answers: Mapping[str, Answer], seconds: floa
         "criteria": presentation.show_criteria(criteria, language, answers),
         "text_language": language,
         "text_direction": languages.direction(language),
-        "progress": leasing.progress(duty=duty, annotator=assignment.annotator),
+        "progress": leasing.desk_progress(duty=duty, annotator=assignment.annotator),
         "urls": urls(assignment),
         "can_undo": undo_url(service.last_submitted(duty=duty, annotator=assignment.annotator)),
     }

@@ -191,7 +191,7 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
     """The generators' names that the items show; masked, kept, or else among the problems."""
     layout = extends.layout if extends else None
     before = Item.objects.of(extends).order_by().values_list("generator", flat=True).distinct() if extends else ()
-    shown = generator_names.find(parsed.rows, layout, generators=[*parsed.names, *before])
+    shown = generator_names.find_generator_names(parsed.rows, layout, generators=[*parsed.names, *before])
     if names == generator_names.MASK:
         parsed.rows.change(generator_names.masker(shown))
     elif names != generator_names.KEEP:

@@ -335,7 +335,7 @@ def _write_shelf(
     items, raters, *answers, seconds = zip(*shelf, strict=True)
     pairs = list(zip(items, raters, strict=True))
     taken = dict(zip(pairs, seconds, strict=True))
-    numbers = dict(zip(taken, bulk.reserve(Annotation, len(taken)), strict=True))
+    numbers = dict(zip(taken, bulk.reserve_keys(Annotation, len(taken)), strict=True))
     now = timezone.now()
     load.insert(
         Annotation,

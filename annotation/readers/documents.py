@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 import yaml
 
-from accounts.languages import canonical
+from accounts.languages import canonical_language
 from annotation.readers.encoding import whole_text
 from annotation.readers.json import parse_document, require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
@@ -364,7 +364,7 @@ class MultilingualReader:
 
     def _canonical(self, tag: str, node: Node) -> str:
         try:
-            return canonical(tag)
+            return canonical_language(tag)
         except ValueError as error:
             self.fail(node, "a language tag such as et or pt-BR", "language", str(error))
             return tag

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from accounts.languages import canonical
+from accounts.languages import canonical_language
 from annotation.readers.problems import InvalidValue, excerpt
 
 # What a spreadsheet makes of a long number: 2.9E+15.
@@ -214,7 +214,7 @@ def as_language(value: Any) -> str:
     if is_blank(value):
         raise InvalidValue("nothing", "a language tag such as et or pt-BR", "no_language", field="language")
     try:
-        return canonical(str(value))
+        return canonical_language(str(value))
     except ValueError as error:
         raise InvalidValue(excerpt(value), f"a language tag ({error})", "language", field="language") from None
 

@@ -50,7 +50,7 @@ class CriterionChoice(forms.ModelMultipleChoiceField):
         return criterion.says("name", get_language() or "en") or criterion.key
 
 
-class ShareForm(forms.Form):
+class DutyForm(forms.Form):
     """One panel's part: whether it rates, how many annotators see each item, on which criteria."""
 
     takes_part = forms.BooleanField(required=False)
@@ -83,12 +83,12 @@ class ShareForm(forms.Form):
         return self.is_valid() or not self.cleaned_data["takes_part"]
 
     @property
-    def share(self) -> allocation.Share | None:
+    def share(self) -> allocation.DutyShare | None:
         """What was chosen, once the form is valid; None for a panel that stays out."""
         chosen = self.cleaned_data
         if not chosen["takes_part"]:
             return None
-        return allocation.Share(
+        return allocation.DutyShare(
             panel=self.panel,
             overlap=chosen["overlap"],
             criteria=list(chosen["criteria"]),
@@ -177,21 +177,21 @@ def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpRe
     extended = get_object_or_404(found, pk=campaign)
     mine = Dataset.objects.visible_to(request.user).filter(project=current_project)
     chosen = mine.filter(pk=import_page.key(request.POST.get("dataset", ""))).first()
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         if chosen is None:
             raise Refused(_("Choose a version of the dataset."), code="no_dataset")
-        campaigns.extend(campaign=extended, dataset=chosen, actor=request.user)
+        campaigns.extend_campaign(campaign=extended, dataset=chosen, actor=request.user)
         messages.success(request, _("The campaign continues with “%s”. All ratings are kept.") % chosen)
     return redirect("campaign", current_project.slug, extended.pk)
 
 
 @require_POST
 @login_required
-def hand_out(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+def hand_out_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Give the panels the items that a later version added."""
     current_project, found = _campaigns(request, project)
     handed = get_object_or_404(found, pk=campaign)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         made = allocation.hand_out(campaign=handed, actor=request.user)
         messages.success(request, ngettext("%d assignment was created.", "%d assignments were created.", made) % made)
     return redirect("campaign", current_project.slug, handed.pk)
@@ -204,7 +204,7 @@ def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResp
     current_project, found = _campaigns(request, project)
     moved = get_object_or_404(found, pk=campaign)
     to = request.POST.get("to")
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         if to in Campaign.State.values:
             campaigns.move(campaign=moved, to=Campaign.State(to), actor=request.user)
     return redirect("campaign", current_project.slug, moved.pk)
@@ -217,8 +217,8 @@ def take_back_duty(request: HttpRequest, project: str, campaign: int, duty: int)
     current_project, found = _campaigns(request, project)
     opened = get_object_or_404(found, pk=campaign)
     taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
-    with refusals.told(request):
-        allocation.take_back(duty=taken, actor=request.user)
+    with refusals.refusals_as_messages(request):
+        allocation.take_back_duty(duty=taken, actor=request.user)
         messages.success(request, _("The duty “%s” was removed.") % taken)
     return redirect("campaign", current_project.slug, opened.pk)
 
@@ -231,7 +231,7 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     opened = get_object_or_404(found, pk=campaign)
     posted = request.POST if request.method == "POST" else None
     shares = [
-        ShareForm(posted, campaign=opened, panel=panel)
+        DutyForm(posted, campaign=opened, panel=panel)
         for panel in Panel.objects.visible_to(request.user).filter(project=current_project)
     ]
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
@@ -249,7 +249,7 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     return render(request, "annotation/duty_new.html", {**context, "total": sum(form.assignments for form in shares)})
 
 
-def _allocated(request: HttpRequest, campaign: Campaign, forms_: list[ShareForm]) -> bool:
+def _allocated(request: HttpRequest, campaign: Campaign, forms_: list[DutyForm]) -> bool:
     chosen = [form.share for form in forms_ if form.share]
     try:
         knowingly = "keep_names" in request.POST

@@ -201,7 +201,7 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
 def store_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Store what the page shows: directly, or in the background if the files are large."""
     _room, found = find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         if found.kind not in STORED_HERE:
             raise Refused(_("Store this import on its own page."), code="wrong_kind")
         tasks.store(found, request.user)
@@ -213,7 +213,7 @@ def store_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
 def check_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Let a worker look at a large import again."""
     _room, found = find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         tasks.look(found)
     return redirect(import_page.address(found))
 
@@ -263,7 +263,7 @@ def import_progress(request: HttpRequest, project: str, file_import: int) -> Htt
 def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take back what was stored, while nothing depends on it."""
     _room, found = find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         if found.kind not in STORED_HERE:
             raise Refused(_("Undo this import on its own page."), code="wrong_kind")
         removal.undo(file_import=found, actor=request.user)

@@ -62,7 +62,7 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Keep an import's mapping under a name."""
     current_project, found = imports.find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         saved = saved_mappings.save(
             project=current_project,
             kind=found.kind,
@@ -92,7 +92,7 @@ def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpRespon
 def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
     """Give a mapping another name."""
     saved_mapping = _find(request, project, mapping)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         saved_mappings.revise(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
         messages.success(request, _("Renamed to “%s”.") % saved_mapping)
     return redirect("mappings", project)

@@ -127,7 +127,7 @@ def seat_member(request: HttpRequest, project: str, panel: int) -> HttpResponse:
 
 @require_POST
 @login_required
-def unseat(request: HttpRequest, project: str, panel: int, seat: int) -> HttpResponse:
+def unseat_view(request: HttpRequest, project: str, panel: int, seat: int) -> HttpResponse:
     """Take somebody off the panel."""
     current_project, found = _panel(request, project, panel, LEAD)
     panels.unseat(seat=get_object_or_404(PanelSeat, panel=found, pk=seat), actor=request.user)

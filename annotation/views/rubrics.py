@@ -117,7 +117,7 @@ def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
 def publish_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
     """Freeze a draft for good."""
     current_project, draft = _version(request, project, rubric, number)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         rubrics.publish(version=draft, actor=request.user)
         messages.success(request, _("Published. It can now be used in campaigns and can no longer be changed."))
     return redirect("rubric_version", current_project.slug, rubric, number)

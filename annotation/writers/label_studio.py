@@ -21,7 +21,7 @@ NOT_APPLICABLE = "N/A"
 TURNS = "dialogue"
 
 
-class Answer(NamedTuple):
+class LabelStudioAnswer(NamedTuple):
     """What one rater said of one item on one criterion; ``score`` is None for N/A."""
 
     criterion: str
@@ -57,7 +57,7 @@ class Interface:
         lines = [*shown, *([turns] if self.shown == TURNS else []), *asked]
         return "<View>\n" + "".join(f"  {line}\n" for line in lines) + "</View>\n"
 
-    def results(self, answer: Answer) -> Iterator[dict[str, Any]]:
+    def results(self, answer: LabelStudioAnswer) -> Iterator[dict[str, Any]]:
         """An answer as results of the criterion's controls."""
         criterion = self._criteria[answer.criterion]
         meta = {"rater": answer.rater, "criterion": answer.criterion, "repeat": answer.repeat}
@@ -136,7 +136,11 @@ def _beside(criterion: str, what: str) -> str:
 
 # --- the tasks ------------------------------------------------------------------------------------------------------
 def task(
-    interface: Interface, item: Mapping[str, Any], *, people: Iterable[Answer], judges: Iterable[Answer]
+    interface: Interface,
+    item: Mapping[str, Any],
+    *,
+    people: Iterable[LabelStudioAnswer],
+    judges: Iterable[LabelStudioAnswer],
 ) -> dict[str, Any]:
     """One item with what people (annotations) and judges (predictions) said. ``item`` is named as in its export;
     answers come by rater.
@@ -160,22 +164,22 @@ def _told(value: Any) -> str:
     return "\n\n".join(value) if isinstance(value, list) else value or ""
 
 
-def _sittings(answers: Iterable[Answer]) -> Iterator[list[Answer]]:
+def _sittings(answers: Iterable[LabelStudioAnswer]) -> Iterator[list[LabelStudioAnswer]]:
     ordered = sorted(answers, key=lambda answer: answer.sitting)
     return (list(sitting) for _who, sitting in groupby(ordered, key=lambda answer: answer.sitting))
 
 
-def _annotation(interface: Interface, sitting: Sequence[Answer]) -> dict[str, Any]:
+def _annotation(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> dict[str, Any]:
     # What is not said to be otherwise is taken for a reference.
     said = {"was_cancelled": False, "ground_truth": False, "result": _results(interface, sitting)}
     return said if sitting[0].seconds is None else {**said, "lead_time": sitting[0].seconds}
 
 
-def _prediction(interface: Interface, sitting: Sequence[Answer]) -> dict[str, Any]:
+def _prediction(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> dict[str, Any]:
     return {"model_version": sitting[0].rater, "result": _results(interface, sitting)}
 
 
-def _results(interface: Interface, sitting: Sequence[Answer]) -> list[dict[str, Any]]:
+def _results(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> list[dict[str, Any]]:
     return [result for answer in sitting for result in interface.results(answer)]
 
 

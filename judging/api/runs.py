@@ -83,7 +83,7 @@ class RunDetailSerializer(RunSerializer):
 
     @extend_schema(responses=ProgressSerializer)
     def get_progress(self, run: JudgeRun) -> Any:
-        return ProgressSerializer(runs.progress(run)).data
+        return ProgressSerializer(runs.run_progress(run)).data
 
 
 class ForecastSerializer(serializers.Serializer[previews.Forecast]):
@@ -211,7 +211,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
         chosen = _chosen(request, project, asked)
         key, again = asked.validated_data["key"] or _idempotency_key(request), asked.validated_data["again"]
         run = runs.start(actor=request.user, key=key, again=again, **chosen)
-        tasks.enqueue(run.pk)
+        tasks.enqueue_run(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
 
 
@@ -251,16 +251,16 @@ class Pause(_Move):
     """Send nothing more; calls in flight come in."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
-        return runs.pause(run=run, actor=user)
+        return runs.pause_run(run=run, actor=user)
 
 
 class Resume(_Move):
     """Go on with a paused run."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
-        resumed = runs.resume(run=run, actor=user)
+        resumed = runs.resume_run(run=run, actor=user)
         if resumed:
-            tasks.enqueue(run.pk)
+            tasks.enqueue_run(run.pk)
         return resumed
 
 
@@ -268,7 +268,7 @@ class Cancel(_Move):
     """End a run permanently; stored verdicts are kept."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
-        return runs.cancel(run=run, actor=user)
+        return runs.cancel_run(run=run, actor=user)
 
 
 class RerunFailed(_Move):
@@ -276,7 +276,7 @@ class RerunFailed(_Move):
 
     def move(self, run: JudgeRun, user: User) -> bool:
         runs.rerun_failed(run=run, actor=user)
-        tasks.enqueue(run.pk)
+        tasks.enqueue_run(run.pk)
         return True
 
 

@@ -26,7 +26,7 @@ from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
 from annotation.readers import Problems, Report, RubricDocument, scale_in_words
 from judging.imports import verdicts
-from judging.imports.study_files import Part, sorted_files, study_of
+from judging.imports.study_files import StudyPart, sorted_files, study_of
 from judging.models import JudgeRun
 
 State, Kind = Import.State, Import.Kind
@@ -97,7 +97,7 @@ def _left_out(told: Sequence[Outcome]) -> list[str]:
 
 
 def _carried_out(
-    file_import: Import, parts: Sequence[Part], actor: User | None, tell: Tell, *, keeps: bool = False
+    file_import: Import, parts: Sequence[StudyPart], actor: User | None, tell: Tell, *, keeps: bool = False
 ) -> Iterator[Outcome]:
     """Store one part after the other, telling of each."""
     sizes = [part.size for part in parts]
@@ -191,7 +191,7 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
 
 
 # --- datasets, ratings and verdicts ---------------------------------------------------------------------------------
-def _same_dataset(file_import: Import, part: Part) -> Outcome | None:
+def _same_dataset(file_import: Import, part: StudyPart) -> Outcome | None:
     """The dataset that these files made in another import, read as now."""
     there = Dataset.objects.ready().filter(project=file_import.project, name=part.said.name)
     for dataset in there.exclude(file_import__part_of=file_import).select_related("file_import"):
@@ -204,7 +204,7 @@ def _same_dataset(file_import: Import, part: Part) -> Outcome | None:
     return None
 
 
-def _store_dataset(file_import: Import, part: Part, actor: User | None, keeps: bool) -> Outcome:
+def _store_dataset(file_import: Import, part: StudyPart, actor: User | None, keeps: bool) -> Outcome:
     target = {"name": part.said.name, "licence": part.said.licence}
     if "generator_names" in file_import.target:
         target["generator_names"] = file_import.target["generator_names"]
@@ -212,7 +212,7 @@ def _store_dataset(file_import: Import, part: Part, actor: User | None, keeps: b
     return _outcome(part, stored, str(Dataset.objects.get(file_import=stored)))
 
 
-def _store_answers(file_import: Import, part: Part, actor: User | None, keeps: bool) -> Outcome:
+def _store_answers(file_import: Import, part: StudyPart, actor: User | None, keeps: bool) -> Outcome:
     target = targets.only(project=file_import.project, dataset=part.said.dataset, rubric=part.said.rubric)
     stored = _stored(file_import, part, target.as_dict(), actor, keeps)
     if part.said.kind == "ratings":
@@ -220,11 +220,11 @@ def _store_answers(file_import: Import, part: Part, actor: User | None, keeps: b
     return _outcome(part, stored, f"{JudgeRun.objects.filter(file_import=stored).count()} runs")
 
 
-def _outcome(part: Part, stored: Import, text: str) -> Outcome:
+def _outcome(part: StudyPart, stored: Import, text: str) -> Outcome:
     return Outcome(part.said.kind, text, Report.from_dict(stored.report), stored.pk, part.names)
 
 
-def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:
+def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:
     """The import of one part, stored: the one that a worker who died had begun, or a new one."""
     one = _begun(file_import, part) or lifecycle.enter(
         project=file_import.project,
@@ -244,6 +244,6 @@ def _stored(file_import: Import, part: Part, target: dict[str, Any], actor: User
     return finish_one(file_import=one, actor=actor, keeps=keeps)
 
 
-def _begun(file_import: Import, part: Part) -> Import | None:
+def _begun(file_import: Import, part: StudyPart) -> Import | None:
     alike = file_import.parts.filter(kind=part.said.kind).select_related("project")
     return next((each for each in alike if lifecycle.mapping_of(each) == part.said.mapping), None)

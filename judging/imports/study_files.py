@@ -34,7 +34,7 @@ ARCHIVE = ".zip"
 SAID = ("language", "generator", "scenario", "title", "content_warning", "criterion", "rater", "judge", "variant")
 
 
-class Part(NamedTuple):
+class StudyPart(NamedTuple):
     """One import of a study with its files: those that are kept already, and those that come out of an archive."""
 
     said: StudyImport
@@ -60,7 +60,7 @@ class Part(NamedTuple):
 class Sorted(NamedTuple):
     """The parts that the files of a study are for, and the names of the data files that are for none."""
 
-    parts: list[Part]
+    parts: list[StudyPart]
     left_alone: list[str]
 
 
@@ -92,7 +92,9 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
         unpacked = [file for archive in packed for file in _unpacked(archive, stack)]
         files = [*(each.file for each in loose), *unpacked]
         parts = [
-            Part(said, [each for each in loose if each.file in taken], [file for file in unpacked if file in taken])
+            StudyPart(
+                said, [each for each in loose if each.file in taken], [file for file in unpacked if file in taken]
+            )
             for said, taken in with_inferred_rubrics(study.parts(files))
         ]
         taken = {name for part in parts for name in part.names}

@@ -229,10 +229,10 @@ def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> list[Call
 def _write_replies(load: bulk.Load, replies: Mapping[CallKey, str]) -> dict[CallKey, int]:
     """Store the replies; returns the attempt that holds each."""
     now = timezone.now()
-    calls = bulk.reserve(Call, len(replies))
+    calls = bulk.reserve_keys(Call, len(replies))
     settled = (Call.State.SETTLED.value, 1)
     load.insert(Call, CALL, [(number, *key, *settled) for number, key in zip(calls, replies, strict=True)])
-    attempts = bulk.reserve(Attempt, len(replies))
+    attempts = bulk.reserve_keys(Attempt, len(replies))
     load.insert(
         Attempt,
         ATTEMPT,

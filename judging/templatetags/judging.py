@@ -54,7 +54,7 @@ def indented(value: Any) -> str:
 @register.filter
 def said(attempt: Attempt) -> str:
     """The text of a reply; nothing without one."""
-    return outcomes.said(attempt.reply)
+    return outcomes.outcome_in_words(attempt.reply)
 
 
 @register.filter

@@ -21,10 +21,10 @@ from annotation.views.campaigns import show_refusal
 from judging import judges, previews, spending
 from judging.forms import JudgeForm, PreviewForm
 from judging.models import Attempt, Judge
-from judging.views.lists import listed
+from judging.views.lists import list_page
 
 
-def find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
+def find_judge(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
     """The project, and the judges in it."""
     current_project = access.require(user=request.user, slug=project)
     return current_project, Judge.objects.visible_to(request.user).filter(project=current_project)
@@ -34,7 +34,7 @@ def find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
 @login_required
 def judges_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every judge of the project, with its runs and what they cost."""
-    current_project, found = find(request, project)
+    current_project, found = find_judge(request, project)
     paid = Attempt.objects.filter(call__run__judge=OuterRef("pk")).order_by().values("call__run__judge")
     spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
     context = {
@@ -51,7 +51,7 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     """Declare a judge; the same configuration again leads to the judge there is."""
-    current_project, _found = find(request, project)
+    current_project, _found = find_judge(request, project)
     form = JudgeForm(request.POST or None)
     if form.is_valid():
         try:
@@ -69,14 +69,14 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """What makes this judge, its runs, and the exact messages it would send about an item."""
-    current_project, found = find(request, project)
+    current_project, found = find_judge(request, project)
     shown = get_object_or_404(found, pk=judge)
     context = {
         "title": shown.name,
         "simulated": shown.simulated,
         "project": current_project,
         "judge": shown,
-        "runs": listed(shown.runs.all()),
+        "runs": list_page(shown.runs.all()),
         **_preview(request, current_project, shown),
     }
     return render(request, "judging/judge.html", context)

@@ -27,7 +27,7 @@ class ListedRun:
         return runs.phase(self.run, finished=self.planned == self.done)
 
 
-def listed(found: QuerySet[JudgeRun]) -> list[ListedRun]:
+def list_page(found: QuerySet[JudgeRun]) -> list[ListedRun]:
     """The newest runs first."""
     counted = found.select_related("judge", "dataset", "rubric_version__rubric").annotate(
         planned=Count("calls"),

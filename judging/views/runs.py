@@ -24,8 +24,8 @@ from judging import previews, runs, spending, tasks
 from judging.forms import BudgetForm, RunForm
 from judging.models import Judge, JudgeRun, Verdict
 from judging.views import calls
-from judging.views.judges import find as find_judges
-from judging.views.lists import listed
+from judging.views.judges import find_judge as find_judges
+from judging.views.lists import list_page
 
 
 def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
@@ -42,7 +42,7 @@ def runs_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every run of every judge, newest first."""
     current_project, judge_runs = _find(request, project)
     return render(
-        request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": listed(judge_runs)}
+        request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": list_page(judge_runs)}
     )
 
 
@@ -75,7 +75,7 @@ def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
 def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
     key, again = without_nul(request.POST.get("key", "")[:100]), request.POST.get("again") == "yes"
     run = runs.start(judge=judge, actor=request.user, key=key or None, again=again, **form.cleaned_data)
-    tasks.enqueue(run.pk)
+    tasks.enqueue_run(run.pk)
     return run
 
 
@@ -116,7 +116,7 @@ def run_live(request: HttpRequest, project: str, run: int) -> HttpResponse:
 
 def _standing(run: JudgeRun) -> dict[str, Any]:
     """The run, how far it is, and what can be done with it now."""
-    progress = runs.progress(run)
+    progress = runs.run_progress(run)
     phase = runs.phase(run, finished=progress.finished)
     statuses = [(status, progress.verdicts.get(status.value, 0)) for status in Verdict.Status]
     return {
@@ -136,7 +136,7 @@ def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
     """Pause, resume, cancel, or ask the failed calls again."""
     current_project, judge_runs = _find(request, project)
     moved = get_object_or_404(judge_runs, pk=run)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         _move(request, moved, request.POST.get("to", ""))
     return redirect("run", current_project.slug, moved.pk)
 
@@ -144,16 +144,16 @@ def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
 def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
     if to == "rerun":
         again = runs.rerun_failed(run=run, actor=request.user)
-        tasks.enqueue(run.pk)
+        tasks.enqueue_run(run.pk)
         messages.success(request, ngettext("%d call will be repeated.", "%d calls will be repeated.", again) % again)
     elif to in MOVES:
         if not MOVES[to](run=run, actor=request.user):
             messages.error(request, _("The run is %s; nothing was changed.") % run.get_state_display().lower())
         elif to == "resume":
-            tasks.enqueue(run.pk)
+            tasks.enqueue_run(run.pk)
 
 
-MOVES = {"pause": runs.pause, "resume": runs.resume, "cancel": runs.cancel}
+MOVES = {"pause": runs.pause_run, "resume": runs.resume_run, "cancel": runs.cancel_run}
 
 
 @require_POST
@@ -166,8 +166,8 @@ def set_budget(request: HttpRequest, project: str, run: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["budget"]))
         return redirect("run", current_project.slug, capped.pk)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         runs.rebudget(run=capped, actor=request.user, **form.cleaned_data)
-        if "resume" in request.POST and runs.resume(run=capped, actor=request.user):
-            tasks.enqueue(capped.pk)
+        if "resume" in request.POST and runs.resume_run(run=capped, actor=request.user):
+            tasks.enqueue_run(capped.pk)
     return redirect("run", current_project.slug, capped.pk)

@@ -95,7 +95,7 @@ def study_import_problems(request: HttpRequest, project: str, file_import: int) 
 def store_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Have a worker store all of it."""
     current_project, found = _find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         tasks.store(found, request.user)
     return redirect("study_import", current_project.slug, found.pk)
 
@@ -105,7 +105,7 @@ def store_study_import(request: HttpRequest, project: str, file_import: int) -> 
 def undo_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take back everything it stored, while nothing depends on it."""
     current_project, found = _find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         studies.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here, and so are the rubrics, which are published."))
     return redirect("study_import", current_project.slug, found.pk)

@@ -53,7 +53,7 @@ def verdict_import_problems(request: HttpRequest, project: str, file_import: int
 def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Store what the page shows: directly, or in the background if the files are large."""
     current_project, found = _find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         tasks.store(found, request.user)
     return redirect("verdict_import", current_project.slug, found.pk)
 
@@ -63,7 +63,7 @@ def store_verdict_import(request: HttpRequest, project: str, file_import: int) -
 def undo_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Take the verdicts back, and the judges that have no others."""
     current_project, found = _find(request, project, file_import)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         verdicts.undo(file_import=found, actor=request.user)
         messages.success(request, _("Undone. The files are still here; store them again or discard them."))
     return redirect("verdict_import", current_project.slug, found.pk)

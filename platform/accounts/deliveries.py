@@ -70,12 +70,12 @@ def _claimed(found: Delivery, now: datetime) -> bool:
 def send(*, delivery: Delivery) -> bool:
     """Make the request of a claimed delivery and note what came of it; True when the receiver took it."""
     body, webhook = webhooks.body(delivery), delivery.webhook
-    signing_key, key = webhooks.signing_key(webhook), webhooks.key(delivery)
+    signing_key, key = webhooks.signing_key(webhook), webhooks.delivery_key(delivery)
     headers = outgoing.signed(secret=signing_key, key=key, body=body, now=time.time())
     status, reason = None, ""
     try:
         status = outgoing.post(webhook.address, body=body, headers=headers, limits=webhooks.limits())
-    except (outgoing.Forbidden, outgoing.Unreachable) as no:
+    except (outgoing.AddressForbidden, outgoing.ReceiverUnreachable) as no:
         reason = str(no)[:200]
     if status is not None and 200 <= status < 300:
         _note_success(delivery, status)
@@ -110,6 +110,6 @@ def _give_up(delivery: Delivery, reason: str) -> None:
     waiting.update(state=Delivery.State.GIVEN_UP, reason=reason)
 
 
-def sweep(*, now: datetime | None = None) -> int:
+def sweep_deliveries(*, now: datetime | None = None) -> int:
     """Forget what was made long ago; returns how many."""
     return Delivery.objects.filter(made_at__lt=(now or timezone.now()) - KEPT).delete()[0]

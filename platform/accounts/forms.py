@@ -40,9 +40,9 @@ class LanguagesField(forms.CharField):
 
 def _canonical(tag: str) -> str:
     try:
-        return languages.canonical(tag)
+        return languages.canonical_language(tag)
     except ValueError:
-        meant = languages.called(tag) or languages.spoken_in(tag)
+        meant = languages.language_called(tag) or languages.spoken_in(tag)
         sentence = (
             _("“%(tag)s” is not a language tag. Did you mean %(meant)s?")
             if meant

@@ -52,7 +52,7 @@ class _Tag:
 
 
 @lru_cache(maxsize=4096)
-def canonical(tag: str) -> str:
+def canonical_language(tag: str) -> str:
     """The one spelling of a language tag: ``iw`` -> ``he``, ``pt_br`` -> ``pt-BR``, ``eng`` -> ``en``.
 
     Raises ``ValueError``, with a sentence for the person who typed it, when the tag is not well formed, names no known
@@ -92,7 +92,7 @@ def spoken_in(code: str) -> str:
     return next(iter(get_official_languages(code.upper())), "")
 
 
-def called(name: str) -> str:
+def language_called(name: str) -> str:
     """The tag of a language called by its English name (``Estonian`` -> ``et``), or ``""``."""
     return _by_english_name().get(name.strip().casefold(), "")
 
@@ -106,7 +106,7 @@ def _by_english_name() -> dict[str, str]:
 def _parse(tag: str) -> _Tag:
     match = _SHAPE.fullmatch(tag.strip().replace("_", "-").lower()) if tag.isascii() else None
     if match is None:
-        meant = called(tag)
+        meant = language_called(tag)
         raise ValueError(f"{tag!r} is not a language tag; write {meant or 'one such as et, pt-BR or zh-Hant'}")
     part = {name: (value or "").lstrip("-") for name, value in match.groupdict().items()}
     if part["extlang"] and part["language"] not in _EXTLANG_PREFIXES:

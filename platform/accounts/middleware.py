@@ -15,7 +15,7 @@ from django.utils.cache import patch_vary_headers
 
 from accounts import access, addresses
 from accounts.models import Project
-from accounts.refusals import told
+from accounts.refusals import refusals_as_messages
 
 
 class ClientAddressMiddleware:
@@ -113,7 +113,7 @@ class ProjectRulesMiddleware:
         project = Project.objects.visible_to(request.user).filter(slug=slug, archived_at__isnull=False).first()
         if project is None:
             return None
-        with told(request):
+        with refusals_as_messages(request):
             access.refuse_archived(project)
         return redirect("home")
 

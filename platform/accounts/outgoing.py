@@ -39,11 +39,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Forbidden(Exception):
+class AddressForbidden(Exception):
     """An address that nothing may be sent to; its text says why."""
 
 
-class Unreachable(Exception):
+class ReceiverUnreachable(Exception):
     """Nothing came back; its text says what went wrong."""
 
 
@@ -56,11 +56,11 @@ class Limits:
 
 
 # --- addresses ------------------------------------------------------------------------------------------------------
-def check(address: str, limits: Limits) -> None:
+def check_address(address: str, limits: Limits) -> None:
     """Raise ``Forbidden`` for an address that is none, or whose name stands for somewhere nothing may be sent."""
     scheme, host, port = _split(address)
     if scheme == "http" and not (limits.loopback and host in ("localhost", "127.0.0.1", "::1")):
-        raise Forbidden("The address has to start with https://.")
+        raise AddressForbidden("The address has to start with https://.")
     _resolve(host, port, limits)
 
 
@@ -69,13 +69,13 @@ def _split(address: str) -> tuple[str, str, int]:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise Forbidden("This is not an address.") from None
+        raise AddressForbidden("This is not an address.") from None
     if parts.scheme not in ("http", "https") or not host or len(address) > LONGEST_ADDRESS:
-        raise Forbidden("The address has to start with https:// and have at most 500 characters.")
+        raise AddressForbidden("The address has to start with https:// and have at most 500 characters.")
     if not address.isascii() or any(char <= " " or char in '\\"<>^`{|}' for char in address):
-        raise Forbidden("The address holds characters that have to be written as %-codes.")
+        raise AddressForbidden("The address holds characters that have to be written as %-codes.")
     if parts.username is not None or parts.fragment:
-        raise Forbidden("Leave user names, passwords and # out of the address.")
+        raise AddressForbidden("Leave user names, passwords and # out of the address.")
     return parts.scheme, host, port or (443 if parts.scheme == "https" else 80)
 
 
@@ -84,10 +84,10 @@ def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Forbidden(f"The name {host} is not known.") from None
+        raise AddressForbidden(f"The name {host} is not known.") from None
     addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).split("%")[0]) for each in found))
     if any(not _allowed(address, limits) for address in addresses):
-        raise Forbidden(f"The name {host} belongs to a private network, and nothing is sent there.")
+        raise AddressForbidden(f"The name {host} belongs to a private network, and nothing is sent there.")
     return addresses
 
 
@@ -127,7 +127,7 @@ def signed(*, secret: bytes, key: str, body: bytes, now: float) -> dict[str, str
 # --- sending --------------------------------------------------------------------------------------------------------
 def post(address: str, *, body: bytes, headers: dict[str, str], limits: Limits, timeout: float = TIMEOUT) -> int:
     """Post ``body`` and return the status of the answer, which is not read; raises ``Forbidden`` or ``Unreachable``."""
-    check(address, limits)
+    check_address(address, limits)
     said = [("Host", urlsplit(address).netloc), ("Content-Type", "application/json"), *headers.items()]
     said.append(("Content-Length", str(len(body))))
     road = _Road(limits, time.monotonic() + timeout)
@@ -138,9 +138,9 @@ def post(address: str, *, body: bytes, headers: dict[str, str], limits: Limits, 
         ):
             return answer.status
     except (httpcore.TimeoutException, TimeoutError):
-        raise Unreachable(f"No answer within {timeout:g} seconds.") from None
+        raise ReceiverUnreachable(f"No answer within {timeout:g} seconds.") from None
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-        raise Unreachable(f"No connection: {error}" if str(error) else "The connection was cut off.") from None
+        raise ReceiverUnreachable(f"No connection: {error}" if str(error) else "The connection was cut off.") from None
 
 
 class _Road(httpcore.SyncBackend):

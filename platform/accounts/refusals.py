@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 @contextmanager
-def told(request: HttpRequest) -> Iterator[None]:
+def refusals_as_messages(request: HttpRequest) -> Iterator[None]:
     """Say a refusal on the page that comes next, instead of raising it."""
     try:
         yield

@@ -16,11 +16,13 @@ pages = [
     path("me/profile/", me.profile, name="profile"),
     path("me/erase/", me.erase, name="erase_me"),
     path("me/tokens/", me.tokens_page, name="tokens"),
-    path("me/tokens/<int:token>/revoke/", me.revoke_token, name="token_revoke"),
+    path("me/tokens/<int:token>/revoke/", me.revoke_token_view, name="token_revoke"),
     path("p/<slug:project>/people/", people.people_page, name="people"),
     path("p/<slug:project>/people/<int:member>/role/", people.change_role_view, name="member_role"),
-    path("p/<slug:project>/people/<int:member>/remove/", people.remove_member, name="member_remove"),
-    path("p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation, name="invitation_revoke"),
+    path("p/<slug:project>/people/<int:member>/remove/", people.remove_member_view, name="member_remove"),
+    path(
+        "p/<slug:project>/invitations/<int:invitation>/revoke/", people.revoke_invitation_view, name="invitation_revoke"
+    ),
     path("p/<slug:project>/audit/", people.audit_page, name="audit"),
     path("jobs/", jobs.all_jobs, name="all_jobs"),
     path("p/<slug:project>/jobs/", jobs.jobs_page, name="jobs"),
@@ -37,7 +39,7 @@ pages = [
     path("p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook, name="webhook_remove"),
     path(
         "p/<slug:project>/settings/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
-        webhooks.send_again,
+        webhooks.send_again_view,
         name="delivery_again",
     ),
 ]

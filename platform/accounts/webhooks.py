@@ -74,7 +74,7 @@ def renew(*, webhook: Webhook, actor: User) -> None:
     _change(webhook, actor, "renew webhook secret", nonce=get_random_string(43))
 
 
-def remove(*, webhook: Webhook, actor: User) -> None:
+def remove_webhook(*, webhook: Webhook, actor: User) -> None:
     """Forget the address and all that was sent to it."""
     with transaction.atomic():
         audit.record(actor=actor, project=webhook.project, verb="remove webhook", subject=webhook)
@@ -92,8 +92,8 @@ def _change(webhook: Webhook, actor: User, verb: str, **fields: Any) -> None:
 def _checked(address: str) -> str:
     address = address.strip()
     try:
-        outgoing.check(address, limits())
-    except outgoing.Forbidden as no:
+        outgoing.check_address(address, limits())
+    except outgoing.AddressForbidden as no:
         raise Refused(str(no), code="address", fields={"address": str(no)}) from None
     return address
 
@@ -189,7 +189,7 @@ def _delivery(webhook: Webhook, event: Event, subject: int, payload: Mapping[str
     return Delivery(webhook=webhook, key=uuid7(), event=event, subject_pk=subject, payload=told, due_at=now)
 
 
-def key(delivery: Delivery) -> str:
+def delivery_key(delivery: Delivery) -> str:
     """The id of a delivery for its receiver: the same at every attempt."""
     return f"msg_{delivery.key.hex}"
 

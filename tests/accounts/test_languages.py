@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts.languages import called, canonical, direction, endonym, english_name, script
+from accounts.languages import canonical_language, direction, endonym, english_name, language_called, script
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from accounts.languages import called, canonical, direction, endonym, english_na
     ],
 )
 def test_one_spelling(written: str, meant: str) -> None:
-    assert canonical(written) == meant
+    assert canonical_language(written) == meant
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_one_spelling(written: str, meant: str) -> None:
 )
 def test_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match=r"language|script|region|repeats"):
-        canonical(wrong)
+        canonical_language(wrong)
 
 
 def test_a_country_typed_for_a_language_is_told_the_language() -> None:
     with pytest.raises(ValueError, match="did you mean 'ja'"):
-        canonical("jp")
+        canonical_language("jp")
 
 
 def test_a_language_called_by_its_name_is_told_the_tag() -> None:
     with pytest.raises(ValueError, match=r"'Estonian' is not a language tag; write et$"):
-        canonical("Estonian")
-    assert [called(name) for name in ("brazilian portuguese", " Arabic ", "Elvish")] == ["pt-BR", "ar", ""]
+        canonical_language("Estonian")
+    assert [language_called(name) for name in ("brazilian portuguese", " Arabic ", "Elvish")] == ["pt-BR", "ar", ""]
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_names(tag: str, own: str, english: str) -> None:
 @given(st.from_regex(r"[A-Za-z]{2,3}([-_][A-Za-z]{4})?([-_][A-Za-z]{2})?", fullmatch=True) | st.text(max_size=12))
 def test_canonical_is_a_fixed_point_or_refuses(text: str) -> None:
     try:
-        once = canonical(text)
+        once = canonical_language(text)
     except ValueError:
         return
-    assert canonical(once) == once
+    assert canonical_language(once) == once
     assert direction(once) in {"ltr", "rtl"}
     assert endonym(once)
     assert english_name(once)

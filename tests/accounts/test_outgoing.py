@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from accounts import outgoing
-from accounts.outgoing import Forbidden, Limits, Unreachable
+from accounts.outgoing import AddressForbidden, Limits, ReceiverUnreachable
 from tests.accounts.certificates import certificate
 from tests.accounts.receiver import receiver
 
@@ -60,17 +60,17 @@ def _leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 )
 def test_a_name_that_leads_into_a_private_network_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     _leads_to(monkeypatch, "93.184.215.14", address)
-    with pytest.raises(Forbidden, match="private network"):
-        outgoing.check("https://hooks.example.org/x", Limits())
+    with pytest.raises(AddressForbidden, match="private network"):
+        outgoing.check_address("https://hooks.example.org/x", Limits())
 
 
 def test_a_public_address_is_allowed_and_a_private_one_where_the_operator_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _leads_to(monkeypatch, "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c")
-    outgoing.check("https://hooks.example.org/x", Limits())
+    outgoing.check_address("https://hooks.example.org/x", Limits())
     _leads_to(monkeypatch, "10.1.2.3")
-    outgoing.check("https://hooks.example.org/x", Limits(networks=(ipaddress.ip_network("10.0.0.0/8"),)))
+    outgoing.check_address("https://hooks.example.org/x", Limits(networks=(ipaddress.ip_network("10.0.0.0/8"),)))
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,15 @@ def test_a_public_address_is_allowed_and_a_private_one_where_the_operator_says_s
 )
 def test_what_is_no_https_address_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     _leads_to(monkeypatch, "93.184.215.14")
-    with pytest.raises(Forbidden):
-        outgoing.check(address, HERE)
+    with pytest.raises(AddressForbidden):
+        outgoing.check_address(address, HERE)
 
 
 def test_a_name_that_moves_after_the_check_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """DNS rebinding: the first answer is public, the one the connection is made by is not."""
     answers = iter(["93.184.215.14", "127.0.0.1"])
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: [(0, 0, 0, "", (next(answers), 443))])
-    with pytest.raises(Forbidden, match="private network"):
+    with pytest.raises(AddressForbidden, match="private network"):
         outgoing.post("https://hooks.example.org/", body=b"{}", headers={}, limits=Limits())
 
 
@@ -134,7 +134,7 @@ def test_a_redirect_is_not_followed() -> None:
 def test_nobody_there_is_said() -> None:
     with receiver() as there:
         gone = there.address
-    with pytest.raises(Unreachable, match="No connection"):
+    with pytest.raises(ReceiverUnreachable, match="No connection"):
         outgoing.post(gone, body=b"{}", headers={}, limits=HERE)
 
 
@@ -156,7 +156,7 @@ def test_a_receiver_that_trickles_is_cut_off_in_time() -> None:
     thread.start()
     started = time.monotonic()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    with pytest.raises(Unreachable):
+    with pytest.raises(ReceiverUnreachable):
         outgoing.post(address, body=b"{}", headers={}, limits=HERE, timeout=0.5)
     assert time.monotonic() - started < 3
     thread.join()
@@ -171,5 +171,5 @@ def test_the_certificate_has_to_be_for_the_name(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv("SSL_CERT_FILE", str(made))
         _leads_to(monkeypatch, "127.0.0.1")
         assert outgoing.post(f"https://hooks.test:{port}/", body=b"{}", headers={}, limits=HERE) == 204
-        with pytest.raises(Unreachable, match="certificate"):
+        with pytest.raises(ReceiverUnreachable, match="certificate"):
             outgoing.post(f"https://other.test:{port}/", body=b"{}", headers={}, limits=HERE)

@@ -219,7 +219,7 @@ def test_old_deliveries_are_forgotten(cast: Cast, webhook: Webhook) -> None:
     announced(cast)
     announced(cast)
     Delivery.objects.filter(pk=announced(cast).pk).update(made_at=timezone.now() - timedelta(days=31))
-    assert (deliveries.sweep(), Delivery.objects.count()) == (1, 2)
+    assert (deliveries.sweep_deliveries(), Delivery.objects.count()) == (1, 2)
 
 
 def test_a_private_address_is_refused_when_it_is_added(cast: Cast, settings: Any) -> None:

@@ -72,11 +72,11 @@ def study(cast: Cast) -> Campaign:
 
 
 def taken_out(project: Project, **options: Any) -> bytes:
-    return b"".join(bundles.pieces(project, **options))
+    return b"".join(bundles.bundle_pieces(project, **options))
 
 
 def loaded(project: Project, content: bytes) -> bundles.Carried:
-    return bundles.load(project=project, name="study.zip", content=BytesIO(content))
+    return bundles.load_bundle(project=project, name="study.zip", content=BytesIO(content))
 
 
 def test_out_and_in_and_out_again_is_the_same_file(cast: Cast, study: Campaign) -> None:

@@ -72,19 +72,19 @@ def test_a_computation_that_fails_is_asked_for_later_and_later(
 def test_one_computation_of_a_campaign_at_a_time(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     campaign = scene.campaign(cast)
     asked = asked_for(monkeypatch)
-    lease = computing.begin(campaign=campaign, settings=snapshots.Settings(raters=("mari", "jaan")))
+    lease = computing.begin_computation(campaign=campaign, settings=snapshots.Settings(raters=("mari", "jaan")))
     assert lease is not None
     tasks.refresh_stale()
     tasks.refresh(campaign.pk)
     assert (asked, Snapshot.objects.count()) == ([], 0)
-    computing.finish(lease=lease)
+    computing.finish_computation(lease=lease)
     tasks.refresh(campaign.pk)
     assert (Snapshot.objects.count(), Computation.objects.count()) == (1, 0)
 
 
 def test_a_computation_whose_worker_died_counts_as_a_try(cast: Cast) -> None:
     campaign = scene.campaign(cast)
-    assert computing.begin(campaign=campaign, settings=snapshots.Settings())
+    assert computing.begin_computation(campaign=campaign, settings=snapshots.Settings())
     Computation.objects.update(lease_ends_at=timezone.now() - timedelta(seconds=1))
     assert "The worker stopped before it had finished. Tried once" in page(cast, campaign)
 

@@ -114,7 +114,7 @@ class TestFreshness:
     def test_the_same_rows_give_the_same_snapshot(self, campaign: Campaign) -> None:
         first = snapshots.snapshot(campaign=campaign)
         assert snapshots.snapshot(campaign=campaign) == first
-        assert snapshots.current(campaign=campaign) == (first, False)
+        assert snapshots.current_snapshot(campaign=campaign) == (first, False)
 
     def test_the_same_rows_and_seed_give_the_same_figures(self, campaign: Campaign) -> None:
         first = snapshots.snapshot(campaign=campaign).content
@@ -124,9 +124,9 @@ class TestFreshness:
     def test_a_new_rating_makes_it_stale_and_a_refresh_moves_the_figure(self, campaign: Campaign) -> None:
         before = snapshots.snapshot(campaign=campaign)
         make.rated(campaign, {"fluency": {"uus": [3, 2, 1, 0, 0, 3, *6 * [None]]}})
-        assert snapshots.current(campaign=campaign) == (before, True)
+        assert snapshots.current_snapshot(campaign=campaign) == (before, True)
         tasks.refresh(campaign.pk)
-        after, is_stale = snapshots.current(campaign=campaign)
+        after, is_stale = snapshots.current_snapshot(campaign=campaign)
         assert not is_stale
         assert alpha(after).value < alpha(before).value  # type: ignore[operator, arg-type]
 
@@ -143,12 +143,12 @@ class TestFreshness:
         else:
             row = Annotation.objects.first()
             Annotation.objects.filter(pk=row.pk).update(superseded_at=row.submitted_at)
-        assert snapshots.current(campaign=campaign)[1]
+        assert snapshots.current_snapshot(campaign=campaign)[1]
 
     def test_a_snapshot_of_older_code_is_none(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
         snapshots.snapshot(campaign=campaign)
         monkeypatch.setattr(snapshots, "LAYOUT", snapshots.LAYOUT + 1)
-        assert snapshots.current(campaign=campaign) == (None, True)
+        assert snapshots.current_snapshot(campaign=campaign) == (None, True)
 
     def test_only_so_many_are_kept(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(snapshots, "KEPT", 1)
@@ -164,7 +164,7 @@ class TestRaters:
         chosen = Annotator.objects.filter(pseudonym__in=["noor", "hala"])
         tasks.refresh(campaign.pk, [annotator.pk for annotator in chosen])
         settings = Settings(raters=("hala", "noor"))
-        subset, is_stale = snapshots.current(campaign=campaign, settings=settings)
+        subset, is_stale = snapshots.current_snapshot(campaign=campaign, settings=settings)
         assert not is_stale
         assert subset != everyone
         assert figures(subset).get("krippendorff_alpha", "fluency", "et") is None

@@ -153,4 +153,4 @@ def test_a_licence_is_one_that_the_hub_knows_or_other(said: str, meant: dict[str
     ("rows", "word"), [(0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (99_999_999, "10M<n<100M"), (10**8, "100M<n<1B")]
 )
 def test_a_size_is_said_in_the_words_of_the_hub(rows: int, word: str) -> None:
-    assert data_cards.size(rows) == word
+    assert data_cards.size_in_words(rows) == word

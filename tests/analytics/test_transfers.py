@@ -207,7 +207,7 @@ def empty(cast: Cast) -> Project:
 
 @pytest.fixture
 def bundle(cast: Cast, rated: Campaign) -> bytes:
-    return b"".join(bundles.pieces(cast.kassa))
+    return b"".join(bundles.bundle_pieces(cast.kassa))
 
 
 def test_a_bundle_comes_in_by_the_page(cast: Cast, empty: Project, bundle: bytes) -> None:
@@ -222,7 +222,7 @@ def test_a_bundle_comes_in_by_the_page(cast: Cast, empty: Project, bundle: bytes
     done = carried(waiting)
     assert (done.state, done.done) == ("done", done.total)
     assert "12 items" in done.sentence
-    assert b"".join(bundles.pieces(empty)) == bundle
+    assert b"".join(bundles.bundle_pieces(empty)) == bundle
     assert not path.exists(), "a bundle that is loaded is not kept"
 
 
@@ -234,7 +234,7 @@ def test_a_bundle_comes_in_by_the_api_from_an_upload(cast: Cast, empty: Project,
     assert (answer.status_code, answer.json()["kind"]) == (202, "bundle")
     assert not Upload.objects.exists()
     assert carried(Transfer.objects.get()).state == "done"
-    assert b"".join(bundles.pieces(empty)) == bundle
+    assert b"".join(bundles.bundle_pieces(empty)) == bundle
 
 
 def test_only_a_lead_loads_a_bundle(cast: Cast, empty: Project, bundle: bytes) -> None:

@@ -52,8 +52,8 @@ def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> No
     campaign = scene.campaign(cast)
     scene.judged(campaign)
     before, table = estimates(campaign), list(ratings.rows(campaign=campaign))
-    campaign = campaigns.extend(campaign=campaign, dataset=added(campaign))
-    snapshot, is_stale = snapshots.current(campaign=campaign, settings=QUICK)
+    campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
+    snapshot, is_stale = snapshots.current_snapshot(campaign=campaign, settings=QUICK)
     assert snapshot is not None
     assert (snapshot.content["items"], is_stale) == (12, True)
     assert (estimates(campaign), list(ratings.rows(campaign=campaign))) == (before, table)
@@ -63,12 +63,12 @@ def test_numbers_stay_as_they_are_until_something_new_is_rated(cast: Cast) -> No
 def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
     campaign = scene.campaign(cast)
     earlier = scene.judged(campaign)
-    published = snapshots.revision(campaign), list(ratings.rows(campaign=campaign))
+    published = snapshots.snapshot_revision(campaign), list(ratings.rows(campaign=campaign))
     second = added(campaign)
     later = continued_on(second, earlier)
     assert (later.continues, list(ratings.newest_runs(campaign))) == (earlier, [earlier])
-    assert (snapshots.revision(campaign), list(ratings.rows(campaign=campaign))) == published
-    campaign = campaigns.extend(campaign=campaign, dataset=second)
+    assert (snapshots.snapshot_revision(campaign), list(ratings.rows(campaign=campaign))) == published
+    campaign = campaigns.extend_campaign(campaign=campaign, dataset=second)
     assert list(ratings.newest_runs(campaign)) == [later]
     rows = list(ratings.rows(campaign=campaign))
     judged = items(rows, "judge")
@@ -81,7 +81,7 @@ def test_a_continued_run_counts_as_one_rater_over_all_items(cast: Cast) -> None:
 def test_a_run_on_the_earlier_version_counts_until_one_on_the_later_has_finished(cast: Cast) -> None:
     campaign = scene.campaign(cast)
     earlier = scene.judged(campaign)
-    campaign = campaigns.extend(campaign=campaign, dataset=added(campaign))
+    campaign = campaigns.extend_campaign(campaign=campaign, dataset=added(campaign))
     assert list(ratings.newest_runs(campaign)) == [earlier]
     later = continued_on(campaign.dataset, earlier)
     call = Call.objects.create(run=later, item=campaign.dataset.items.first())
@@ -97,7 +97,7 @@ def test_what_is_taken_out_has_every_item_and_verdict_of_the_version(cast: Cast)
     earlier = scene.judged(campaign)
     second = added(campaign)
     continued_on(second, earlier)
-    campaigns.extend(campaign=campaign, dataset=second)
+    campaigns.extend_campaign(campaign=campaign, dataset=second)
     client = cast.client("boris")
     assert [len(lines(client, "items", dataset=f"Round 1 v{version}")) for version in (1, 2)] == [12, 14]
     assert len(lines(client, "verdicts")) == 12 + 12 + 2

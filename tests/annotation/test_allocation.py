@@ -155,7 +155,7 @@ def test_a_later_wave_has_an_order_of_its_own(cast: Cast) -> None:
     rows = [make.item(n) for n in range(1, 41)]
     work = scene.duty(cast, items=rows[:20])
     whole = appending.append(dataset=work.campaign.dataset, items=rows)
-    campaigns.extend(campaign=work.campaign, dataset=whole)
+    campaigns.extend_campaign(campaign=work.campaign, dataset=whole)
 
     allocation.hand_out(campaign=work.campaign)
 

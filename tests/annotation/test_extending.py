@@ -88,14 +88,14 @@ def test_the_same_by_api(cast: Cast) -> None:
 def test_there_is_no_way_back_and_none_out_of_a_closed_campaign(cast: Cast) -> None:
     duty = scene.duty(cast, items=1)
     first, second = duty.campaign.dataset, added_to(duty, 2)
-    campaign = campaigns.extend(campaign=duty.campaign, dataset=second)
+    campaign = campaigns.extend_campaign(campaign=duty.campaign, dataset=second)
     for dataset, reason in ((second, "already"), (first, "does not contain all items")):
         with pytest.raises(Refused, match=reason):
-            campaigns.extend(campaign=campaign, dataset=dataset)
+            campaigns.extend_campaign(campaign=campaign, dataset=dataset)
     campaigns.move(campaign=campaign, to=Campaign.State.CLOSED)
     third = appending.append(dataset=second, items=[make.item(3)])
     with pytest.raises(Refused, match="closed"):
-        campaigns.extend(campaign=campaign, dataset=third)
+        campaigns.extend_campaign(campaign=campaign, dataset=third)
     with pytest.raises(Refused, match="closed"):
         allocation.hand_out(campaign=campaign)
 
@@ -104,18 +104,18 @@ def test_each_duty_gets_the_new_items_of_its_languages_only(cast: Cast) -> None:
     duty = scene.duty(cast, items=1, overlap=1)
     spanish = panels.create(project=cast.kassa, name="Spanish", language="es")
     second = appending.append(dataset=duty.campaign.dataset, items=[make.item(2, "es"), make.item(3, "es-MX")])
-    campaign = campaigns.extend(campaign=duty.campaign, dataset=second)
+    campaign = campaigns.extend_campaign(campaign=duty.campaign, dataset=second)
     mexican = allocation.allocate(campaign=campaign, panel=spanish, overlap=2, languages=["es-MX"])
     assert drawn(mexican) == {1: ["d3"]}
     more = [make.item(4), make.item(5, "es"), make.item(6, "es-MX")]
-    campaign = campaigns.extend(campaign=campaign, dataset=appending.append(dataset=second, items=more))
+    campaign = campaigns.extend_campaign(campaign=campaign, dataset=appending.append(dataset=second, items=more))
     assert allocation.hand_out(campaign=campaign) == 3
     assert (drawn(duty), drawn(mexican)) == ({1: ["d1"], 2: ["d4"]}, {1: ["d3"], 2: ["d6"]})
 
 
 def test_a_draw_may_choose_among_all_parts(cast: Cast) -> None:
     duty = scene.duty(cast, items=1)
-    campaigns.extend(campaign=duty.campaign, dataset=added_to(duty, 2, 3))
+    campaigns.extend_campaign(campaign=duty.campaign, dataset=added_to(duty, 2, 3))
     items = list(Item.objects.of(duty.campaign.dataset).filter(external_id__in=["d1", "d3"]))
     assert allocation.draw(duty=duty, items=items, probabilities=[1.0, 0.5], origin="active") == 1
     strangers = list(make.dataset(cast.kassa, 1, name="Others").items.all())
@@ -132,7 +132,7 @@ def test_an_import_that_a_campaign_goes_on_with_is_not_taken_back(cast: Cast) ->
     there = f"/api/v1/projects/kassa/imports/{opened['id']}/"
     assert client.post(f"{there}store/").status_code == 200
     second = Dataset.objects.get(extends=duty.campaign.dataset_id)
-    campaigns.extend(campaign=duty.campaign, dataset=second)
+    campaigns.extend_campaign(campaign=duty.campaign, dataset=second)
     refused = client.post(f"{there}undo/")
     assert (refused.status_code, Dataset.objects.count()) == (409, 2)
     assert "“Dialogues v2” is in use by 1 campaign" in refused.json()["detail"]

@@ -199,9 +199,9 @@ def test_what_counts_as_a_name(items: list[tuple[str, str, str]], found: list[tu
     ]
     names = [generator for generator, _speaker, _text in items]
 
-    seen = generator_names.find(rows, generators=names)
+    seen = generator_names.find_generator_names(rows, generators=names)
     assert [(each.generator, each.place) for each in seen] == found
-    left = generator_names.find(map(generator_names.masker(seen), rows), generators=names)
+    left = generator_names.find_generator_names(map(generator_names.masker(seen), rows), generators=names)
     assert left == []
 
 
@@ -209,6 +209,6 @@ def test_many_generators_are_looked_for_each_in_its_own_items() -> None:
     turns = [{"speaker": "bird-7x", "text": "bird-8x"}]
     rows = [make.item(number, generator=f"bird-{number}x", turns=turns) for number in range(10)]
 
-    seen = generator_names.find(rows, generators=[row.generator or "" for row in rows], most=5)
+    seen = generator_names.find_generator_names(rows, generators=[row.generator or "" for row in rows], most=5)
 
     assert [(each.generator, each.place) for each in seen] == [("bird-7x", "speaker"), ("bird-8x", "text")]

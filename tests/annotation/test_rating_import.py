@@ -130,7 +130,7 @@ def test_primary_keys_are_nobody_elses(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa)
     store(campaign, [row("d1", "A", 1.0)])
     with transaction.atomic():
-        reserved = bulk.reserve(Annotation, 3)
+        reserved = bulk.reserve_keys(Annotation, 3)
         assert len({*reserved, *Annotation.objects.values_list("pk", flat=True)}) == 4
     store(campaign, [row("d2", "A", 1.0)])
     assert Annotation.objects.count() == 2
@@ -175,7 +175,7 @@ def _load(campaign: Campaign, item_id: int, criterion_id: int) -> None:
     rater = Annotator.objects.get(pseudonym="A").pk
     opened = Import.objects.create(project=campaign.project, kind=Import.Kind.RATINGS)
     with transaction.atomic(), bulk.Load() as load:
-        (number,) = bulk.reserve(Annotation, 1)
+        (number,) = bulk.reserve_keys(Annotation, 1)
         made = (number, campaign.pk, item_id, rater, opened.pk, 1, None, timezone.now())
         load.insert(Annotation, ANNOTATION, [made])
         load.insert(Rating, RATING, [(number, criterion_id, "scored", 1.0, "")])

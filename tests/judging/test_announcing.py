@@ -37,10 +37,10 @@ def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
     for number in range(planned):
         assert told() == [], number
         lease, (question,) = sent(run, 1)
-        leases.settle(outcomes=[reply(question, lease)])
+        leases.settle_call(outcomes=[reply(question, lease)])
     about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
     assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
-    leases.settle(outcomes=[reply(question, lease)])
+    leases.settle_call(outcomes=[reply(question, lease)])
     assert len(told()) == 1, "a second reply to a settled call ends nothing"
 
 
@@ -53,7 +53,7 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 
         def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
             together.wait()
-            leases.settle(outcomes=[reply(question, lease) for question in share])
+            leases.settle_call(outcomes=[reply(question, lease) for question in share])
             connection.close()
 
         workers = [threading.Thread(target=hand_in, args=(share,)) for share in (questions[:half], questions[half:])]
@@ -61,13 +61,13 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
             worker.start()
         for worker in workers:
             worker.join()
-        assert runs.progress(run).finished
+        assert runs.run_progress(run).finished
         assert len(told()) == 1
         run = runs.start(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version, again=True)
 
 
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
     lease, questions = sent(run, 100)
-    runs.cancel(run=run)
-    leases.settle(outcomes=[reply(question, lease) for question in questions])
+    runs.cancel_run(run=run)
+    leases.settle_call(outcomes=[reply(question, lease) for question in questions])
     assert told() == []

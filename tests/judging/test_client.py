@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
-from judging.client import Answer, Connection, Endpoint, Refused, Unavailable, ask, connect
+from judging.client import Connection, Endpoint, ProviderAnswer, ProviderRefused, ProviderUnavailable, ask, connect
 from judging.prompts import Message, PromptVariant, render, response_schema
 from judging.replies import parse
 from tests.judging.briefs import DIALOGUE, EMPATHY, GRAMMAR
@@ -53,24 +53,24 @@ async def put(
     schema: dict[str, Any] | None = SCHEMA,
     timeout: float = 5,  # noqa: ASYNC109 - handed on
     **parameters: Any,
-) -> Answer:
+) -> ProviderAnswer:
     return await ask(connection, model=model, messages=messages, parameters=parameters, schema=schema, timeout=timeout)
 
 
-def answers(endpoint: Endpoint, *models: str, **options: Any) -> list[Answer]:
+def answers(endpoint: Endpoint, *models: str, **options: Any) -> list[ProviderAnswer]:
     """One question after the other over one connection."""
 
-    async def scenario() -> list[Answer]:
+    async def scenario() -> list[ProviderAnswer]:
         async with connect(endpoint) as connection:
             return [await put(connection, model, **options) for model in models]
 
     return asyncio.run(scenario())
 
 
-def failure(endpoint: Endpoint, model: str = "sim-steady", **options: Any) -> Unavailable | Refused:
-    with pytest.raises((Unavailable, Refused)) as caught:
+def failure(endpoint: Endpoint, model: str = "sim-steady", **options: Any) -> ProviderUnavailable | ProviderRefused:
+    with pytest.raises((ProviderUnavailable, ProviderRefused)) as caught:
         answers(endpoint, model, **options)
-    assert isinstance(caught.value, Unavailable | Refused)
+    assert isinstance(caught.value, ProviderUnavailable | ProviderRefused)
     return caught.value
 
 
@@ -135,7 +135,7 @@ def test_a_reserved_parameter_is_the_callers_mistake(endpoint: Endpoint) -> None
 )
 def test_what_may_pass_is_unavailable(endpoint: Endpoint, kind: str, reason: str, retry_after: float | None) -> None:
     error = failure(endpoint, f"sim-steady:{kind}")
-    assert isinstance(error, Unavailable)
+    assert isinstance(error, ProviderUnavailable)
     assert reason in error.reason
     assert error.retry_after == retry_after
 
@@ -143,13 +143,13 @@ def test_what_may_pass_is_unavailable(endpoint: Endpoint, kind: str, reason: str
 def test_a_slow_reply_is_given_up_at_the_deadline(endpoint: Endpoint) -> None:
     started = time.perf_counter()
     error = failure(endpoint, "sim-steady:slow", timeout=0.3)
-    assert isinstance(error, Unavailable) and "0.3 seconds" in error.reason
+    assert isinstance(error, ProviderUnavailable) and "0.3 seconds" in error.reason
     assert time.perf_counter() - started < 2
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
     error = failure(Endpoint("gone", "http://127.0.0.1:1/v1"))
-    assert isinstance(error, Unavailable) and "No connection" in error.reason
+    assert isinstance(error, ProviderUnavailable) and "No connection" in error.reason
 
 
 def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvider) -> None:
@@ -171,26 +171,26 @@ def test_one_attempt_is_one_request(endpoint: Endpoint, provider: RunningProvide
 )
 def test_what_will_not_pass_is_refused(endpoint: Endpoint, model: str, status: int, fatal: bool) -> None:
     error = failure(endpoint, model)
-    assert isinstance(error, Refused)
+    assert isinstance(error, ProviderRefused)
     assert (error.status, error.fatal) == (status, fatal)
 
 
 def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint) -> None:
     error = failure(endpoint, messages=[{"role": "user", "content": "x"}], schema={"properties": 7})
-    assert isinstance(error, Refused)
+    assert isinstance(error, ProviderRefused)
     assert error.status == 400 and not error.fatal
 
 
 def test_half_a_character_cannot_be_sent(endpoint: Endpoint) -> None:
     error = failure(endpoint, messages=[{"role": "user", "content": "\ud800"}])
-    assert isinstance(error, Refused) and "half a character" in error.reason
+    assert isinstance(error, ProviderRefused) and "half a character" in error.reason
 
 
 @pytest.mark.parametrize("value", ["", "  ", "sk-schlüssel"])
 def test_a_key_that_is_missing_or_no_key_stops_the_run(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_KEY", value)
     error = failure(Endpoint("sim", "http://127.0.0.1:1/v1", "BENCH_KEY"))
-    assert isinstance(error, Refused) and error.fatal
+    assert isinstance(error, ProviderRefused) and error.fatal
     assert "BENCH_KEY" in error.reason and (not value.strip() or value not in error.reason)
 
 
@@ -238,7 +238,7 @@ def test_the_key_is_sent_and_shows_nowhere(
     shown = asyncio.run(scenario())
     provider.control(required_key="another")
     error = failure(endpoint)  # the provider repeats the key it was given
-    assert isinstance(error, Refused) and error.fatal and "[key]" in error.reason
+    assert isinstance(error, ProviderRefused) and error.fatal and "[key]" in error.reason
     assert KEY not in shown + repr(error) + str(error) + repr(error.__cause__) + caplog.text
     assert error.__cause__ is None and error.__suppress_context__
 
@@ -259,10 +259,12 @@ def test_the_organisation_of_the_environment_is_not_told_to_others(monkeypatch: 
 # --- Servers that reply oddly ---------------------------------------------------------------------------------------
 
 
-def against(body: bytes, *, status: str = "200 OK", headers: str = "") -> tuple[bytes, Answer | Unavailable | Refused]:
+def against(
+    body: bytes, *, status: str = "200 OK", headers: str = ""
+) -> tuple[bytes, ProviderAnswer | ProviderUnavailable | ProviderRefused]:
     """Ask a server that gives this one reply to anything; the request it saw and what became of it."""
 
-    async def scenario() -> tuple[bytes, Answer | Unavailable | Refused]:
+    async def scenario() -> tuple[bytes, ProviderAnswer | ProviderUnavailable | ProviderRefused]:
         seen = bytearray()
 
         async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -276,8 +278,8 @@ def against(body: bytes, *, status: str = "200 OK", headers: str = "") -> tuple[
         port = listening.sockets[0].getsockname()[1]
         async with listening, connect(Endpoint("odd", f"http://127.0.0.1:{port}/v1")) as connection:
             try:
-                outcome: Answer | Unavailable | Refused = await put(connection)
-            except (Unavailable, Refused) as error:
+                outcome: ProviderAnswer | ProviderUnavailable | ProviderRefused = await put(connection)
+            except (ProviderUnavailable, ProviderRefused) as error:
                 outcome = error
             return bytes(seen), outcome
 
@@ -299,7 +301,7 @@ def against(body: bytes, *, status: str = "200 OK", headers: str = "") -> tuple[
 )
 def test_whatever_a_reply_leaves_out_is_missing(reply: dict[str, Any]) -> None:
     _, answer = against(orjson.dumps(reply))
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ProviderAnswer)
     assert (answer.text, answer.refusal, answer.finish_reason, answer.tokens_in) == ("", None, None, None)
     assert answer.raw == reply
 
@@ -307,13 +309,13 @@ def test_whatever_a_reply_leaves_out_is_missing(reply: dict[str, Any]) -> None:
 def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": '{"gram'}, {"type": "text", "text": 'mar": 1}'}, {"type": "image"}]
     _, answer = against(orjson.dumps({"choices": [{"message": {"content": parts}}]}))
-    assert isinstance(answer, Answer) and answer.text == '{"grammar": 1}'
+    assert isinstance(answer, ProviderAnswer) and answer.text == '{"grammar": 1}'
 
 
 def test_what_no_database_can_hold_is_replaced() -> None:
     body = rb'{"choices": [{"message": {"content": "a\u0000b\ud800c"}}], "odd\u0000": [NaN, 1e999, 2.5]}'
     _, answer = against(body)
-    assert isinstance(answer, Answer) and answer.text == "a\ufffdb\ufffdc"
+    assert isinstance(answer, ProviderAnswer) and answer.text == "a\ufffdb\ufffdc"
     assert answer.raw["odd\ufffd"] == ["nan", "inf", 2.5]
     orjson.dumps(answer.raw)
 
@@ -322,7 +324,7 @@ def test_what_no_database_can_hold_is_replaced() -> None:
     "body", [b"", b"[]", b"null", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 600 + b"1" + b"}" * 600]
 )
 def test_a_body_that_is_no_object_is_unavailable(body: bytes) -> None:
-    assert isinstance(against(body)[1], Unavailable)
+    assert isinstance(against(body)[1], ProviderUnavailable)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +337,7 @@ def test_a_body_that_is_no_object_is_unavailable(body: bytes) -> None:
 )
 def test_the_time_to_wait_is_read_however_it_is_written(headers: str, least: float, most: float) -> None:
     _, error = against(b"{}", status="429 Too Many Requests", headers=headers)
-    assert isinstance(error, Unavailable) and error.retry_after is not None
+    assert isinstance(error, ProviderUnavailable) and error.retry_after is not None
     assert least <= error.retry_after <= most
 
 
@@ -348,7 +350,7 @@ def test_the_time_to_wait_may_be_a_date(seconds: int, low: float, high: float) -
 @pytest.mark.parametrize("headers", ["", "retry-after: soon\r\n", "retry-after-ms: x\r\n"])
 def test_a_time_that_is_not_said_is_not_guessed(headers: str) -> None:
     _, error = against(b"oh no", status="503 Service Unavailable", headers=headers)
-    assert isinstance(error, Unavailable) and error.retry_after is None
+    assert isinstance(error, ProviderUnavailable) and error.retry_after is None
 
 
 @pytest.mark.parametrize(
@@ -363,7 +365,7 @@ def test_a_time_that_is_not_said_is_not_guessed(headers: str) -> None:
 )
 def test_errors_in_any_shape_are_refused(status: str, body: bytes, fatal: bool) -> None:
     _, error = against(body, status=status)
-    assert isinstance(error, Refused) and error.fatal is fatal
+    assert isinstance(error, ProviderRefused) and error.fatal is fatal
 
 
 def test_an_endpoint_needs_a_web_address() -> None:
@@ -374,12 +376,12 @@ def test_an_endpoint_needs_a_web_address() -> None:
 @pytest.mark.parametrize("header", ["retry-after: 1e20", "retry-after: 99999999999999999999", "retry-after-ms: 1e300"])
 def test_a_wait_without_end_is_a_week(header: str) -> None:
     _, error = against(b"{}", status="429 Too Many Requests", headers=f"{header}\r\n")
-    assert isinstance(error, Unavailable) and error.retry_after == 7 * 86_400
+    assert isinstance(error, ProviderUnavailable) and error.retry_after == 7 * 86_400
 
 
 def test_a_body_without_end_is_read_to_its_limit_and_may_be_paid() -> None:
     _, error = against(b'{"choices": "' + b"x" * (9 * 2**20) + b'"}')
-    assert isinstance(error, Unavailable) and "longer than 8 MB" in error.reason
+    assert isinstance(error, ProviderUnavailable) and "longer than 8 MB" in error.reason
     assert error.maybe_paid and error.body.startswith('{"choices": "xxx') and len(error.body) == 20_000
 
 
@@ -387,7 +389,7 @@ def test_a_large_reply_is_kept_shortened_with_its_counts() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 4}
     reply = {"choices": [{"message": {"content": "y" * 2**20}, "finish_reason": "stop"}], "usage": usage}
     _, answer = against(orjson.dumps(reply))
-    assert isinstance(answer, Answer) and (answer.tokens_in, answer.tokens_out) == (3, 4)
+    assert isinstance(answer, ProviderAnswer) and (answer.tokens_in, answer.tokens_out) == (3, 4)
     assert len(answer.text) == 200_000 and answer.raw["shortened_from_bytes"] > 2**20
 
 
@@ -401,11 +403,11 @@ def test_a_large_reply_is_kept_shortened_with_its_counts() -> None:
 )
 def test_other_servers_words_are_kept(body: bytes, words: str) -> None:
     _, error = against(body, status="422 Unprocessable Entity")
-    assert isinstance(error, Refused) and words in error.reason
+    assert isinstance(error, ProviderRefused) and words in error.reason
 
 
 def test_what_is_left_of_a_limit_is_read_from_the_headers() -> None:
     headers = "x-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 1m2s500ms\r\n"
     _, answer = against(b'{"choices": []}', headers=headers)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, ProviderAnswer)
     assert {unit: (quota.remaining, quota.reset) for unit, quota in answer.quotas.items()} == {"tokens": (0, 62.5)}

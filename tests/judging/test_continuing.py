@@ -41,8 +41,8 @@ def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, prov
     third = appending.append(dataset=second, items=[make.item(6)])
     last = runs.start(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, asked(last)) == (later, ["d6"])
-    assert set(continuing.whole([last])) == {earlier, later, last}
-    assert Verdict.objects.filter(run__in=continuing.whole([later])).values("item").distinct().count() == 5
+    assert set(continuing.whole_run([last])) == {earlier, later, last}
+    assert Verdict.objects.filter(run__in=continuing.whole_run([later])).values("item").distinct().count() == 5
 
 
 def test_another_question_is_asked_about_every_item(cast: Cast, provider: RunningProvider) -> None:
@@ -55,7 +55,7 @@ def test_another_question_is_asked_about_every_item(cast: Cast, provider: Runnin
     again = runs.start(judge=judge, dataset=first, rubric_version=version, again=True)
     assert (again.continues, len(asked(again))) == (None, 3)
     assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == again
-    runs.cancel(run=again)
+    runs.cancel_run(run=again)
     assert runs.start(judge=judge, dataset=second, rubric_version=version, again=True).continues == earlier
 
 
@@ -64,7 +64,7 @@ def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast,
     judge = declared(cast)
     earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
     runs.start(judge=judge, dataset=second, rubric_version=version)
-    runs.cancel(run=earlier)
+    runs.cancel_run(run=earlier)
     third = appending.append(dataset=second, items=[make.item(6)])
     last = runs.start(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, len(asked(last))) == (None, 6)

@@ -61,18 +61,18 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
 
     with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
         until(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
-        tasks.enqueue(run.pk)
+        tasks.enqueue_run(run.pk)
         until(lambda: leases.holders(run) == 2 and replied.count() >= 40)
         kill(doomed)
         assert replied.count() < DIALOGUES * CRITERIA, "it was to be killed midway"
 
-        until(lambda: leases.holders(run) == 1 and runs.progress(run).waiting == 0)
+        until(lambda: leases.holders(run) == 1 and runs.run_progress(run).waiting == 0)
         lost = set(leased.values_list("pk", flat=True))
         assert lost
-        assert leases.sweep() == [], "the dead worker's lease still runs"
-        assert leases.sweep(now=timezone.now() + leases.LEASE) == [run.pk]
-        tasks.enqueue(run.pk)
-        until(lambda: runs.progress(run).finished)
+        assert leases.sweep_leases() == [], "the dead worker's lease still runs"
+        assert leases.sweep_leases(now=timezone.now() + leases.LEASE) == [run.pk]
+        tasks.enqueue_run(run.pk)
+        until(lambda: runs.run_progress(run).finished)
 
     pairs = Counter(run.verdicts.values_list("item", "criterion"))
     assert (len(pairs), set(pairs.values())) == (DIALOGUES * CRITERIA, {1})

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from judging.client import Endpoint, Quota, Refused, Unavailable
+from judging.client import Endpoint, ProviderRefused, ProviderUnavailable, Quota
 from judging.limits import BURST, Lane, budget
 
 
@@ -96,8 +96,8 @@ async def drive(lane: Lane, outcomes: list[Exception | None], *, pause: float = 
     return peak
 
 
-def overrun(retry_after: float | None = None) -> Unavailable:
-    return Unavailable("429", retry_after=retry_after)
+def overrun(retry_after: float | None = None) -> ProviderUnavailable:
+    return ProviderUnavailable("429", retry_after=retry_after)
 
 
 def test_a_clean_lane_doubles_up_to_its_ceiling_and_never_beyond() -> None:
@@ -133,7 +133,7 @@ def test_stray_failures_do_not_close_the_lane() -> None:
 
 def test_a_refusal_says_nothing_about_the_load() -> None:
     lane = Lane(width=8)
-    asyncio.run(drive(lane, [Refused("404") for _ in range(40)]))
+    asyncio.run(drive(lane, [ProviderRefused("404") for _ in range(40)]))
     assert lane.width == 8
 
 

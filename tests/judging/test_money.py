@@ -63,12 +63,12 @@ def billed(provider: RunningProvider) -> Decimal:
 def until_at_rest(run: JudgeRun) -> runs.RunProgress:
     for _round in range(40):
         Call.objects.filter(run=run).update(not_before=None)
-        if not working.work(run.pk) and (
-            runs.progress(run).finished or JudgeRun.objects.get(pk=run.pk).state != "running"
+        if not working.work_on_run(run.pk) and (
+            runs.run_progress(run).finished or JudgeRun.objects.get(pk=run.pk).state != "running"
         ):
             break
     run.refresh_from_db()
-    return runs.progress(run)
+    return runs.run_progress(run)
 
 
 class TestCaps:
@@ -132,11 +132,11 @@ class TestCaps:
 
     def test_two_workers_cannot_reserve_the_same_money(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=9)
-        [first] = leases.take(run=run, limit=1).questions
-        worst = max(question.worst_case for question in leases.take(run=run, limit=8).questions)
-        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        [first] = leases.take_calls(run=run, limit=1).questions
+        worst = max(question.worst_case for question in leases.take_calls(run=run, limit=8).questions)
+        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
         runs.rebudget(run=run, budget=worst * 3)
-        taken = [leases.take(run=run, limit=2), leases.take(run=run, limit=2)]
+        taken = [leases.take_calls(run=run, limit=2), leases.take_calls(run=run, limit=2)]
         assert [len(each.questions) for each in taken] == [2, 1]
         assert taken[1].held_up
         assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
@@ -153,29 +153,29 @@ class TestCaps:
 class TestAttempts:
     def test_a_row_is_written_before_the_request_is_sent(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=2)
-        taken = leases.take(run=run, limit=2)
+        taken = leases.take_calls(run=run, limit=2)
         rows = Attempt.objects.order_by("pk")
         assert [(each.outcome, each.reserved > 0, each.cost) for each in rows] == [("pending", True, None)] * 2
         first, second = (question.attempt.pk for question in taken.questions)
         assert leases.mark_sent(lease=taken.lease, attempts=[first]) == {first}
-        assert leases.release(lease=taken.lease) == 2
+        assert leases.release_calls(lease=taken.lease) == 2
         assert list(rows.values_list("pk", "outcome", "estimated")) == [(first, "lost", True)], "never sent, never paid"
-        assert runs.progress(run).cost == rows.get().reserved
+        assert runs.run_progress(run).cost == rows.get().reserved
         assert not leases.mark_sent(lease=taken.lease, attempts=[second])
 
     def test_nothing_goes_out_of_a_run_that_was_paused_meanwhile(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=1)
-        taken = leases.take(run=run, limit=1)
-        runs.pause(run=run)
+        taken = leases.take_calls(run=run, limit=1)
+        runs.pause_run(run=run)
         assert not leases.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
 
     def test_a_request_lost_with_its_worker_counts_and_is_tried_again(
         self, cast: Cast, priced: RunningProvider
     ) -> None:
         run = started(cast, limited(cast), items=1)
-        taken = leases.take(run=run, limit=1)
+        taken = leases.take_calls(run=run, limit=1)
         leases.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
-        assert leases.sweep(now=timezone.now() + leases.LEASE * 2) == [run.pk]
+        assert leases.sweep_leases(now=timezone.now() + leases.LEASE * 2) == [run.pk]
         done = until_at_rest(run)
         assert (done.settled, done.lost, done.attempts) == (1, 1, 2)
         assert done.estimated == Attempt.objects.get(outcome="lost").reserved
@@ -183,10 +183,10 @@ class TestAttempts:
     def test_the_dead_are_no_holders(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=6)
         for _worker in range(leases.MOST_HOLDERS):
-            leases.take(run=run, limit=1)
-        assert leases.take(run=run, limit=1).questions == []
+            leases.take_calls(run=run, limit=1)
+        assert leases.take_calls(run=run, limit=1).questions == []
         Call.objects.filter(run=run, state="leased").update(leased_until=timezone.now())
-        assert leases.take(run=run, limit=1).questions
+        assert leases.take_calls(run=run, limit=1).questions
 
 
 def allow(*arguments: str) -> str:
@@ -226,7 +226,7 @@ class TestAllowances:
         assert run.state == "paused"
         assert "may not use the provider “paid”" in run.reason
         with pytest.raises(Refused, match="may not use"):
-            runs.resume(run=run)
+            runs.resume_run(run=run)
         with pytest.raises(Refused, match="may not use"):
             started_again(run)
         boris = cast.client("boris")
@@ -258,7 +258,7 @@ class TestAllowances:
         until_at_rest(run)
         assert run.state == "paused"
         Attempt.objects.update(at=timezone.now() - timedelta(days=1))
-        assert runs.resume(run=run)
+        assert runs.resume_run(run=run)
         assert until_at_rest(run).attempts > 0
 
     def test_a_projects_cap_needs_a_price_and_a_token_limit(self, cast: Cast, priced: RunningProvider) -> None:

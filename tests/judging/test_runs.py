@@ -40,9 +40,9 @@ def started(cast: Cast, judge: Judge, items: int = 6, **options: Any) -> JudgeRu
 
 def worked(run: JudgeRun) -> runs.RunProgress:
     for _shift in range(20):
-        if not working.work(run.pk):
+        if not working.work_on_run(run.pk):
             break
-    return runs.progress(run)
+    return runs.run_progress(run)
 
 
 class TestPlanning:
@@ -51,7 +51,9 @@ class TestPlanning:
         self, cast: Cast, provider: RunningProvider, grouping: str, calls: int
     ) -> None:
         run = started(cast, declared(cast, grouping=grouping), repeats=2)
-        assert runs.progress(run) == runs.RunProgress(planned=calls, waiting=calls, in_flight=0, settled=0, failed=0)
+        assert runs.run_progress(run) == runs.RunProgress(
+            planned=calls, waiting=calls, in_flight=0, settled=0, failed=0
+        )
 
     def test_the_same_configuration_is_the_same_judge(self, cast: Cast, provider: RunningProvider) -> None:
         assert declared(cast) == declared(cast)
@@ -107,7 +109,7 @@ class TestWorking:
         for _round in range(12):
             Call.objects.update(not_before=None)
             worked(run)
-        done = runs.progress(run)
+        done = runs.run_progress(run)
         assert done.finished
         assert done.failed == 0
         assert sum(done.verdicts.values()) == 60
@@ -133,10 +135,10 @@ class TestWorking:
         run = started(cast, declared(cast, parameters={"max_tokens": 200}), items=3, budget=Decimal(0))
         worked(run)
         run.refresh_from_db()
-        assert (run.state, runs.progress(run).attempts) == ("paused", 0)
+        assert (run.state, runs.run_progress(run).attempts) == ("paused", 0)
         assert "budget" in run.reason
         runs.rebudget(run=run, budget=Decimal(1))
-        assert runs.resume(run=run)
+        assert runs.resume_run(run=run)
         assert worked(run).finished
 
     def test_a_missing_key_pauses_the_run_and_says_which(
@@ -148,49 +150,49 @@ class TestWorking:
         run.refresh_from_db()
         assert run.state == "paused"
         assert "PANELBENCH_NO_SUCH_KEY" in run.reason
-        assert runs.progress(run).waiting == 2
+        assert runs.run_progress(run).waiting == 2
 
     def test_a_paused_run_sends_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=2)
-        assert runs.pause(run=run)
-        assert not runs.pause(run=run)
+        assert runs.pause_run(run=run)
+        assert not runs.pause_run(run=run)
         assert worked(run).attempts == 0
 
     def test_a_cancelled_run_stays_cancelled(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=2)
-        assert runs.cancel(run=run)
-        assert not runs.resume(run=run)
+        assert runs.cancel_run(run=run)
+        assert not runs.resume_run(run=run)
         assert worked(run).attempts == 0
 
 
 class TestLeases:
     def test_two_workers_never_hold_the_same_call(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        mine, theirs = leases.take(run=run, limit=3).questions, leases.take(run=run, limit=3).questions
+        mine, theirs = leases.take_calls(run=run, limit=3).questions, leases.take_calls(run=run, limit=3).questions
         assert [len(mine), len(theirs)] == [3, 2]
         assert not {each.call.pk for each in mine} & {each.call.pk for each in theirs}
 
     def test_a_dead_workers_calls_are_taken_up_again(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        leases.take(run=run, limit=5)
-        assert leases.sweep() == []
-        assert leases.sweep(now=timezone.now() + leases.LEASE + timedelta(seconds=1)) == [run.pk]
+        leases.take_calls(run=run, limit=5)
+        assert leases.sweep_leases() == []
+        assert leases.sweep_leases(now=timezone.now() + leases.LEASE + timedelta(seconds=1)) == [run.pk]
         assert worked(run).settled == 5
 
     def test_a_lost_lease_keeps_the_reply_and_settles_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
-        taken = leases.take(run=run, limit=1)
+        taken = leases.take_calls(run=run, limit=1)
         [asked] = taken.questions
         leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
-        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
         assert worked(run).settled == 1
-        late = leases.Outcome(
+        late = leases.CallOutcome(
             question=asked,
             lease=taken.lease,
             attempt=Attempt(pk=asked.attempt.pk, call=asked.call, outcome="replied", tokens_in=5),
             readings=[leases.Reading(criterion="fluency", status="ok", score=0)],
         )
-        assert leases.settle(outcomes=[late]) == 0
+        assert leases.settle_call(outcomes=[late]) == 0
         assert list(asked.call.attempts.order_by("number").values_list("number", "outcome")) == [
             (1, "replied"),
             (2, "replied"),
@@ -200,12 +202,12 @@ class TestLeases:
     def test_unavailable_too_often_fails_and_can_be_rerun(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         for _try in range(judges.pace(run.judge).tries):
-            taken = leases.take(run=run, limit=1)
+            taken = leases.take_calls(run=run, limit=1)
             [asked] = taken.questions
             leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
             attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-            missed = leases.Outcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
-            leases.settle(outcomes=[missed])
-        assert runs.progress(run).failed == 1
+            missed = leases.CallOutcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
+            leases.settle_call(outcomes=[missed])
+        assert runs.run_progress(run).failed == 1
         assert runs.rerun_failed(run=run) == 1
         assert worked(run).settled == 1

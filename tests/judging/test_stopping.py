@@ -48,7 +48,7 @@ def test_a_worker_that_is_told_to_end_sends_nothing_more_and_stores_what_comes(
     app.control.purge()
     run = runs.start(**asked)
     with working(queues="judging") as worker:
-        tasks.enqueue(run.pk)
+        tasks.enqueue_run(run.pk)
         until(lambda: provider.control()["in_flight"] == IN_FLIGHT)
         worker.send_signal(signal.SIGTERM)
         worker.wait(60)

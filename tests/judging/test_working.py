@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.refusals import Refused
 from judging import leases, runs, working
-from judging.leases import Outcome, Reading
+from judging.leases import CallOutcome, Reading
 from judging.models import Attempt, Call, JudgeRun
 from judging.questions import Question
 from tests.cast import Cast
@@ -30,16 +30,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[Question]]:
     """Calls that are leased, and whose requests are out."""
-    taken = leases.take(run=run, limit=limit)
+    taken = leases.take_calls(run=run, limit=limit)
     keys = [question.attempt.pk for question in taken.questions]
     assert leases.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
     return taken.lease, taken.questions
 
 
-def reply(question: Question, lease: UUID, **parts: Any) -> Outcome:
+def reply(question: Question, lease: UUID, **parts: Any) -> CallOutcome:
     readings = [Reading(criterion=key, status="ok", score=0) for key in ("fluency", "coherence")]
     attempt = Attempt(pk=question.attempt.pk, call=question.call, outcome="replied", **parts)
-    return Outcome(question=question, lease=lease, attempt=attempt, readings=readings)
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings)
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def at_work(run: JudgeRun) -> Iterator[None]:
     """A worker at the run in a thread of its own, joined in the end."""
 
     def shift() -> None:
-        working.work(run.pk)
+        working.work_on_run(run.pk)
         connection.close()
 
     worker = threading.Thread(target=shift)
@@ -68,27 +68,27 @@ class TestReplies:
     ) -> None:
         run = started(cast, declared(cast), items=1)
         lease, [asked] = sent(run, 1)
-        leases.sweep(now=timezone.now() + leases.LEASE * 2)
-        assert leases.settle(outcomes=[reply(asked, lease)]) == 1
+        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
+        assert leases.settle_call(outcomes=[reply(asked, lease)]) == 1
         assert worked(run).finished
         assert provider.control()["requests"] == 0
 
     def test_the_first_of_two_replies_counts_and_both_are_kept(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [first] = sent(run, 1)
-        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
         theirs, [second] = sent(run, 1)
-        assert leases.settle(outcomes=[reply(first, mine)]) == 1
-        assert leases.settle(outcomes=[reply(second, theirs)]) == 0
+        assert leases.settle_call(outcomes=[reply(first, mine)]) == 1
+        assert leases.settle_call(outcomes=[reply(second, theirs)]) == 0
         assert (first.call.attempts.filter(outcome="replied").count(), run.verdicts.count()) == (2, 2)
 
     def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [asked] = sent(run, 1)
-        leases.sweep(now=timezone.now() + leases.LEASE * 2)
+        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
         sent(run, 1)
         attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-        leases.settle(outcomes=[Outcome(question=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
+        leases.settle_call(outcomes=[CallOutcome(question=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
         asked.call.refresh_from_db()
         assert (asked.call.state, asked.call.tries) == ("leased", 1), "the lost request was a try"
 
@@ -98,7 +98,7 @@ class TestReplies:
         run = started(cast, declared(cast), items=2)
         lease, asked = sent(run, 2)
         outcomes = [reply(question, lease) for question in asked]
-        assert [leases.settle(outcomes=outcomes), leases.settle(outcomes=outcomes)] == [2, 0]
+        assert [leases.settle_call(outcomes=outcomes), leases.settle_call(outcomes=outcomes)] == [2, 0]
         assert (Attempt.objects.count(), run.verdicts.count()) == (2, 4)
 
     def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(self, cast: Cast, provider: RunningProvider) -> None:
@@ -108,7 +108,7 @@ class TestReplies:
             reply(asked[1], lease), readings=[Reading(criterion=key, status="ok") for key in ("fluency", "coherence")]
         )
         working._store([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
-        assert runs.progress(run).verdicts == {"ok": 4, "error": 2}
+        assert runs.run_progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in asked[1].call.attempts.get().reason
 
 
@@ -118,8 +118,8 @@ class TestStopping:
         run = started(cast, declared(cast), items=60, repeats=10)
         with at_work(run):
             until(lambda: provider.control()["answered"] > 16)
-            runs.pause(run=run)
-        done = runs.progress(run)
+            runs.pause_run(run=run)
+        done = runs.run_progress(run)
         assert (done.in_flight, done.failed) == (0, 0)
         assert 16 < done.settled < 400
         assert provider.control()["answered"] == Attempt.objects.count() == done.settled
@@ -129,7 +129,7 @@ class TestStopping:
     ) -> None:
         run = started(cast, declared(cast), items=2)
         settings.PROVIDERS = {}
-        assert not working.work(run.pk)
+        assert not working.work_on_run(run.pk)
         run.refresh_from_db()
         assert run.state == "paused"
         assert "“simulated” is not declared" in run.reason
@@ -141,7 +141,7 @@ class TestStopping:
         provider.control(latency=0.1, next=["none"] * 10 + ["unauthorized"])
         worked(run)
         run.refresh_from_db()
-        done = runs.progress(run)
+        done = runs.run_progress(run)
         assert (run.state, done.in_flight) == ("paused", 0)
         assert "401" in run.reason
         assert done.settled == provider.control()["answered"] > 0
@@ -155,14 +155,14 @@ class TestStopping:
         run.refresh_from_db()
         assert run.state == "paused"
         assert "error in Panelbench" in run.reason
-        assert runs.progress(run).settled == provider.control()["answered"]
+        assert runs.run_progress(run).settled == provider.control()["answered"]
 
     def test_a_third_worker_finds_no_room(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=3)
         for _worker in range(leases.MOST_HOLDERS):
-            leases.take(run=run, limit=1)
-        assert not working.work(run.pk)
-        assert runs.progress(run).waiting == 1
+            leases.take_calls(run=run, limit=1)
+        assert not working.work_on_run(run.pk)
+        assert runs.run_progress(run).waiting == 1
 
     def test_a_shift_cut_short_stores_what_came_and_gives_back_the_rest(
         self, cast: Cast, provider: RunningProvider
@@ -170,8 +170,8 @@ class TestStopping:
         provider.control(latency=0.5)
         run = started(cast, declared(cast), items=60, repeats=10)
         with pytest.raises(SystemExit), _ended_when(lambda: provider.control()["answered"] > 16):
-            working.work(run.pk)
-        done = runs.progress(run)
+            working.work_on_run(run.pk)
+        done = runs.run_progress(run)
         assert done.in_flight == 0
         assert 0 < done.settled < 600
         replied = Attempt.objects.filter(outcome="replied").count()
@@ -210,7 +210,7 @@ class TestMoney:
         with at_work(run):
             worked(run)
         run.refresh_from_db()
-        done = runs.progress(run)
+        done = runs.run_progress(run)
         assert run.state == "paused"
         assert "budget" in run.reason
         assert Decimal("0.04") < done.cost <= Decimal("0.05")
@@ -232,13 +232,13 @@ class TestSteering:
     def test_failed_calls_of_a_cancelled_run_stay_failed(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         Call.objects.filter(run=run).update(state="failed")
-        runs.cancel(run=run)
+        runs.cancel_run(run=run)
         with pytest.raises(Refused):
             runs.rerun_failed(run=run)
         assert set(Call.objects.filter(run=run).values_list("state", flat=True)) == {"failed"}
 
     def test_a_paused_run_can_be_cancelled(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
-        runs.pause(run=run)
-        assert runs.cancel(run=run)
+        runs.pause_run(run=run)
+        assert runs.cancel_run(run=run)
         assert run.state == "cancelled"

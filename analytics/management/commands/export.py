@@ -52,14 +52,14 @@ class Command(BaseCommand):
             raise CommandError(f"{name}: {error.strerror}", returncode=REFUSED) from None
 
     def _write(self, export: Export, out: Path | None) -> None:
-        exports.record(export, actor=None)
+        exports.record_export(export, actor=None)
         if out is None:
-            sys.stdout.buffer.writelines(exports.pieces(export))
+            sys.stdout.buffer.writelines(exports.export_pieces(export))
             return
         unfinished = out.with_name(f"{out.name}.part")
         try:
             with unfinished.open("wb") as file:
-                file.writelines(exports.pieces(export))
+                file.writelines(exports.export_pieces(export))
             unfinished.replace(out)
         except BaseException:
             unfinished.unlink(missing_ok=True)

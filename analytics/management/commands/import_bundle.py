@@ -24,7 +24,7 @@ class Command(BaseCommand):
         current_project = project_at(project)
         try:
             with file.open("rb") as content:
-                carried = bundles.load(project=current_project, name=file.name, content=content)
+                carried = bundles.load_bundle(project=current_project, name=file.name, content=content)
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}", returncode=USAGE) from None
         except Refused as refused:

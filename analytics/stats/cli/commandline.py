@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from analytics.stats.cli.options import Subcommand
     from analytics.stats.cli.reading import Lines
     from analytics.stats.core.estimate import CellEstimate
-    from analytics.stats.core.tables import Problem, RatingsTable
+    from analytics.stats.core.tables import RatingsTable, TableProblem
 
 SUBCOMMANDS = {
     "agreement": ("people", "how far raters agree: percentages, kappas, alpha, AC, ICC, Verdict Confidence"),
@@ -215,7 +215,7 @@ def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
 
 def _without_excluded(table: RatingsTable, arguments: argparse.Namespace) -> RatingsTable:
     """The table without what --broken-rationale and --critical exclude, and a note that counts it."""
-    from analytics.stats.core.tables import Problem, RatingsTable, TableError
+    from analytics.stats.core.tables import RatingsTable, TableError, TableProblem
     from analytics.stats.judge.reference import excluding
 
     named = {"broken-rationale": arguments.broken_rationale, "critical": arguments.critical}
@@ -223,7 +223,9 @@ def _without_excluded(table: RatingsTable, arguments: argparse.Namespace) -> Rat
         return table
     absent = [(option, column) for option, column in named.items() if column and column not in table.frame]
     if absent:
-        raise TableError([Problem(None, f"the column {c!r} (given by --{option}) is missing") for option, c in absent])
+        raise TableError(
+            [TableProblem(None, f"the column {c!r} (given by --{option}) is missing") for option, c in absent]
+        )
     kept, counted = excluding(table, broken_rationale=arguments.broken_rationale, critical=arguments.critical)
     note = (
         f"left out: {counted.broken_rationale} ratings with a broken rationale, {counted.critical} of items with a "
@@ -234,14 +236,14 @@ def _without_excluded(table: RatingsTable, arguments: argparse.Namespace) -> Rat
 
 def _scales(arguments: argparse.Namespace) -> dict[str, Any]:
     from analytics.stats.core.scales import scale_of
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.scale is None:
         return {}
     try:
         return {"*": scale_of(arguments.scale, arguments.level)}
     except ValueError as error:
-        raise TableError([Problem(None, f"--scale: {error}")]) from error
+        raise TableError([TableProblem(None, f"--scale: {error}")]) from error
 
 
 def _judges(arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -253,34 +255,36 @@ def _judges(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> None:
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     known = set(table.frame["rater"])
     asked = [("raters", name) for name in arguments.raters or ()] + [("judge", name) for name in _judges(arguments)]
-    unknown = [Problem(None, f"no rater is called {name!r} (given by --{option})")
+    unknown = [TableProblem(None, f"no rater is called {name!r} (given by --{option})")
                for option, name in asked if name not in known]  # fmt: skip
     if unknown:
         raise TableError(unknown)
 
 
 def _refuse_unknown_statistics(arguments: argparse.Namespace, asked: Subcommand) -> None:
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     known = asked.statistics() if arguments.statistic else ()
     unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
-        raise TableError([Problem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown])
+        raise TableError(
+            [TableProblem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown]
+        )
 
 
 def _refuse_a_sample(arguments: argparse.Namespace, asked: Subcommand) -> None:
     """Raters as a sample only where leaving raters out tells how far other raters would move the figures."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.raters_as != "sample":
         return
     why = "it needs persons, anonymous slots are none" if arguments.positional else asked.no_sample
     if why:
-        raise TableError([Problem(None, f"--raters-as sample: {why}")])
+        raise TableError([TableProblem(None, f"--raters-as sample: {why}")])
 
 
 def _provenance(arguments: argparse.Namespace, argv: Sequence[str], sha256: str) -> dict[str, Any]:
@@ -294,7 +298,7 @@ def _provenance(arguments: argparse.Namespace, argv: Sequence[str], sha256: str)
     return {"command": command, "version": installed, "seed": arguments.seed, "input_sha256": sha256}
 
 
-def _located(path: str, problem: Problem, lines: Lines | None) -> str:
+def _located(path: str, problem: TableProblem, lines: Lines | None) -> str:
     if problem.row is None or lines is None:
         return f"{path}:1: {problem.message}"
     return f"{path}:{lines(problem.row)}: {problem.message}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from analytics.stats.core.tables import Problem, TableError
+from analytics.stats.core.tables import TableError, TableProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,9 +46,9 @@ class RatingsFile:
         if reader := readers.get(self.path.suffix.lower()):
             frame, lines = reader()
             if frame.empty:
-                raise TableError([Problem(None, "the file holds no rows")])
+                raise TableError([TableProblem(None, "the file holds no rows")])
             return frame, lines
-        raise TableError([Problem(None, "the file name should end in .csv, .tsv, .jsonl or .parquet")])
+        raise TableError([TableProblem(None, "the file name should end in .csv, .tsv, .jsonl or .parquet")])
 
     def _text(self) -> str:
         """The file's text; carriage returns alone end lines, too, where nothing else does."""
@@ -100,10 +100,10 @@ class RatingsFile:
             return pd.read_parquet(io.BytesIO(self.content)), lambda row: row + 1
         except ImportError as error:
             raise TableError(
-                [Problem(None, "reading Parquet needs pyarrow: pip install 'panelbench[parquet]'")]
+                [TableProblem(None, "reading Parquet needs pyarrow: pip install 'panelbench[parquet]'")]
             ) from error
         except Exception as error:  # pyarrow has no common parent for what a broken file raises
-            raise TableError([Problem(None, f"is not a Parquet file: {error}")]) from error
+            raise TableError([TableProblem(None, f"is not a Parquet file: {error}")]) from error
 
 
 class BrokenRowsError(ValueError):
@@ -119,7 +119,7 @@ def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     if absent := [
         f"the column {own!r} (given by --{name}) is missing" for name, own in names.items() if own not in frame
     ]:
-        raise TableError([Problem(None, message) for message in absent])
+        raise TableError([TableProblem(None, message) for message in absent])
     shadowed = [name for name, own in names.items() if name != own and name in frame.columns]
     return frame.drop(columns=shadowed).rename(columns={own: name for name, own in names.items()})
 
@@ -128,7 +128,7 @@ def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, st
     """The columns of --by under the table's names, given under these or under the file's own."""
     found = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
     if absent := [column for column in found if column not in frame]:
-        raise TableError([Problem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
+        raise TableError([TableProblem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
     return found
 
 
@@ -138,10 +138,10 @@ def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFram
 
     header = next(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), None)
     if not header:
-        raise TableError([Problem(None, "the file is empty")])
+        raise TableError([TableProblem(None, "the file is empty")])
     header = [name.strip() for name in header]
     if len(set(header)) != len(header):
-        raise TableError([Problem(None, "two columns have the same name")])
+        raise TableError([TableProblem(None, "two columns have the same name")])
     _refuse_ragged(text, delimiter, quoting, len(header))
     frame = pd.read_csv(io.StringIO(text), sep=delimiter, quoting=quoting, names=header, header=0, dtype=str,
                         keep_default_na=False, na_filter=False, index_col=False, engine="c")  # fmt: skip

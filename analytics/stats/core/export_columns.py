@@ -19,7 +19,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from analytics.stats.core.scales import LEVELS, Level, Scale, range_scale, scale_of
-from analytics.stats.core.tables import FALSE_WORDS, TRUE_WORDS, Problem, TableError
+from analytics.stats.core.tables import FALSE_WORDS, TRUE_WORDS, TableError, TableProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def _of_criteria(frame: pd.DataFrame, column: str) -> dict[str, str]:
         sentence = (
             f"{column} {first['said']!r} contradicts {known[first['criterion']]!r} given earlier for the criterion"
         )
-        raise TableError([Problem(int(first["row"]), sentence)])
+        raise TableError([TableProblem(int(first["row"]), sentence)])
     return {name: str(said).strip() for name, said in known.items()}
 
 

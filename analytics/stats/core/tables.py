@@ -46,7 +46,7 @@ TRUE_WORDS = ("true", "1", "1.0", "yes")
 FALSE_WORDS = ("false", "0", "0.0", "no")
 
 
-class Problem(NamedTuple):
+class TableProblem(NamedTuple):
     """What is wrong with one record: its 0-based row in the frame (None: the table as a whole) and a sentence."""
 
     row: int | None
@@ -56,7 +56,7 @@ class Problem(NamedTuple):
 class TableError(ValueError):
     """A table that can't be used, with every problem found."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[TableProblem]) -> None:
         super().__init__("; ".join(problem.message for problem in problems[:5]))
         self.problems = list(problems)
 
@@ -248,7 +248,7 @@ def _merged(scales: Sequence[Scale]) -> Scale:
     levels = {scale.level for scale in scales}
     fixed = any(scale.declared and scale.level not in ("interval", "ratio") for scale in scales)
     if len(levels) != 1 or fixed or len({scale.is_numeric for scale in scales}) != 1:
-        raise TableError([Problem(None, "criteria with different scales can't be pooled: name one with --scale")])
+        raise TableError([TableProblem(None, "criteria with different scales can't be pooled: name one with --scale")])
     points = {point for scale in scales for point in scale.points}
     if all(scale.any_number for scale in scales):
         return Scale(tuple(sorted(cast("set[float]", points))), levels.pop(), any_number=True)

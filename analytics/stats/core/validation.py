@@ -18,9 +18,9 @@ from analytics.stats.core.tables import (
     RATER_KINDS,
     REQUIRED,
     TRUE_WORDS,
-    Problem,
     RatingsTable,
     TableError,
+    TableProblem,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def ratings_table(
     scales = scales or {}
     frame, read = with_table_names(frame)
     if absent := [column for column in REQUIRED if column not in frame.columns]:
-        raise TableError([Problem(None, _missing(column, frame)) for column in absent])
+        raise TableError([TableProblem(None, _missing(column, frame)) for column in absent])
     rows, problems = _with_defaults(frame, judges)
     problems += _empty_keys(rows)
     levels: Mapping[str, Level] = {}
@@ -116,7 +116,7 @@ def _about_judges(rows: pd.DataFrame, scales: Mapping[str, Scale]) -> Iterator[s
         yield f"scores of judges between the points of the scale: {between}; rounded half up where labels are compared"
 
 
-def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[Problem]]:
+def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataFrame, list[TableProblem]]:
     """The canonical columns, text for names, and a ``row`` column that remembers the input's order."""
     import pandas as pd
 
@@ -164,7 +164,7 @@ def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:
 
 def _rater_kinds(
     frame: pd.DataFrame, rows: pd.DataFrame, judges: Sequence[str]
-) -> tuple[pd.Series[Any], list[Problem]]:
+) -> tuple[pd.Series[Any], list[TableProblem]]:
     import pandas as pd
 
     kinds = _text(frame["rater_kind"] if "rater_kind" in frame else pd.Series("", index=rows.index))
@@ -173,12 +173,12 @@ def _rater_kinds(
     wrong = ~kinds.isin(RATER_KINDS)
     allowed = ", ".join(RATER_KINDS)
     return kinds, [
-        Problem(int(row), f"rater_kind {kind!r} is none of {allowed}")
+        TableProblem(int(row), f"rater_kind {kind!r} is none of {allowed}")
         for row, kind in zip(rows["row"][wrong], kinds[wrong], strict=True)
     ]
 
 
-def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[Problem]]:
+def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[TableProblem]]:
     """False where the rater decided N/A: said by the ``applicable`` column or by the score "N/A"."""
     given = frame["score"].isin(NOT_APPLICABLE).to_numpy()
     if "applicable" not in frame:
@@ -186,23 +186,24 @@ def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[Problem]]:
     words = _text(frame["applicable"]).str.lower()
     wrong = ~words.isin([*TRUE_WORDS, *FALSE_WORDS, ""]).to_numpy()
     problems = [
-        Problem(int(row), f"applicable {words.iloc[row]!r} is neither true nor false") for row in wrong.nonzero()[0]
+        TableProblem(int(row), f"applicable {words.iloc[row]!r} is neither true nor false")
+        for row in wrong.nonzero()[0]
     ]
     return ~(words.isin(FALSE_WORDS).to_numpy() | given), problems
 
 
-def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[Problem]]:
+def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[TableProblem]]:
     import pandas as pd
 
     if "repeat" not in frame:
         return np.zeros(len(frame), dtype=np.int64), []
     numbers = pd.to_numeric(frame["repeat"].replace("", 0), errors="coerce").to_numpy(dtype=np.float64)
     wrong = ~((numbers == np.floor(numbers)) & (abs(numbers) < MOST_REPEATS))
-    problems = [Problem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
+    problems = [TableProblem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
     return np.where(wrong, 0, numbers).astype(np.int64), problems
 
 
-def _probabilities(frame: pd.DataFrame) -> list[Problem]:
+def _probabilities(frame: pd.DataFrame) -> list[TableProblem]:
     import pandas as pd
 
     if "inclusion_prob" not in frame:
@@ -210,13 +211,13 @@ def _probabilities(frame: pd.DataFrame) -> list[Problem]:
     given = (_text(frame["inclusion_prob"]) != "").to_numpy()
     numbers = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
     wrong = given & ~((numbers > 0) & (numbers <= 1))
-    return [Problem(int(row), "inclusion_prob is not in (0, 1]") for row in wrong.nonzero()[0]]
+    return [TableProblem(int(row), "inclusion_prob is not in (0, 1]") for row in wrong.nonzero()[0]]
 
 
-def _empty_keys(rows: pd.DataFrame) -> list[Problem]:
+def _empty_keys(rows: pd.DataFrame) -> list[TableProblem]:
     columns = ["item", "rater", *(["criterion"] if (rows["criterion"] != "").any() else [])]
     return [
-        Problem(int(row), f"the {column} is empty")
+        TableProblem(int(row), f"the {column} is empty")
         for column in columns
         for row in (rows[column] == "").to_numpy().nonzero()[0]
     ]
@@ -249,7 +250,7 @@ def _scored(
     parsed: tuple[NDArray[np.float64], NDArray[Any]],
     declared: Mapping[str, Scale],
     level: Level | Mapping[str, Level] | None,
-    problems: list[Problem],
+    problems: list[TableProblem],
     *,
     allow_values: bool,
 ) -> dict[str, Scale]:
@@ -335,7 +336,7 @@ class _Scores:
         for point in suspects:
             here = np.flatnonzero(self.numbers == point)
             problems.append(
-                Problem(
+                TableProblem(
                     int(self.rows[here[0]]),
                     f"{self.name}score {self.texts[here[0]]!r} (in {len(here)} rows) looks like a code for a missing "
                     f"score: the others lie from {spelled(low)} to {spelled(high)}. Say which: --missing "
@@ -356,7 +357,7 @@ class _Scores:
                 counted = " and ".join(f"{twin!r} (in {int((labels == twin).sum())} rows)" for twin in twins)
                 first = int(self.rows[np.isin(labels, twins)].min())
                 problems.append(
-                    Problem(
+                    TableProblem(
                         first,
                         f"{self.name}scores {counted} differ only in case or spaces: write them alike, or say that "
                         "they are different labels with --scale or --allow-values",
@@ -378,7 +379,7 @@ class _Scores:
         elif level is None and is_rare:
             fault = "is not a number, but most of the others are (labels? say --level nominal)"
         if fault:
-            raise TableError([Problem(row, f"{self.name}score {text!r} {fault}") for row, text in rows])
+            raise TableError([TableProblem(row, f"{self.name}score {text!r} {fault}") for row, text in rows])
 
     def _labels(self) -> NDArray[Any]:
         """(M,) the scores as labels: a number is one label however it is written."""
@@ -409,10 +410,10 @@ class _Scores:
         code[between] = snapped(self.numbers[between], scale)
         return self.numbers, code.astype(np.int32), beyond & ~self.human
 
-    def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[Problem]:
+    def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[TableProblem]:
         """What a person gave and the scale does not have; a judge's text where numbers are due."""
         for row, text in self._of(~beyond & (abs(self.numbers) > LARGEST)):
-            yield Problem(row, f"{self.name}score {text!r} is too large to compute with")
+            yield TableProblem(row, f"{self.name}score {text!r} is too large to compute with")
         stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
         points = ", ".join(spelled(point) for point in scale.points[:12])
         if scale.any_number:
@@ -420,15 +421,15 @@ class _Scores:
         for row, text, number in zip(self.rows[stray], self.texts[stray], self.numbers[stray], strict=True):
             missing_number = scale.is_numeric and bool(np.isnan(number))
             fault = "is not a number" if missing_number else f"is not on the scale {points}"
-            yield Problem(int(row), f"{self.name}score {text!r} {fault}")
+            yield TableProblem(int(row), f"{self.name}score {text!r} {fault}")
         for row, text in self._of((self.numbers < 0) & (scale.level == "ratio")):
-            yield Problem(row, f"{self.name}score {text!r} is below 0 on a ratio scale")
+            yield TableProblem(row, f"{self.name}score {text!r} is below 0 on a ratio scale")
 
     def _of(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:
         return zip(self.rows[chosen].tolist(), self.texts[chosen], strict=True)
 
 
-def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple[pd.DataFrame, list[str]]:
+def _without_repeated_rows(rows: pd.DataFrame, problems: list[TableProblem]) -> tuple[pd.DataFrame, list[str]]:
     """Rows that repeat a rating word for word count once (and are told of); contradicting ones are problems."""
     key = ["item_key", "rater", "criterion", "repeat"]
     again = rows.duplicated(key, keep="first")
@@ -436,27 +437,27 @@ def _without_repeated_rows(rows: pd.DataFrame, problems: list[Problem]) -> tuple
         return rows, []
     same = rows.duplicated([*key, "code", "score", "applicable", "missing"], keep="first")
     problems += [
-        Problem(int(row), f"rater {rater!r} already rated item {item!r} with another score")
+        TableProblem(int(row), f"rater {rater!r} already rated item {item!r} with another score")
         for row, rater, item in rows.loc[again & ~same, ["row", "rater", "item"]].itertuples(index=False)
     ]
     note = f"rows that repeat a rating with the same score: {int(same.sum())}; each rating counts once"
     return rows[~again].copy(), [note]
 
 
-def _contradictions(rows: pd.DataFrame) -> list[Problem]:
+def _contradictions(rows: pd.DataFrame) -> list[TableProblem]:
     """An item belongs to one cluster, a rater is of one kind."""
     problems = []
     for owner, column, noun in (("item_key", "cluster", "item"), ("rater", "rater_kind", "rater")):
         first = rows.groupby(owner, sort=False)[column].transform("first")
         wrong = (rows[column] != first).to_numpy()
         problems += [
-            Problem(int(row), f"{column} {here!r} contradicts {before!r} given earlier for the same {noun}")
+            TableProblem(int(row), f"{column} {here!r} contradicts {before!r} given earlier for the same {noun}")
             for row, here, before in zip(rows["row"][wrong], rows[column][wrong], first[wrong], strict=True)
         ]
     return problems
 
 
-def _contradicting_probabilities(rows: pd.DataFrame) -> list[Problem]:
+def _contradicting_probabilities(rows: pd.DataFrame) -> list[TableProblem]:
     """People on one panel meet an item and criterion because it was drawn once, with one probability.
 
     A judge's rows may differ: a judge scores everything (1), whatever was drawn for people.
@@ -471,6 +472,6 @@ def _contradicting_probabilities(rows: pd.DataFrame) -> list[Problem]:
     first = stated.groupby([*(rows[column] for column in draw), kind], sort=False, dropna=False).transform("first")
     wrong = (stated.notna() & (stated != first)).to_numpy()
     return [
-        Problem(int(row), f"inclusion_prob {here:g} contradicts {before:g} given earlier for the same item")
+        TableProblem(int(row), f"inclusion_prob {here:g} contradicts {before:g} given earlier for the same item")
         for row, here, before in zip(rows["row"][wrong], stated[wrong], first[wrong], strict=True)
     ]

@@ -19,7 +19,7 @@ from analytics.stats.core.intervals import approximate
 from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.scales import snapped
-from analytics.stats.core.tables import HUMAN_KINDS, Cell, Problem, RatingsTable, TableError, cells, grouped
+from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration
 from analytics.stats.judge.audits import MARGIN, tost
 from analytics.stats.judge.panel import cell_key, meet, numbers
@@ -62,7 +62,7 @@ def audit_report(
     ``families`` the family of each judge, to set beside the item's column ``generator_family``, else ``generator``.
     """
     if length is not None and length not in table.frame:
-        raise TableError([Problem(None, f"the column {length!r} (given by --length) is missing")])
+        raise TableError([TableProblem(None, f"the column {length!r} (given by --length) is missing")])
     found = []
     for cell in cells(table, by=by, pool=pool):
         rows = [*_steadiness(cell, judge, raters)]
@@ -408,11 +408,11 @@ def _seated(
     import pandas as pd
 
     if JURY_NAME in set(table.frame["rater"]):
-        raise TableError([Problem(None, f"a rater is called {JURY_NAME!r} already: rename it")])
+        raise TableError([TableProblem(None, f"a rater is called {JURY_NAME!r} already: rename it")])
     added, unsettled = [], []
     for cell in cells(table, by=by, pool=pool):
         if rule != "majority" and not cell.scale.has_order:
-            raise TableError([Problem(None, f"--rule {rule}: {_NO_NUMBERS}; a majority is settled by counting")])
+            raise TableError([TableProblem(None, f"--rule {rule}: {_NO_NUMBERS}; a majority is settled by counting")])
         scores, cluster, rows = matrix(cell, judges)
         if not len(scores):
             continue

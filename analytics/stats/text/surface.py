@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.tables import Problem, TableError
+from analytics.stats.core.tables import TableError, TableProblem
 from analytics.stats.judge.ppi import classical_mean
 from analytics.stats.text.words import has_stop_words, lemmatiser, sentences, tokeniser, without_stop_words
 
@@ -67,15 +67,15 @@ def dialogues(frame: pd.DataFrame) -> list[Dialogue]:
     order. Raises ``TableError`` naming every bad row.
     """
     if "item" not in frame or not ({"text", "turns"} & set(frame.columns)):
-        raise TableError([Problem(None, "a file of dialogues needs the column 'item' and 'text' or 'turns'")])
-    problems: list[Problem] = []
+        raise TableError([TableProblem(None, "a file of dialogues needs the column 'item' and 'text' or 'turns'")])
+    problems: list[TableProblem] = []
     held: dict[tuple[str, str | None, str | None], list[tuple[str, str]]] = {}
     labels: dict[tuple[str, str | None, str | None], dict[str, str]] = {}
     for row, record in enumerate(_records(frame)):
         key = (str(record["item"]), _known(record.get("language")), _known(record.get("generator")))
         turns = list(_turns(record, row, problems))
         if key in held and "speaker" not in record:
-            problems.append(Problem(row, f"the item {key[0]!r} occurs twice"))
+            problems.append(TableProblem(row, f"the item {key[0]!r} occurs twice"))
         held.setdefault(key, []).extend(turns)
         labels.setdefault(key, {name: str(v) for name, v in record.items() if name not in _TEXT and _known(v)})
     if problems:
@@ -90,7 +90,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 _TEXT = frozenset({"item", "text", "turns", "speaker", "language", "generator"})
 
 
-def _turns(record: Mapping[str, Any], row: int, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+def _turns(record: Mapping[str, Any], row: int, problems: list[TableProblem]) -> Iterator[tuple[str, str]]:
     if not _known(record.get("turns")):
         yield str(record.get("speaker") or ""), str(record.get("text") or "")
         return
@@ -98,7 +98,7 @@ def _turns(record: Mapping[str, Any], row: int, problems: list[Problem]) -> Iter
         turns = json.loads(record["turns"]) if isinstance(record["turns"], str) else record["turns"]
         yield from [(_word(turn.get("speaker")), _word(turn["text"])) for turn in turns]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        problems.append(Problem(row, "turns is not a JSON list of {speaker, text}"))
+        problems.append(TableProblem(row, "turns is not a JSON list of {speaker, text}"))
 
 
 def _word(value: Any) -> str:

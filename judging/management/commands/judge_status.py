@@ -25,7 +25,7 @@ class Command(BaseCommand):
         judge_run = JudgeRun.objects.select_related("judge", "dataset", "rubric_version__rubric").filter(pk=run).first()
         if judge_run is None:
             raise CommandError(f"There is no run {run}.", returncode=2)
-        progress = runs.progress(judge_run)
+        progress = runs.run_progress(judge_run)
         phase = runs.phase(judge_run, finished=progress.finished)
         said = {"run": judge_run.pk, "phase": phase.value, "reason": judge_run.reason, **asdict(progress)}
         self.stdout.write(json.dumps(said, default=str) if as_json else _written(judge_run, phase, progress))

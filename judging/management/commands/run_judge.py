@@ -51,14 +51,14 @@ class Command(BaseCommand):
             run = _started(options)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
-        self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.progress(run).planned} calls")
+        self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.run_progress(run).planned} calls")
         if options["here"]:
             self._work_here(run)
         else:
-            tasks.enqueue(run.pk)
+            tasks.enqueue_run(run.pk)
             if not options["wait"]:
                 return
-            self._watch(run, lambda: runs.progress(run).finished)
+            self._watch(run, lambda: runs.run_progress(run).finished)
         self._conclude(run)
 
     def _work_here(self, run: JudgeRun) -> None:
@@ -69,8 +69,8 @@ class Command(BaseCommand):
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             with ThreadPoolExecutor(1) as pool:
-                while run.state == JudgeRun.State.RUNNING and not runs.progress(run).finished:
-                    leases.sweep()  # there may be no beat
+                while run.state == JudgeRun.State.RUNNING and not runs.run_progress(run).finished:
+                    leases.sweep_leases()  # there may be no beat
                     session: Future[None] = pool.submit(_session, run.pk)
                     self._watch(run, session.done)
                     session.result()
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         shown, since = None, time.monotonic()
         try:
             while not is_over() and run.state == JudgeRun.State.RUNNING:
-                if (line := _line(runs.progress(run))) != shown:
+                if (line := _line(runs.run_progress(run))) != shown:
                     shown, since = line, time.monotonic()
                     self.stdout.write(line)
                 elif time.monotonic() - since > STILL:
@@ -91,10 +91,10 @@ class Command(BaseCommand):
                 time.sleep(LOOK)
                 run.refresh_from_db(fields=["state", "reason"])
         except KeyboardInterrupt:
-            runs.pause(run=run, reason="Interrupted at the command line.")
+            runs.pause_run(run=run, reason="Interrupted at the command line.")
 
     def _conclude(self, run: JudgeRun) -> None:
-        progress = runs.progress(run)
+        progress = runs.run_progress(run)
         run.refresh_from_db(fields=["state", "reason"])
         self.stdout.write(_line(progress))
         if not progress.finished:
@@ -186,7 +186,7 @@ def money(text: str) -> Decimal:
 def _session(run_pk: int) -> None:
     """One work session, or a moment's rest when nothing is due."""
     try:
-        if not working.work(run_pk):
+        if not working.work_on_run(run_pk):
             time.sleep(LOOK)
     finally:
         connection.close()  # this thread's own

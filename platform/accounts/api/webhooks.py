@@ -64,7 +64,7 @@ class DeliverySerializer(serializers.Serializer[Delivery]):
     due_at = serializers.DateTimeField()
 
     def get_key(self, delivery: Delivery) -> str:
-        return webhooks.key(delivery)
+        return webhooks.delivery_key(delivery)
 
 
 def _of(user: User, slug: str) -> tuple[Project, QuerySet[Webhook]]:
@@ -119,7 +119,7 @@ class WebhookDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, webhook: int) -> Response:
         """Forget it, and what was sent to it."""
-        webhooks.remove(webhook=_webhook(request.user, project, webhook), actor=request.user)
+        webhooks.remove_webhook(webhook=_webhook(request.user, project, webhook), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -57,7 +57,7 @@ def cancel_job(request: HttpRequest, project: str, job: int) -> HttpResponse:
     """Stop a job: one's own, or as a lead any of the project."""
     chosen_project, found = _of(request, project)
     chosen = get_object_or_404(found, pk=job)
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         jobs.cancel(job=chosen, actor=request.user)
         messages.success(request, _("Cancelled."))
     return redirect("jobs", chosen_project.slug)

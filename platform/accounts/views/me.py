@@ -82,7 +82,7 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
-def revoke_token(request: HttpRequest, token: int) -> HttpResponse:
+def revoke_token_view(request: HttpRequest, token: int) -> HttpResponse:
     found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
     tokens.revoke_token(token=found)
     return redirect("tokens")

@@ -68,7 +68,7 @@ def change_role_view(request: HttpRequest, project: str, member: int) -> HttpRes
 
 @require_POST
 @login_required
-def remove_member(request: HttpRequest, project: str, member: int) -> HttpResponse:
+def remove_member_view(request: HttpRequest, project: str, member: int) -> HttpResponse:
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     membership = get_object_or_404(Membership.objects.visible_to(request.user), project=current_project, pk=member)
     _say(request, lambda: people.remove_member(member=membership, actor=request.user))
@@ -77,7 +77,7 @@ def remove_member(request: HttpRequest, project: str, member: int) -> HttpRespon
 
 @require_POST
 @login_required
-def revoke_invitation(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
+def revoke_invitation_view(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     found = get_object_or_404(Invitation.objects.visible_to(request.user), project=current_project, pk=invitation)
     invitations.revoke_invitation(invitation=found, actor=request.user)
@@ -176,6 +176,6 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _say(request: HttpRequest, verb: object) -> None:
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         verb()  # type: ignore[operator]
         messages.success(request, _("Done."))

@@ -112,7 +112,7 @@ def test_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
 
 @require_POST
 @login_required
-def send_again(request: HttpRequest, project: str, webhook: int, delivery: int) -> HttpResponse:
+def send_again_view(request: HttpRequest, project: str, webhook: int, delivery: int) -> HttpResponse:
     current_project, found = _webhook(request, project, webhook)
     chosen = get_object_or_404(found.deliveries.select_related("webhook__project"), pk=delivery)
     _sent(request, lambda: webhooks.send_again(delivery=chosen, actor=request.user))
@@ -123,7 +123,7 @@ def send_again(request: HttpRequest, project: str, webhook: int, delivery: int) 
 @login_required
 def remove_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     current_project, found = _webhook(request, project, webhook)
-    webhooks.remove(webhook=found, actor=request.user)
+    webhooks.remove_webhook(webhook=found, actor=request.user)
     messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
     return redirect("webhooks", current_project.slug)
 
@@ -163,6 +163,6 @@ def _context(request: HttpRequest, project: Project, found: Webhook, form: Event
 
 
 def _sent(request: HttpRequest, verb: Any) -> None:
-    with refusals.told(request):
+    with refusals.refusals_as_messages(request):
         verb()
         messages.success(request, _("It is being sent. Reload this page to see the result."))

@@ -166,7 +166,7 @@ def operation(method: str, path: str, **named: str) -> Callable[[F], F]:
     return note
 
 
-class Connection:
+class ServerConnection:
     """A connection to one Panelbench, and to one project in it."""
 
     def __init__(

@@ -19,9 +19,9 @@ from panelbench_client import types
 from panelbench_client.connection import (
     TRIES,
     ApiError,
-    Connection,
     ImportFailed,
     PanelbenchError,
+    ServerConnection,
     TransferFailed,
     Unreachable,
     operation,
@@ -33,7 +33,7 @@ TUS = {"Tus-Resumable": "1.0.0"}
 UNDER_WAY = ("checking", "storing")
 
 
-class ImportMethods(Connection):
+class ImportMethods(ServerConnection):
     @operation("GET", "/projects/{project}/imports/")
     def imports(self) -> Iterator[types.Import]:
         """The project's imports."""

@@ -12,11 +12,11 @@ from typing import Any, cast
 from uuid import uuid4
 
 from panelbench_client import types
-from panelbench_client.connection import Connection, operation
+from panelbench_client.connection import ServerConnection, operation
 
 
 # --- projects --------------------------------------------------------------------------------------------------------
-class ProjectMethods(Connection):
+class ProjectMethods(ServerConnection):
     @operation("GET", "/me/")
     def me(self) -> types.Me:
         """Who the token belongs to, and their role in each project."""
@@ -45,7 +45,7 @@ class ProjectMethods(Connection):
 
 
 # --- datasets and rubrics --------------------------------------------------------------------------------------------
-class DatasetMethods(Connection):
+class DatasetMethods(ServerConnection):
     @operation("GET", "/projects/{project}/datasets/")
     def datasets(self) -> Iterator[types.Dataset]:
         """Every version of every dataset."""
@@ -99,7 +99,7 @@ class DatasetMethods(Connection):
 
 
 # --- campaigns, panels and duties ------------------------------------------------------------------------------------
-class CampaignMethods(Connection):
+class CampaignMethods(ServerConnection):
     @operation("GET", "/projects/{project}/campaigns/")
     def campaigns(self) -> Iterator[types.Campaign]:
         """The project's campaigns."""
@@ -221,7 +221,7 @@ def _given(said: dict[str, Any]) -> dict[str, Any]:
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
-class JudgeMethods(Connection):
+class JudgeMethods(ServerConnection):
     @operation("GET", "/projects/{project}/judges/")
     def judges(self) -> Iterator[types.DeclaredJudge]:
         """The project's judges, run here or imported."""
@@ -373,7 +373,7 @@ def _run(judge: int, dataset: int, rubric_version: int, repeats: int, budget: st
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
-class NumberMethods(Connection):
+class NumberMethods(ServerConnection):
     @operation("GET", "/projects/{project}/campaigns/{campaign}/numbers/", blind="blind_only")
     def numbers(self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False) -> types.Numbers:
         """The newest figures, over the annotators of these pseudonyms or over all. Asking has stale ones computed.
@@ -408,7 +408,7 @@ def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:
 
 
 # --- webhooks and share links ----------------------------------------------------------------------------------------
-class NoticeMethods(Connection):
+class NoticeMethods(ServerConnection):
     @operation("GET", "/projects/{project}/jobs/")
     def jobs(self) -> Iterator[types.Job]:
         """What waits and runs in the project, and what failed or was cancelled in the last seven days."""

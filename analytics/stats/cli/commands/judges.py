@@ -56,7 +56,7 @@ def _run_calibration(arguments: argparse.Namespace, table: RatingsTable) -> list
 
 def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, asked: dict[str, Any]) -> None:
     """The default rule drops the items on which the panel is tied: from a tenth on somebody has to choose it."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge import calibration
 
     problems = []
@@ -70,7 +70,7 @@ def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, asked: dict[str, An
                 f"({left_out / n:.0%}), which would be left out. Name the rule: --reference each keeps them (so do "
                 "median and mean, where the scale has an order), --reference mode leaves them out"
             )
-            problems.append(Problem(None, message))
+            problems.append(TableProblem(None, message))
     if problems:
         raise TableError(problems)
 
@@ -109,11 +109,11 @@ def _statistics_alt_test() -> tuple[str, ...]:
 
 def _run_alt_test(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """omega and rho of every cell, then each annotator."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.alt_test import ANONYMOUS, alt_test_report
 
     if arguments.positional:
-        raise TableError([Problem(None, ANONYMOUS)])
+        raise TableError([TableProblem(None, ANONYMOUS)])
     return alt_test_report(
         table,
         raters_as=arguments.raters_as,
@@ -162,13 +162,13 @@ def _statistics_audit() -> tuple[str, ...]:
 
 def _run_audit(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Repeats, use of the scale, unreadable replies, and what the options ask for."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.soundness import audit_report
 
     known = set(table.frame["rater"])
     asked = [("against", name) for name in arguments.against] + [("family", name) for name, _ in arguments.family]
     if strangers := [(option, name) for option, name in asked if name not in known]:
-        raise TableError([Problem(None, f"no rater is called {name!r} (given by --{o})") for o, name in strangers])
+        raise TableError([TableProblem(None, f"no rater is called {name!r} (given by --{o})") for o, name in strangers])
     return audit_report(
         table,
         judge=arguments.judge,
@@ -203,11 +203,11 @@ def _statistics_equivalence() -> tuple[str, ...]:
 
 def _run_equivalence(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Two one-sided tests of the mean paired difference."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.soundness import equivalence_report
 
     if arguments.raters is None or len(arguments.raters) != 2 or len(set(arguments.raters)) < 2:
-        raise TableError([Problem(None, "name two raters: --raters A,B")])
+        raise TableError([TableProblem(None, "name two raters: --raters A,B")])
     return equivalence_report(
         table, raters=arguments.raters, by=arguments.by, margin=arguments.margin, pool=arguments.pool
     )
@@ -235,13 +235,13 @@ def _statistics_severity() -> tuple[str, ...]:
 
 def _run_severity(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Shift of each language, and tests of a uniform and of a changing severity."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.soundness import severity_report
 
     if not table.frame["language"].notna().any():
-        raise TableError([Problem(None, "the column 'language' is missing or empty: languages are compared here")])
+        raise TableError([TableProblem(None, "the column 'language' is missing or empty: languages are compared here")])
     if arguments.pivot and arguments.pivot not in set(table.frame["language"]):
-        raise TableError([Problem(None, f"no score is in the language {arguments.pivot!r} (given by --pivot)")])
+        raise TableError([TableProblem(None, f"no score is in the language {arguments.pivot!r} (given by --pivot)")])
     return severity_report(
         table,
         judge=arguments.judge,
@@ -275,11 +275,11 @@ def _statistics_jury() -> tuple[str, ...]:
 
 def _run_jury(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """The share left without a label, then calibration of the jury and of each member."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.soundness import jury_report
 
     if len(set(arguments.judge)) < 2:
-        raise TableError([Problem(None, "a jury has two judges or more: --judge A,B")])
+        raise TableError([TableProblem(None, "a jury has two judges or more: --judge A,B")])
     return jury_report(
         table,
         raters_as=arguments.raters_as,
@@ -317,23 +317,25 @@ def _statistics_consistency() -> tuple[str, ...]:
 
 def _run_consistency(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Fleiss's kappa over languages, Cohen's against the pivot, means and shifts."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.consistency import PIVOT, beside, consistency_report
 
     if not table.frame["language"].notna().any():
-        raise TableError([Problem(None, "the column 'language' is missing or empty: languages are the raters here")])
+        raise TableError(
+            [TableProblem(None, "the column 'language' is missing or empty: languages are the raters here")]
+        )
     if arguments.pivot and arguments.pivot not in set(table.frame["language"]):
-        raise TableError([Problem(None, f"no score is in the language {arguments.pivot!r} (given by --pivot)")])
+        raise TableError([TableProblem(None, f"no score is in the language {arguments.pivot!r} (given by --pivot)")])
     known = set(table.frame["rater"])
     if strangers := [name for name in arguments.jury or () if name not in known]:
-        raise TableError([Problem(None, f"no rater is called {strangers[0]!r} (given by --jury)")])
+        raise TableError([TableProblem(None, f"no rater is called {strangers[0]!r} (given by --jury)")])
     if arguments.jury and len(set(arguments.jury)) < 2:
-        raise TableError([Problem(None, "a jury has two judges or more: --jury A,B")])
+        raise TableError([TableProblem(None, "a jury has two judges or more: --jury A,B")])
     gap = arguments.gap or ()
     if gap and (len(gap) != 2 or len(set(gap)) < 2):
-        raise TableError([Problem(None, "name two criteria: --gap A,B")])
+        raise TableError([TableProblem(None, "name two criteria: --gap A,B")])
     if absent := [name for name in gap if name not in table.scales]:
-        raise TableError([Problem(None, f"no criterion is called {absent[0]!r} (given by --gap)")])
+        raise TableError([TableProblem(None, f"no criterion is called {absent[0]!r} (given by --gap)")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
     rows = consistency_report(
         chosen,

@@ -35,17 +35,17 @@ def _statistics_correct() -> tuple[str, ...]:
 
 def _run_correct(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """PPI, PPI++, Rogan-Gladen and what calibration would gain."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.corrected_means import correction_report
 
     if arguments.stratum and arguments.stratum not in table.frame:
-        raise TableError([Problem(None, f"the column {arguments.stratum!r} (given by --stratum) is missing")])
+        raise TableError([TableProblem(None, f"the column {arguments.stratum!r} (given by --stratum) is missing")])
     if arguments.generators is not None:
         if len(set(arguments.generators)) != 2 or len(arguments.generators) != 2:
-            raise TableError([Problem(None, "name two generators: --generators A,B")])
+            raise TableError([TableProblem(None, "name two generators: --generators A,B")])
         known = set(table.frame["generator"].dropna().astype(str))
         if absent := [name for name in arguments.generators if name not in known]:
-            raise TableError([Problem(None, f"no generator is called {absent[0]!r} (given by --generators)")])
+            raise TableError([TableProblem(None, f"no generator is called {absent[0]!r} (given by --generators)")])
     return correction_report(
         table,
         raters_as=arguments.raters_as,
@@ -144,7 +144,7 @@ def _statistics_plan() -> tuple[str, ...]:
 
 def _run_plan(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Labels, items and raters needed in every cell, power of the test, then the budget's share of each language."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.planning.pilot import Goals, pilot_report
 
     try:
@@ -169,7 +169,7 @@ def _run_plan(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
             seed=arguments.seed,
         )
     except ValueError as error:
-        raise TableError([Problem(None, str(error))]) from error
+        raise TableError([TableProblem(None, str(error))]) from error
 
 
 # --- gate ------------------------------------------------------------------------------------------------------------
@@ -207,13 +207,13 @@ def _run_gate(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
     """The decision of every cell and the findings on the way to it."""
     from dataclasses import replace
 
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.planning.gate import PRESETS, gate_report
 
     if arguments.positional:
-        raise TableError([Problem(None, "the gate compares persons: anonymous slots are none")])
+        raise TableError([TableProblem(None, "the gate compares persons: anonymous slots are none")])
     if arguments.pool:
-        raise TableError([Problem(None, "a judge is trusted criterion by criterion: leave --pool out")])
+        raise TableError([TableProblem(None, "a judge is trusted criterion by criterion: leave --pool out")])
     given = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate")}
     changed = {name: value for name, value in given.items() if value is not None}
     preset = PRESETS[arguments.preset]

@@ -35,10 +35,10 @@ def _statistics_agreement() -> tuple[str, ...]:
 def _run_agreement(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
     from analytics.stats.agreement.among_raters import agreement_report
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.positional and arguments.leave_one_out:
-        raise TableError([Problem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
+        raise TableError([TableProblem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
     return agreement_report(
         table,
         by=arguments.by,
@@ -72,11 +72,11 @@ def _statistics_criteria() -> tuple[str, ...]:
 
 def _run_criteria(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Spearman's correlation of every pair of criteria."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.differences import between_criteria
 
     if table.frame["criterion"].nunique() < 2:
-        raise TableError([Problem(None, "the file has one criterion: there is nothing to correlate it with")])
+        raise TableError([TableProblem(None, "the file has one criterion: there is nothing to correlate it with")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
     by = tuple(column for column in arguments.by if column != "criterion")
     return between_criteria(chosen, by=by, resamples=arguments.bootstrap, seed=arguments.seed,
@@ -103,17 +103,17 @@ def _statistics_contrast() -> tuple[str, ...]:
 
 def _run_contrast(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Mean difference and rank correlation of the two panels' item means."""
-    from analytics.stats.core.tables import Problem, RatingsTable, TableError
+    from analytics.stats.core.tables import RatingsTable, TableError, TableProblem
     from analytics.stats.judge.differences import between_panels
 
     column = arguments.panel
     if len(arguments.panels) != 2 or len(set(arguments.panels)) < 2:
-        raise TableError([Problem(None, "name two panels: --panels A,B")])
+        raise TableError([TableProblem(None, "name two panels: --panels A,B")])
     if column not in table.frame:
-        raise TableError([Problem(None, f"the column {column!r} is missing: it says who belongs to which panel")])
+        raise TableError([TableProblem(None, f"the column {column!r} is missing: it says who belongs to which panel")])
     known = set(table.frame[column].astype(str))
     if strangers := [name for name in arguments.panels if name not in known]:
-        raise TableError([Problem(None, f"no panel is called {name!r} (given by --panels)") for name in strangers])
+        raise TableError([TableProblem(None, f"no panel is called {name!r} (given by --panels)") for name in strangers])
     frame = table.frame.assign(panel=table.frame[column].astype(str))
     chosen = RatingsTable(frame, table.scales, table.notes)
     if arguments.raters is not None:
@@ -159,15 +159,15 @@ def _statistics_reference() -> tuple[str, ...]:
 
 def _run_reference(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Settled and excluded items, the share of each label, and with Dawid-Skene each annotator."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.reference import reference_report
 
     if arguments.pool:
-        raise TableError([Problem(None, "labels are settled criterion by criterion: leave --pool out")])
+        raise TableError([TableProblem(None, "labels are settled criterion by criterion: leave --pool out")])
     if arguments.positional and arguments.rule == "dawid_skene":
-        raise TableError([Problem(None, "dawid_skene is about persons: anonymous slots are none")])
+        raise TableError([TableProblem(None, "dawid_skene is about persons: anonymous slots are none")])
     if arguments.rule == "mean" and any(not s.has_order for s in table.scales.values()):
-        raise TableError([Problem(None, "--rule mean: a nominal scale has no mean; take mode or dawid_skene")])
+        raise TableError([TableProblem(None, "--rule mean: a nominal scale has no mean; take mode or dawid_skene")])
     return reference_report(
         table,
         rule=arguments.rule,
@@ -197,17 +197,17 @@ def _statistics_stability() -> tuple[str, ...]:
 
 def _run_stability(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Means, then tau-b, Spearman and inversions of every pair of languages."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.ranking.stability import stability_report
 
     absent = [name for name in ("language", "generator") if not table.frame[name].notna().any()]
     if absent:
         raise TableError(
-            [Problem(None, f"the column {name!r} is missing or empty: rankings need it") for name in absent]
+            [TableProblem(None, f"the column {name!r} is missing or empty: rankings need it") for name in absent]
         )
     chosen = table if arguments.raters is None else table.only(rater=[*arguments.raters, arguments.judge])
     if arguments.judge and arguments.raters_as == "sample":
-        raise TableError([Problem(None, "--raters-as sample: with --judge one judge ranks, and no panel")])
+        raise TableError([TableProblem(None, "--raters-as sample: with --judge one judge ranks, and no panel")])
     return stability_report(
         chosen,
         raters_as=arguments.raters_as,
@@ -247,32 +247,35 @@ def _statistics_compare() -> tuple[str, ...]:
 
 def _run_compare(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """McNemar's test in four variants, or differences of statistics."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge.mcnemar import mcnemar_report
 
     if arguments.between is not None:
         return _differences(arguments, table)
     if arguments.raters_as == "sample":
-        raise TableError([Problem(None, "--raters-as sample: McNemar's test is about the two raters that are named;"
-                                        " with --between the panels of both sides can be a sample")])  # fmt: skip
+        raise TableError([TableProblem(None, "--raters-as sample: McNemar's test is about the two raters that are"
+                                        " named; with --between the panels of both sides can be a"
+                                        " sample")])  # fmt: skip
     if strangers := [name for name in arguments.statistic or () if name != "mcnemar"]:
-        raise TableError([Problem(None, f"{strangers[0]} is compared between two sides: add --between COLUMN=A,B")])
+        raise TableError(
+            [TableProblem(None, f"{strangers[0]} is compared between two sides: add --between COLUMN=A,B")]
+        )
     if arguments.positional:
-        raise TableError([Problem(None, "two raters are compared as persons: anonymous slots are none")])
+        raise TableError([TableProblem(None, "two raters are compared as persons: anonymous slots are none")])
     if arguments.raters is None or len(arguments.raters) != 2 or len(set(arguments.raters)) < 2:
-        raise TableError([Problem(None, "name two raters: --raters A,B")])
+        raise TableError([TableProblem(None, "name two raters: --raters A,B")])
     return mcnemar_report(table, raters=arguments.raters, by=arguments.by, truth=arguments.truth, pool=arguments.pool)
 
 
 def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     from analytics.stats.agreement import among_raters
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge import differences
 
     column, values = arguments.between
     wanted = tuple(name for name in arguments.statistic or () if name != "mcnemar")
     if not wanted:
-        raise TableError([Problem(None, "name what to compare: --statistic krippendorff_alpha,mae")])
+        raise TableError([TableProblem(None, "name what to compare: --statistic krippendorff_alpha,mae")])
     judges = arguments.judge or ()
     known = (
         set(table.frame["rater"] if column == "judge" else table.frame[column].dropna().astype(str))
@@ -280,12 +283,12 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
         else set()
     )
     if absent := [value for value in values if value not in known]:
-        raise TableError([Problem(None, f"--between: no {column} is called {absent[0]!r}")])
+        raise TableError([TableProblem(None, f"--between: no {column} is called {absent[0]!r}")])
     if column != "judge" and len(judges) > 1:
-        raise TableError([Problem(None, "one --judge stands on both sides; two judges are --between judge=A,B")])
+        raise TableError([TableProblem(None, "one --judge stands on both sides; two judges are --between judge=A,B")])
     needs_judge = [name for name in wanted if name not in among_raters.STATISTICS]
     if needs_judge and column != "judge" and not judges:
-        raise TableError([Problem(None, f"{needs_judge[0]} is about a judge: add --judge")])
+        raise TableError([TableProblem(None, f"{needs_judge[0]} is about a judge: add --judge")])
     question = differences.DifferenceQuestion(
         column=column, values=values, statistics=wanted, judge=judges[0] if judges else None, by=tuple(arguments.by),
         reference=arguments.reference, raters=arguments.raters, pool=arguments.pool, seed=arguments.seed,

@@ -56,7 +56,7 @@ def _read_surface(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Di
 
 def _run_surface(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[CellEstimate]:
     """Every surface metric of every cell."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.text.surface import BY, surface_report
     from analytics.stats.text.words import MissingEngineError
 
@@ -64,7 +64,7 @@ def _run_surface(arguments: argparse.Namespace, texts: list[Dialogue]) -> list[C
     try:
         return surface_report(texts, by=by, engine=arguments.lemmas, window=arguments.window, embed=_embed(arguments))
     except (MissingEngineError, OSError, ValueError) as error:
-        raise TableError([Problem(None, str(error))]) from error
+        raise TableError([TableProblem(None, str(error))]) from error
 
 
 def _embed(arguments: argparse.Namespace) -> Embed | None:
@@ -102,12 +102,12 @@ def _statistics_rationales() -> tuple[str, ...]:
 
 def _run_rationales(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Length, variety and language of rationales, annotators and each judge."""
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.text.rationales import rationale_report
 
     column = arguments.rationale
     if column not in table.frame:
-        raise TableError([Problem(None, f"the column {column!r} is missing: say --rationale NAME")])
+        raise TableError([TableProblem(None, f"the column {column!r} is missing: say --rationale NAME")])
     chosen = table if arguments.raters is None else table.only(rater=arguments.raters)
     return rationale_report(chosen, column=column, by=arguments.by, resamples=arguments.bootstrap, seed=arguments.seed)
 
@@ -138,14 +138,14 @@ def _statistics_recovery() -> tuple[str, ...]:
 def _read_recovery(arguments: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
     """The records with item, cluster and language under these names."""
     from analytics.stats.cli.reading import known_columns, renamed
-    from analytics.stats.core.tables import Problem, TableError
+    from analytics.stats.core.tables import TableError, TableProblem
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator", "cluster")}
     given = {name: column for name, column in own.items() if column}
     frame = renamed(frame, given)
     wanted = [*arguments.parameters, *(arguments.prefix + name for name in arguments.parameters)]
     if absent := [name for name in wanted if name not in frame]:
-        raise TableError([Problem(None, f"the column {name!r} is missing") for name in absent])
+        raise TableError([TableProblem(None, f"the column {name!r} is missing") for name in absent])
     default = tuple(column for column in ("language", "generator") if column in frame)
     arguments.by = default if arguments.by is None else known_columns(frame, arguments.by, given)
     return frame
