@@ -92,14 +92,14 @@ def _cpu() -> float:
 
 def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable[[], Took]:
     """A worker's sessions until the run is finished, planning not counted."""
-    from judging import runs, working
+    from judging import runs, work_sessions
 
     def way() -> Took:
         run = runs.start(judge=judge, dataset=dataset, rubric_version=version, repeats=REPEATS, again=True)
 
         def shifts() -> None:
             while not runs.run_progress(run).finished:
-                working.work_on_run(run.pk)
+                work_sessions.work_on_run(run.pk)
 
         took = _timed(shifts)
         missing.append(CALLS * version.criteria.count() - run.verdicts.filter(status="ok").count())

@@ -215,14 +215,14 @@ def _costs(endpoint: Endpoint, tokens: int) -> tuple[float, float]:
     return 60 / requests if requests else 0.0, 60 * tokens / limit if limit else 0.0
 
 
-class Lane:
+class ConcurrencyLimiter:
     """Adaptive concurrency limiter: grows while requests succeed, halves when the endpoint is overloaded.
 
     Outcomes are judged a round at a time: as many as the limit, ten at least. As soon as a fifth of a round was
-    unavailable the width is halved and, if the endpoint named a time, nothing starts until then. Fewer failures are
-    the weather of any provider: up to a twentieth the lane still grows, doubling until its first cut, by one after it.
-    Replies that are long in coming say nothing against a wider lane: `look`, called now and then, doubles it too while
-    it is full and nothing has failed.
+    unavailable the width is halved and, if the endpoint named a time, nothing starts until then. Every provider
+    fails now and then: up to a twentieth the width still grows, doubling until its first cut, by one after it. Slow
+    replies are no reason against a larger width: `look`, called now and then, doubles it too while all places are taken
+    and nothing has failed.
     """
 
     def __init__(self, *, width: int = 8, ceiling: int = 64) -> None:

@@ -14,7 +14,7 @@ from accounts.refusals import Refused
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
 from annotation.tasks import LONGEST, is_large
-from judging import judges, leases, stopping, working
+from judging import judges, leases, stopping, work_sessions
 from judging.imports import studies, verdicts
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
-SOFT_LIMIT = int(working.LONGEST_SESSION + judges.PACES["timeout"][2] + working.LAST)  # seconds
+SOFT_LIMIT = int(work_sessions.LONGEST_SESSION + judges.PACES["timeout"][2] + work_sessions.LAST)  # seconds
 HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
 
 signals.worker_init.connect(lambda **_worker: stopping.prepare_stop(), weak=False)
@@ -32,7 +32,7 @@ signals.worker_shutting_down.connect(lambda **_worker: stopping.ask_to_stop(), w
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
 def work(run_pk: int) -> None:
     """One work session on a run, and the next one queued behind it when due calls are left."""
-    if working.work_on_run(run_pk):
+    if work_sessions.work_on_run(run_pk):
         work.delay(run_pk)
 
 

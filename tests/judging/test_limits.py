@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from judging.client import Endpoint, ProviderRefused, ProviderUnavailable, Quota
-from judging.limits import BURST, Lane, budget
+from judging.limits import BURST, ConcurrencyLimiter, budget
 
 
 @pytest.fixture
@@ -75,24 +75,24 @@ def test_without_its_redis_a_shared_budget_paces_alone(caplog: pytest.LogCapture
     assert "not shared for now" in caplog.text
 
 
-# --- Lane -----------------------------------------------------------------------------------------------------------
+# --- ConcurrencyLimiter -----------------------------------------------------------------------------------------------
 
 
-async def drive(lane: Lane, outcomes: list[Exception | None], *, pause: float = 0.002) -> int:
-    """Send one request per outcome through the lane; the most that were in flight together."""
+async def drive(limiter: ConcurrencyLimiter, outcomes: list[Exception | None], *, pause: float = 0.002) -> int:
+    """Send one request per outcome through the limiter; the most that were in flight together."""
     peak = 0
 
     async def send(outcome: Exception | None) -> None:
         nonlocal peak
-        async with lane.slot():
-            peak = max(peak, lane.in_flight)
+        async with limiter.slot():
+            peak = max(peak, limiter.in_flight)
             await asyncio.sleep(pause)
             if outcome:
                 raise outcome
 
     results = await asyncio.gather(*(send(outcome) for outcome in outcomes), return_exceptions=True)
     assert [result for result in results if result] == [outcome for outcome in outcomes if outcome]
-    assert lane.in_flight == 0
+    assert limiter.in_flight == 0
     return peak
 
 
@@ -101,62 +101,62 @@ def overrun(retry_after: float | None = None) -> ProviderUnavailable:
 
 
 def test_a_clean_lane_doubles_up_to_its_ceiling_and_never_beyond() -> None:
-    lane = Lane(width=4, ceiling=32)
-    assert asyncio.run(drive(lane, [None] * 200)) == 32
-    assert lane.width == 32
+    limiter = ConcurrencyLimiter(width=4, ceiling=32)
+    assert asyncio.run(drive(limiter, [None] * 200)) == 32
+    assert limiter.width == 32
 
 
 def test_an_overrun_halves_the_lane_once_for_all_that_was_in_flight() -> None:
-    lane = Lane(width=32, ceiling=64)
-    asyncio.run(drive(lane, [overrun() for _ in range(32)]))
-    assert lane.width == 16
+    limiter = ConcurrencyLimiter(width=32, ceiling=64)
+    asyncio.run(drive(limiter, [overrun() for _ in range(32)]))
+    assert limiter.width == 16
 
 
 def test_after_a_cut_the_lane_grows_by_one_a_round() -> None:
-    lane = Lane(width=32, ceiling=64)
-    asyncio.run(drive(lane, [overrun() for _ in range(32)]))
-    asyncio.run(drive(lane, [None] * (16 + 17)))
-    assert lane.width == 18
+    limiter = ConcurrencyLimiter(width=32, ceiling=64)
+    asyncio.run(drive(limiter, [overrun() for _ in range(32)]))
+    asyncio.run(drive(limiter, [None] * (16 + 17)))
+    assert limiter.width == 18
 
 
 def test_a_lane_keeps_one_place_open_however_bad_it_gets() -> None:
-    lane = Lane(width=2)
-    asyncio.run(drive(lane, [overrun() for _ in range(40)]))
-    assert lane.width == 1
+    limiter = ConcurrencyLimiter(width=2)
+    asyncio.run(drive(limiter, [overrun() for _ in range(40)]))
+    assert limiter.width == 1
 
 
 def test_stray_failures_do_not_close_the_lane() -> None:
-    lane = Lane(width=8, ceiling=64)
-    asyncio.run(drive(lane, [overrun(30.0) if n % 33 == 32 else None for n in range(2_000)]))
-    assert lane.width >= 32
+    limiter = ConcurrencyLimiter(width=8, ceiling=64)
+    asyncio.run(drive(limiter, [overrun(30.0) if n % 33 == 32 else None for n in range(2_000)]))
+    assert limiter.width >= 32
 
 
 def test_a_refusal_says_nothing_about_the_load() -> None:
-    lane = Lane(width=8)
-    asyncio.run(drive(lane, [ProviderRefused("404") for _ in range(40)]))
-    assert lane.width == 8
+    limiter = ConcurrencyLimiter(width=8)
+    asyncio.run(drive(limiter, [ProviderRefused("404") for _ in range(40)]))
+    assert limiter.width == 8
 
 
 def test_nothing_starts_before_the_time_the_endpoint_named() -> None:
-    lane = Lane(width=10)
-    asyncio.run(drive(lane, [overrun(0.4) for _ in range(10)]))
+    limiter = ConcurrencyLimiter(width=10)
+    asyncio.run(drive(limiter, [overrun(0.4) for _ in range(10)]))
     started = time.perf_counter()
-    asyncio.run(drive(lane, [None]))
+    asyncio.run(drive(limiter, [None]))
     assert 0.3 < time.perf_counter() - started < 1.0
 
 
 @pytest.mark.parametrize("resting", [True, False])
 def test_a_cancelled_request_gives_its_place_back(resting: bool) -> None:
     async def scenario() -> None:
-        lane = Lane(width=1)
+        limiter = ConcurrencyLimiter(width=1)
         if resting:
-            await drive(lane, [overrun(60.0) for _ in range(2)])
-        leaving = asyncio.gather(drive(lane, [None] * 5, pause=60.0))
+            await drive(limiter, [overrun(60.0) for _ in range(2)])
+        leaving = asyncio.gather(drive(limiter, [None] * 5, pause=60.0))
         await asyncio.sleep(0.05)
         leaving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await leaving
-        assert lane.in_flight == 0
+        assert limiter.in_flight == 0
 
     asyncio.run(scenario())
 

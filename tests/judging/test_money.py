@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from judging import judges, leases, runs, working
+from judging import judges, leases, runs, work_sessions
 from judging.models import Attempt, Call, Judge, JudgeRun, ProviderAllowance
 from panelbench import environment
 from tests import make
@@ -63,7 +63,7 @@ def billed(provider: RunningProvider) -> Decimal:
 def until_at_rest(run: JudgeRun) -> runs.RunProgress:
     for _round in range(40):
         Call.objects.filter(run=run).update(not_before=None)
-        if not working.work_on_run(run.pk) and (
+        if not work_sessions.work_on_run(run.pk) and (
             runs.run_progress(run).finished or JudgeRun.objects.get(pk=run.pk).state != "running"
         ):
             break

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.refusals import Refused
-from judging import judges, leases, runs, working
+from judging import judges, leases, runs, work_sessions
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -40,7 +40,7 @@ def started(cast: Cast, judge: Judge, items: int = 6, **options: Any) -> JudgeRu
 
 def worked(run: JudgeRun) -> runs.RunProgress:
     for _shift in range(20):
-        if not working.work_on_run(run.pk):
+        if not work_sessions.work_on_run(run.pk):
             break
     return runs.run_progress(run)
 

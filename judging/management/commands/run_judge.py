@@ -21,7 +21,7 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Dataset, RubricVersion
-from judging import judges, leases, runs, tasks, working
+from judging import judges, leases, runs, tasks, work_sessions
 from judging.models import Judge, JudgeRun
 
 ENDED_BADLY, USAGE = 1, 2
@@ -186,7 +186,7 @@ def money(text: str) -> Decimal:
 def _session(run_pk: int) -> None:
     """One work session, or a moment's rest when nothing is due."""
     try:
-        if not working.work_on_run(run_pk):
+        if not work_sessions.work_on_run(run_pk):
             time.sleep(LOOK)
     finally:
         connection.close()  # this thread's own

@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Session:
+class WorkSession:
     """One turn of work: the run, its prompt, where to ask, what is in flight and what has come back."""
 
     run: JudgeRun
@@ -62,7 +62,7 @@ class Session:
     pace: judges.Pace
     database: ThreadPoolExecutor
     marking: ThreadPoolExecutor
-    lane: limits.Lane = field(init=False)
+    limiter: limits.ConcurrencyLimiter = field(init=False)
     lease: UUID = field(default_factory=uuid4)
     began: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
@@ -81,7 +81,7 @@ class Session:
 
     def __post_init__(self) -> None:
         width = self.run.width or min(FIRST_WIDTH, self.pace.concurrency)
-        self.lane = limits.Lane(width=width, ceiling=self.pace.concurrency)
+        self.limiter = limits.ConcurrencyLimiter(width=width, ceiling=self.pace.concurrency)
 
     @property
     def over(self) -> bool:
@@ -91,21 +91,21 @@ class Session:
     @property
     def left(self) -> float:
         """Seconds in which more may be taken: four replies long at least, so that widths are worth finding."""
-        length = min(LONGEST_SESSION, max(SESSION, 4 * self.lane.latency))
+        length = min(LONGEST_SESSION, max(SESSION, 4 * self.limiter.latency))
         return self.began + length - time.monotonic()
 
     @property
     def free(self) -> int:
         """How many more calls to take: twice the limit, so that no slot waits for the database."""
         per_minute = self.endpoint.requests_per_minute
-        window = 2 * self.lane.width
+        window = 2 * self.limiter.width
         paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window
         return min(window, paced) - len(self.tasks)
 
     async def query(self, verb: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
         """Run a database verb in a thread of this session's own, waiting for a database that is away."""
         gives_up = self.began + LONGEST_SESSION + self.pace.timeout + LAST
-        return await asyncio.get_running_loop().run_in_executor(thread or self.database, _patiently, verb, gives_up)
+        return await asyncio.get_running_loop().run_in_executor(thread or self.database, _retried, verb, gives_up)
 
     def stop(self, trouble: str = "") -> None:
         """Send nothing more; calls in flight come in. With ``trouble`` the run is paused for that reason."""
@@ -152,7 +152,7 @@ def work_on_run(run_pk: int) -> bool:
         ThreadPoolExecutor(1, thread_name_prefix="database") as database,
         ThreadPoolExecutor(1, thread_name_prefix="marking") as marking,
     ):
-        session = Session(
+        session = WorkSession(
             run=run,
             writer=writer,
             endpoint=endpoint,
@@ -164,10 +164,10 @@ def work_on_run(run_pk: int) -> bool:
             return _worked_apart(session)
         finally:
             for thread in (database, marking):
-                thread.submit(_let_go).result()
+                thread.submit(_close_connection).result()
 
 
-def _worked_apart(session: Session) -> bool:
+def _worked_apart(session: WorkSession) -> bool:
     """Work the session in a thread of its own; an exception in this thread stops it in an orderly way.
 
     The first time, what is in flight is waited for; the second time, or after the time for that, it is given up.
@@ -192,7 +192,7 @@ def _await_the_rest(worked: Future[bool], give_up: Callable[[], object]) -> None
         give_up()
 
 
-async def _work(session: Session) -> bool:
+async def _work(session: WorkSession) -> bool:
     try:
         async with (
             client.connect(session.endpoint) as line,
@@ -214,12 +214,12 @@ async def _work(session: Session) -> bool:
         # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
         await _hand_in(session)
         await session.query(lambda: leases.release_calls(lease=session.lease))
-        await session.query(lambda: runs.keep_width(run=session.run, width=session.lane.width))
+        await session.query(lambda: runs.keep_width(run=session.run, width=session.limiter.width))
         if session.trouble:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
 
 
-async def _go_round(session: Session, send: Callable[[Question], None]) -> bool:
+async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> bool:
     """Store what came back, take as many anew; until the session is over and everything in flight is in.
 
     Whether due calls are left for a next session.
@@ -243,7 +243,7 @@ async def _go_round(session: Session, send: Callable[[Question], None]) -> bool:
             return not session.stopped and not stopping.is_asked() and (session.left <= 0 or session.makes_way)
 
 
-async def _take(session: Session) -> list[Question]:
+async def _take(session: WorkSession) -> list[Question]:
     """As many calls as there are free places; not one by one, for each taking is a transaction."""
     free = session.free
     if session.over or free <= len(session.tasks) // 4:
@@ -264,7 +264,7 @@ async def _take(session: Session) -> list[Question]:
     return taken.questions
 
 
-async def _hand_in(session: Session) -> None:
+async def _hand_in(session: WorkSession) -> None:
     """Store what came back. Cut short, it is handed in again, and nothing of it is stored twice."""
     if arrived := list(session.arrived):
         await session.query(lambda: _store(arrived))
@@ -275,9 +275,9 @@ async def _hand_in(session: Session) -> None:
         del session.unsent[: len(unsent)]
 
 
-async def _look(session: Session) -> None:
+async def _look(session: WorkSession) -> None:
     """Renew the lease, raise the limit, and check whether the run was paused or another waits for this worker."""
-    session.lane.look()
+    session.limiter.look()
     await session.query(lambda: leases.extend_leases(lease=session.lease))
     running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
     if not await session.query(running.exists):
@@ -288,7 +288,7 @@ async def _look(session: Session) -> None:
         session.makes_way = await session.query(lambda: leases.others_wait(session.run))
 
 
-async def _gather(session: Session) -> None:
+async def _gather(session: WorkSession) -> None:
     """Wait until something comes back, at most a tick, and a moment more for what comes with it."""
     try:
         async with asyncio.timeout(TICK):
@@ -299,7 +299,7 @@ async def _gather(session: Session) -> None:
     session.news.clear()
 
 
-async def _wait(session: Session) -> bool:
+async def _wait(session: WorkSession) -> bool:
     """With nothing in flight: sleep until the next call is due, if that is within this session and no run waits."""
     due = await session.query(lambda: leases.next_due(session.run))
     pause = (due - timezone.now()).total_seconds() if due else SESSION
@@ -314,7 +314,7 @@ async def _wait(session: Session) -> bool:
     return True
 
 
-async def _put(session: Session, line: client.Connection, budget: limits.RequestBudget, question: Question) -> None:
+async def _put(session: WorkSession, line: client.Connection, budget: limits.RequestBudget, question: Question) -> None:
     """See one call through. Whatever comes of it, the round hears that its place is free."""
     try:
         outcome = await _asked(session, line, budget, question)
@@ -330,7 +330,7 @@ async def _put(session: Session, line: client.Connection, budget: limits.Request
 
 
 async def _asked(
-    session: Session, line: client.Connection, budget: limits.RequestBudget, question: Question
+    session: WorkSession, line: client.Connection, budget: limits.RequestBudget, question: Question
 ) -> CallOutcome | None:
     """One request: paced, written, sent, read. None when it was not sent."""
     lease, booked = session.lease, _tokens(question.messages)
@@ -367,7 +367,7 @@ async def _asked(
     return await _read(session, question, answer)
 
 
-async def _read(session: Session, question: Question, answer: client.ProviderAnswer) -> CallOutcome:
+async def _read(session: WorkSession, question: Question, answer: client.ProviderAnswer) -> CallOutcome:
     def read() -> CallOutcome:
         judge, variant = session.run.judge, session.writer.variant
         return outcomes.read(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
@@ -384,7 +384,7 @@ def _come_back(unavailable: client.ProviderUnavailable) -> str:
     }
 
 
-def _count_refusal(session: Session, reason: str) -> None:
+def _count_refusal(session: WorkSession, reason: str) -> None:
     """Pause a run whose every call is refused for the same reason: the judge is declared wrongly, not the item."""
     if session.refusals and session.refusals[-1] != reason:
         session.refusals.clear()
@@ -396,11 +396,11 @@ def _count_refusal(session: Session, reason: str) -> None:
         )
 
 
-async def _placed(session: Session, place: AsyncExitStack, budget: limits.RequestBudget, tokens: int) -> bool:
+async def _placed(session: WorkSession, place: AsyncExitStack, budget: limits.RequestBudget, tokens: int) -> bool:
     """Wait for a slot of the limiter and of the endpoint's limits; False when the session sends nothing more."""
     try:
         async with asyncio.timeout(max(1.0, session.left)):
-            await place.enter_async_context(session.lane.slot())
+            await place.enter_async_context(session.limiter.slot())
     except TimeoutError:
         return False
     booked = False
@@ -435,11 +435,11 @@ def _store(arrived: Sequence[CallOutcome]) -> None:
             leases.settle_call(outcomes=[outcomes.unstorable(arrived[0], fault)])
 
 
-def _let_go() -> None:
+def _close_connection() -> None:
     connection.close()  # this thread's own
 
 
-def _patiently(verb: Callable[[], T], gives_up: float) -> T:
+def _retried(verb: Callable[[], T], gives_up: float) -> T:
     """Call a verb again while the database is away; a verb run twice does what it does once."""
     while True:
         try:

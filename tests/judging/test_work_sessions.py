@@ -16,7 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.refusals import Refused
-from judging import leases, runs, working
+from judging import leases, runs, work_sessions
 from judging.leases import CallOutcome, Reading
 from judging.models import Attempt, Call, JudgeRun
 from judging.questions import Question
@@ -47,7 +47,7 @@ def at_work(run: JudgeRun) -> Iterator[None]:
     """A worker at the run in a thread of its own, joined in the end."""
 
     def shift() -> None:
-        working.work_on_run(run.pk)
+        work_sessions.work_on_run(run.pk)
         connection.close()
 
     worker = threading.Thread(target=shift)
@@ -107,7 +107,7 @@ class TestReplies:
         scoreless = replace(
             reply(asked[1], lease), readings=[Reading(criterion=key, status="ok") for key in ("fluency", "coherence")]
         )
-        working._store([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
+        work_sessions._store([reply(asked[0], lease), scoreless, reply(asked[2], lease)])
         assert runs.run_progress(run).verdicts == {"ok": 4, "error": 2}
         assert "could not be stored" in asked[1].call.attempts.get().reason
 
@@ -129,7 +129,7 @@ class TestStopping:
     ) -> None:
         run = started(cast, declared(cast), items=2)
         settings.PROVIDERS = {}
-        assert not working.work_on_run(run.pk)
+        assert not work_sessions.work_on_run(run.pk)
         run.refresh_from_db()
         assert run.state == "paused"
         assert "“simulated” is not declared" in run.reason
@@ -161,7 +161,7 @@ class TestStopping:
         run = started(cast, declared(cast), items=3)
         for _worker in range(leases.MOST_HOLDERS):
             leases.take_calls(run=run, limit=1)
-        assert not working.work_on_run(run.pk)
+        assert not work_sessions.work_on_run(run.pk)
         assert runs.run_progress(run).waiting == 1
 
     def test_a_shift_cut_short_stores_what_came_and_gives_back_the_rest(
@@ -170,7 +170,7 @@ class TestStopping:
         provider.control(latency=0.5)
         run = started(cast, declared(cast), items=60, repeats=10)
         with pytest.raises(SystemExit), _ended_when(lambda: provider.control()["answered"] > 16):
-            working.work_on_run(run.pk)
+            work_sessions.work_on_run(run.pk)
         done = runs.run_progress(run)
         assert done.in_flight == 0
         assert 0 < done.settled < 600
