@@ -297,7 +297,7 @@ def test_the_sweep_deletes_what_belongs_to_no_import_and_what_is_old(cast: Cast,
     for path in (half, *kept(old)):
         os.utime(path, (long_ago, long_ago))
     Import.objects.filter(pk=gone.pk).delete()  # its process died before the files went
-    tasks.sweep()
+    parsed_files.sweep_parsed()
     assert [len(kept(each)) for each in (fresh, old, gone)] == [1, 0, 0]
     assert not (folder / str(gone.pk)).exists() and not half.exists()
     stored(boris, old)
