@@ -115,7 +115,7 @@ def _submit_the_draft(annotator: Person) -> None:
     page = annotator.get(f"/desk/at/{key}/").text
     assert re.search(r"<input[^>]*\schecked", page), "the draft is not on the desk"
     answer = annotator.post(f"/desk/at/{key}/submit/", key=key, seconds="9", **scores)
-    assert answer.status_code == 302, answer.text[-800:]
+    assert answer.status_code == 307, answer.text[-800:]
     assert annotator.take()[0] != key
 
 
