@@ -367,19 +367,19 @@ def _started(command: list[str], folder: Path, port: int | None = None) -> tuple
     port = port or int(command[-1])
     environment = {**os.environ, "PANELBENCH_DATA_DIR": str(folder), "LOG_LEVEL": "ERROR"}
     began = time.monotonic()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    program = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while health(f"http://127.0.0.1:{port}/healthz", timeout=1).get("status") != "ok":
-            if time.monotonic() - began > 90 or process.poll() is not None:
+            if time.monotonic() - began > 90 or program.poll() is not None:
                 raise RuntimeError(f"not healthy: {command}")
             time.sleep(0.05)
         took = time.monotonic() - began
         time.sleep(3)
-        pids = [process.pid, *descendants(process.pid)]
+        pids = [program.pid, *descendants(program.pid)]
         return took, sum(map(_cpu, pids)), sum(map(_pss, pids)), float(len(pids))
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        program.send_signal(signal.SIGTERM)
+        program.wait(60)
 
 
 def _cpu(pid: int) -> float:

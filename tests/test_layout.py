@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import structure
+
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("platform/panelbench", "platform/accounts", "annotation", "judging", "analytics")
 CLIENT = "platform/client/panelbench_client"
@@ -34,6 +36,36 @@ BANNED = {
     "info",
     "obj",
     "gold",
+}
+# The client's exceptions are called as in the API; `main` is the entry of each program; the others are the steps of
+# imports, jobs and tasks.
+SEVERAL_MEANINGS = {
+    "Fit",
+    "Refused",
+    "append",
+    "begin",
+    "carry_out",
+    "check_import",
+    "fail",
+    "find",
+    "finish",
+    "listed",
+    "look",
+    "main",
+    "open_packed",
+    "preview",
+    "read_mapping",
+    "receive",
+    "revise",
+    "seen",
+    "start",
+    "store",
+    "store_import",
+    "store_verdicts",
+    "sweep",
+    "take",
+    "undo",
+    "write",
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
@@ -103,6 +135,15 @@ def test_tests_live_in_tests() -> None:
 def test_no_file_is_too_long(folder: str) -> None:
     lengths = {named(path): len(path.read_text().splitlines()) for path in CODE if (ROOT / folder) in path.parents}
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_a_public_name_means_one_thing() -> None:
+    """Public functions and classes that several modules define. The client's generated types are called as the API is.
+
+    Take a name out of the list when it is gone, and put none in.
+    """
+    modules = [module for module in structure.modules(ROOT) if module.path != Path(GENERATED)]
+    assert set(structure.duplicates(modules)) - SEVERAL_MEANINGS == set()
 
 
 def test_no_function_is_too_long() -> None:

@@ -72,7 +72,7 @@ def shares_page(request: HttpRequest, project: str) -> HttpResponse:
 
 @require_POST
 @login_required
-def revoke_share(request: HttpRequest, project: str, link: int) -> HttpResponse:
+def revoke_share_view(request: HttpRequest, project: str, link: int) -> HttpResponse:
     current_project, found = found_in(request.user, project)
     shares.revoke_share(share=get_object_or_404(found, pk=link), actor=request.user)
     messages.success(request, _("Revoked. The link no longer works."))

@@ -171,7 +171,7 @@ def _new_items(campaign: Campaign) -> dict[str, Any]:
 
 @require_POST
 @login_required
-def extend_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+def extend_campaign_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Go on with a later version of the dataset."""
     current_project, found = _campaigns(request, project)
     extended = get_object_or_404(found, pk=campaign)
@@ -212,7 +212,7 @@ def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResp
 
 @require_POST
 @login_required
-def take_back_duty(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
+def take_back_duty_view(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
     """Remove a duty in which nobody has rated yet."""
     current_project, found = _campaigns(request, project)
     opened = get_object_or_404(found, pk=campaign)

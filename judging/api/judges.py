@@ -83,7 +83,7 @@ class ChosenItemSerializer(serializers.Serializer[Any]):
     rubric_version = serializers.IntegerField(min_value=1, max_value=LARGEST_ID)
 
 
-def found_in(user: User, slug: str) -> tuple[Project, QuerySet[Judge]]:
+def judge_in_project(user: User, slug: str) -> tuple[Project, QuerySet[Judge]]:
     """The project, and the judges in it."""
     project = access.require(user=user, slug=slug)
     return project, Judge.objects.visible_to(user).filter(project=project)
@@ -96,10 +96,10 @@ class Judges(generics.ListCreateAPIView[Judge]):
     queryset = Judge.objects.none()
 
     def get_queryset(self) -> QuerySet[Judge]:
-        return found_in(self.request.user, self.kwargs["project"])[1]
+        return judge_in_project(self.request.user, self.kwargs["project"])[1]
 
     def perform_create(self, serializer: Any) -> None:
-        project, _found = found_in(self.request.user, self.kwargs["project"])
+        project, _found = judge_in_project(self.request.user, self.kwargs["project"])
         serializer.instance = judges.declare(project=project, actor=self.request.user, **serializer.validated_data)
 
 
@@ -107,7 +107,9 @@ class JudgeDetail(APIView):
     @extend_schema(responses=DeclaredJudgeSerializer)
     def get(self, request: Request, project: str, judge: int) -> Response:
         """One judge."""
-        return Response(DeclaredJudgeSerializer(get_object_or_404(found_in(request.user, project)[1], pk=judge)).data)
+        return Response(
+            DeclaredJudgeSerializer(get_object_or_404(judge_in_project(request.user, project)[1], pk=judge)).data
+        )
 
 
 class JudgePreview(APIView):
@@ -120,7 +122,7 @@ class JudgePreview(APIView):
     )
     def get(self, request: Request, project: str, judge: int) -> Response:
         """The exact messages this judge would send about one item, by one published rubric version."""
-        current_project, found = found_in(request.user, project)
+        current_project, found = judge_in_project(request.user, project)
         asked = get_object_or_404(found, pk=judge)
         chosen = ChosenItemSerializer(data=request.query_params)
         chosen.is_valid(raise_exception=True)

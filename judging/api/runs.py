@@ -22,7 +22,7 @@ from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, RubricVersion
 from judging import previews, runs, tasks
 from judging.api.judges import StrictSerializer
-from judging.api.judges import found_in as judges_in
+from judging.api.judges import judge_in_project as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
 
 
@@ -160,7 +160,7 @@ class VerdictFilters(filters.FilterSet):
     item = filters.CharFilter(field_name="item__external_id")
 
 
-def found_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
+def run_in_project(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
     """The project, and the runs in it."""
     project = access.require(user=user, slug=slug)
     judge_runs = JudgeRun.objects.visible_to(user).filter(project=project)
@@ -168,7 +168,7 @@ def found_in(user: User, slug: str) -> tuple[Project, QuerySet[JudgeRun]]:
 
 
 def _run(user: User, slug: str, pk: int) -> JudgeRun:
-    return get_object_or_404(found_in(user, slug)[1], pk=pk)
+    return get_object_or_404(run_in_project(user, slug)[1], pk=pk)
 
 
 def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
     queryset = JudgeRun.objects.none()
 
     def get_queryset(self) -> QuerySet[JudgeRun]:
-        return found_in(self.request.user, self.kwargs["project"])[1]
+        return run_in_project(self.request.user, self.kwargs["project"])[1]
 
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
@@ -319,6 +319,6 @@ class Verdicts(generics.ListAPIView[Verdict]):
     queryset = Verdict.objects.none()
 
     def get_queryset(self) -> QuerySet[Verdict]:
-        mine = found_in(self.request.user, self.kwargs["project"])[1].order_by()
+        mine = run_in_project(self.request.user, self.kwargs["project"])[1].order_by()
         verdicts = Verdict.objects.filter(run__in=mine.values("pk")).select_related("run__judge", "item", "criterion")
         return verdicts.defer("item__turns", "item__fields", "item__attributes")

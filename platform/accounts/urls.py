@@ -36,7 +36,9 @@ pages = [
     path("p/<slug:project>/settings/webhooks/<int:webhook>/turn/", webhooks.turn_webhook, name="webhook_turn"),
     path("p/<slug:project>/settings/webhooks/<int:webhook>/secret/", webhooks.renew_webhook, name="webhook_renew"),
     path("p/<slug:project>/settings/webhooks/<int:webhook>/test/", webhooks.test_webhook, name="webhook_test"),
-    path("p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook, name="webhook_remove"),
+    path(
+        "p/<slug:project>/settings/webhooks/<int:webhook>/remove/", webhooks.remove_webhook_view, name="webhook_remove"
+    ),
     path(
         "p/<slug:project>/settings/webhooks/<int:webhook>/deliveries/<int:delivery>/again/",
         webhooks.send_again_view,

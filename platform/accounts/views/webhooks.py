@@ -121,7 +121,7 @@ def send_again_view(request: HttpRequest, project: str, webhook: int, delivery: 
 
 @require_POST
 @login_required
-def remove_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
+def remove_webhook_view(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     current_project, found = _webhook(request, project, webhook)
     webhooks.remove_webhook(webhook=found, actor=request.user)
     messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
