@@ -26,7 +26,7 @@ from accounts.inputs import is_storable
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import appending, checks, import_jobs, previews, targets, uploads
+from annotation.imports import checks, import_jobs, previews, storage, targets, uploads
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.parsed_files import names_known, parse_import
@@ -362,7 +362,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         held.writing(so_many / count)
 
     if extends:
-        appending.append(
+        storage.append_items(
             dataset=extends, items=parsed.rows, file_import=file_import, licence=licence, actor=actor, staged=staged
         )
         return

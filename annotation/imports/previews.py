@@ -18,9 +18,9 @@ from annotation import generator_names
 from annotation.generator_names import Finding
 from annotation.imports import storage as storing
 from annotation.imports import targets
-from annotation.imports.appending import hold
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
+from annotation.imports.storage import compare_with_dataset
 from annotation.imports.targets import Target
 from annotation.imports.uploads import opened
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
@@ -182,7 +182,7 @@ def compare_items(
     report.refused = parsed.problems.refused
     report.notes += _name_notes(shown_names, names)
     if extends:
-        append(parsed.problems, hold(extends, parsed.rows, report))
+        append(parsed.problems, compare_with_dataset(extends, parsed.rows, report))
     report.stored -= unfit.refused
     return report, [] if names == generator_names.MASK else shown_names
 

@@ -1,6 +1,8 @@
-"""What an import's page shows, and how its form is read. One page serves every kind of import.
+"""The page of an import: what it shows, how its form is read, and the mappings that it offers.
 
-Whoever can store a kind gives the addresses: annotation for datasets, rubrics and ratings, judging for verdicts.
+One page serves every kind of import. Whoever can store a kind gives the addresses: annotation for datasets, rubrics and
+ratings, judging for verdicts.
+
 """
 
 from __future__ import annotations
@@ -10,20 +12,98 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from accounts.inputs import whole_number, without_nul
 from accounts.models import Project, User
+from accounts.refusals import Refused
 from annotation.desk import presentation
 from annotation.imports import batches, checks, lifecycle, targets
 from annotation.imports.previews import Outlook, Preview, outlook
-from annotation.models import Campaign, Dataset, Import, Item, RubricVersion
-from annotation.readers import ENCODINGS, FORMULA_STARTS, NAMED_FIELDS, Report, codec_called, is_unnamed
+from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
+from annotation.readers import (
+    ENCODINGS,
+    FORMULA_STARTS,
+    NAMED_FIELDS,
+    Mapping,
+    Report,
+    StudyImport,
+    codec_called,
+    is_unnamed,
+)
 from annotation.readers import TURNS_COLUMN as TURNS
 from annotation.readers import Mapping as ColumnMapping
+from annotation.readers import known_studies as studies
 from annotation.tasks import is_large
-from annotation.views import offers
+
+# --- mappings --------------------------------------------------------------------------------------------------------
+SAVED, EARLIER, READY = "saved", "import", "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One mapping: the value of its option, and its name."""
+
+    value: str
+    name: str
+
+
+def offered_mappings(*, user: User, file_import: Import) -> list[tuple[str, list[Offer]]]:
+    """The mappings by where they come from; kinds of places that have none are left out."""
+    saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
+    groups = [
+        (_("Saved in this project"), [Offer(f"{SAVED}-{each.pk}", each.name) for each in saved]),
+        (_("From earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(file_import)]),
+        (
+            _("Ready mappings"),
+            [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(file_import.kind).items()],
+        ),
+    ]
+    return [(place, found) for place, found in groups if found]
+
+
+def _earlier(file_import: Import) -> list[Import]:
+    return lifecycle.earlier_mappings(file_import)
+
+
+def _named(file_import: Import) -> str:
+    return f"{file_import.pk}: {', '.join(file.name for file in file_import.files.all())}"
+
+
+def _ready(kind: str) -> dict[str, tuple[str, StudyImport]]:
+    """What is known of a kind, by study and place in it, each under a name that tells it from the others."""
+    return {
+        f"{study.name}.{place}": (f"{study.name}: {each.name or each.dataset} ({_marks(each)})", each)
+        for study in studies().values()
+        for place, each in enumerate(study.imports)
+        if each.kind == kind
+    }
+
+
+def _marks(each: StudyImport) -> str:
+    """What its files are known by."""
+    return ", ".join([*each.files, *each.mapping.aligned, *each.columns][:3])
+
+
+def chosen_mapping(*, user: User, file_import: Import, choice: str) -> Mapping:
+    """The mapping of an option's value. Raises `Refused` when none is chosen."""
+    if not choice:
+        raise Refused(_("Choose a mapping."), code="no_mapping")
+    place, _dash, key = choice.partition("-")
+    if place == READY:
+        if key not in (ready := _ready(file_import.kind)):
+            raise Http404("There is no such built-in mapping.")
+        return ready[key][1].mapping
+    pk = whole_number(key) or 0
+    if place == SAVED:
+        saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
+        return Mapping.from_dict(get_object_or_404(saved, pk=pk).mapping)
+    earlier = Import.objects.visible_to(user).filter(project=file_import.project_id)
+    return lifecycle.mapping_of(get_object_or_404(earlier, pk=pk))
+
 
 IGNORE = "ignore"
 ATTRIBUTE = "attributes."
@@ -148,7 +228,7 @@ def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) 
         "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
         "lacks_target": _lacks_target(file_import),
         "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
-        "offers": offers.offers(user=user, file_import=file_import),
+        "offers": offered_mappings(user=user, file_import=file_import),
         "default_name": lifecycle.default_name(file_import),
         **_choices(user, project),
     }

@@ -25,7 +25,7 @@ from annotation.generator_names import CHOICES
 from annotation.imports import batches, lifecycle, removal
 from annotation.models import Dataset, Import, ImportFile, RubricVersion
 from annotation.readers import File, FormatError, Mapping, parquet_is_installed
-from annotation.views import import_page, offers
+from annotation.views import import_page
 from annotation.views.campaigns import show_refusal
 
 STORED_HERE = (Import.Kind.DATASET, Import.Kind.RUBRIC, Import.Kind.RATINGS)
@@ -181,7 +181,7 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
     if (names := form.get("generator_names")) in CHOICES:
         lifecycle.revise(file_import=file_import, target={**file_import.target, "generator_names": names}, actor=actor)
     elif "mapping_of" in form:
-        mapping = offers.chosen(user=request.user, file_import=file_import, choice=form["mapping_of"])
+        mapping = import_page.chosen_mapping(user=request.user, file_import=file_import, choice=form["mapping_of"])
         lifecycle.revise(file_import=file_import, mapping=mapping, actor=actor)
     elif file_import.kind == Import.Kind.STUDY:
         lifecycle.revise(file_import=file_import, target=import_page.read_target(form, file_import), actor=actor)

@@ -1,38 +1,279 @@
-"""Other people's verdicts come in: each judge of the files gets one run, and every row is stored or accounted for."""
+"""Other people's verdicts: compared with items, scales and earlier imports, and stored as one run for each judge.
+
+A number beyond the scale's ends is kept as `out_of_range` and enters nothing; a fraction between two points is kept and
+flagged, as for judges run here (replies).
+
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from annotation import bulk
 from annotation.imports import import_jobs, lifecycle, previews, removal, targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.previews import Preview
+from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, shelves
 from annotation.imports.storage import FileRefused
 from annotation.imports.targets import Target
-from annotation.models import Dataset, Import, RubricVersion
+from annotation.models import Criterion, Dataset, Import, RubricVersion
 from annotation.readers import (
     File,
-    Mapping,
+    PartitionedRows,
+    PlainRow,
+    Problem,
+    Problems,
     Progress,
     Report,
     ShareProgress,
     TwoStepProgress,
     VerdictRow,
+    excerpt,
     progress_between,
 )
+from annotation.readers import Mapping as ColumnMapping
 from judging import judges
 from judging.continuing import continued
-from judging.imports import verdict_rows
-from judging.imports.verdict_rows import VerdictsReport, fit_verdicts
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 
+LONGEST_JUDGE = 120
+MOST_JUDGES = 1_000
+MOST_REPEATS = 1000
+Status = Verdict.Status
+JudgeKey = tuple[str, str]  # name and prompt variant, as the file calls them
+
+
+@dataclass(slots=True)
+class VerdictsReport:
+    """Result of the rows: ``given = stored + collapsed + missing`` and those refused.
+
+    ``not_applicable``, ``out_of_range``, ``fractional`` and ``unparsed`` (an N/A that the rubric does not allow) are
+    among those stored.
+    """
+
+    given: int = 0
+    stored: int = 0
+    not_applicable: int = 0
+    out_of_range: int = 0
+    fractional: int = 0
+    unparsed: int = 0
+    collapsed: int = 0
+    missing: int = 0
+
+
+@dataclass(slots=True)
+class Fit:
+    """What becomes of each row, and the ``repeats`` of each judge that has one to be stored.
+
+    Those to be stored are on shelves by judge and item: ``(judge, item, criterion, repeat, status, score, applicable,
+    fractional, rationale, reply)``, item and criterion by primary key, repeats from 1.
+    """
+
+    rows: PartitionedRows
+    report: VerdictsReport
+    problems: Problems = field(default_factory=Problems)
+    repeats: dict[JudgeKey, int] = field(default_factory=dict)
+
+
+def fit_verdicts(
+    *,
+    project: Project,
+    dataset: Dataset,
+    rubric_version: RubricVersion,
+    rows: Collection[VerdictRow],
+    told: ShareProgress | None = None,
+) -> Fit:
+    """Hold verdicts against the items, the scales and what was imported of the same judges before."""
+    fit = Fit(shelves(rows), VerdictsReport(given=len(rows)))
+    items, known = Items(dataset), _Known(project, dataset, rubric_version)
+    criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
+    for some in chunks(rows, TOGETHER, told):
+        found = items.named({row.item for row in some})
+        before = known.on({found[row.item].pk for row in some if row.item in found})
+        fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, items, criteria, before))])
+        if len(fit.repeats) > MOST_JUDGES:
+            expected = f"at most {MOST_JUDGES:,}: is this the column that says who judged?"
+            fit.problems.add(_problem(some[0], "judge", "too many judges", expected, "judges"))
+            break
+    return fit
+
+
+Before = Mapping[tuple[JudgeKey, int, int, int], tuple[float | None, bool]]
+"""Answers by judge, item, criterion and repeat."""
+
+
+class _Known:
+    """The answers imported for this version or one that it extends."""
+
+    def __init__(self, project: Project, dataset: Dataset, rubric_version: RubricVersion) -> None:
+        parts = Dataset.objects.parts_of(dataset)
+        runs = JudgeRun.objects.filter(project=project, dataset__in=parts, rubric_version=rubric_version)
+        imported = runs.exclude(file_import=None).select_related("judge")
+        self._judges: dict[int, JudgeKey] = {run.pk: judges.known_as(run.judge) for run in imported}
+
+    def on(self, items: set[int]) -> Before:
+        """Those on some items."""
+        if not self._judges:
+            return {}
+        stored = Verdict.objects.filter(run__in=self._judges, item__in=items)
+        columns = ("run_id", "item_id", "criterion_id", "repeat", "score", "applicable", "status")
+        return {
+            (self._judges[run], item, criterion, repeat): (score, applicable and status != Status.UNPARSED)
+            for run, item, criterion, repeat, score, applicable, status in stored.values_list(*columns)
+        }
+
+
+def _fitted(
+    row: VerdictRow, fit: Fit, items: Items, criteria: Mapping[str, Criterion], before: Before
+) -> PlainRow | None:
+    """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
+    item, criterion = items.known(row.item), criteria.get(row.criterion)
+    if (problem := _unfit(row, items, criterion, criteria)) is not None:
+        fit.problems.refuse(problem)
+        return None
+    if row.missing or item is None or criterion is None:
+        fit.report.missing += 1
+        return None
+    judge, repeat = judges.key_of(row.judge, row.variant), row.repeat + 1  # files count from 0
+    if before and (key := (judge, item.pk, criterion.pk, repeat)) in before:
+        _meet(row, fit, *before[key])
+        return None
+    fit.repeats[judge] = max(repeat, fit.repeats.get(judge, 0))
+    return judge, item.pk, criterion.pk, repeat, *_taken(row, fit.report, criterion), row.rationale, row.reply
+
+
+def _meet(row: VerdictRow, fit: Fit, score: float | None, applicable: bool) -> None:
+    """Hold a verdict against the one that was imported before."""
+    if (score, applicable) == (row.score, row.applicable):
+        fit.report.collapsed += 1
+        return
+    expected = f"{_said(score, applicable)}, which was imported before"
+    fit.problems.refuse(_problem(row, "score", _said(row.score, row.applicable), expected, "conflict"))
+
+
+def _taken(row: VerdictRow, report: VerdictsReport, criterion: Criterion) -> tuple[str, float | None, bool, bool]:
+    """Status, score, whether it applies and whether it lies between two points; counted."""
+    status, fractional = _held(row, criterion)
+    report.stored += 1
+    report.not_applicable += not row.applicable and status == Status.OK
+    report.out_of_range += status == Status.OUT_OF_RANGE
+    report.unparsed += status == Status.UNPARSED
+    report.fractional += fractional
+    is_read = status != Status.UNPARSED
+    return str(status), row.score if is_read else None, row.applicable or not is_read, fractional
+
+
+def _held(row: VerdictRow, criterion: Criterion) -> tuple[str, bool]:
+    """The status of a verdict on its scale, and whether it lies between two points."""
+    if row.score is None:
+        return (Status.OK if criterion.not_applicable else Status.UNPARSED), False
+    is_between_points = not criterion.is_on_scale(row.score)
+    is_beyond = not criterion.minimum <= row.score <= criterion.maximum
+    if is_beyond or (is_between_points and criterion.level == Criterion.Level.NOMINAL):
+        return Status.OUT_OF_RANGE, False
+    return Status.OK, is_between_points and criterion.level == Criterion.Level.ORDINAL
+
+
+def _unfit(
+    row: VerdictRow, items: Items, criterion: Criterion | None, criteria: Mapping[str, Criterion]
+) -> Problem | None:
+    if (item := items.known(row.item)) is None:
+        return _problem(row, "item", excerpt(row.item), items.expected(row.item), "unknown_item")
+    if row.generator and row.generator != item.generator:
+        expected = f"“{item.generator}”, which wrote the item {row.item}"
+        return _problem(row, "generator", f"“{row.generator}”", expected, "other_generator")
+    if criterion is None:
+        return _problem(row, "criterion", excerpt(row.criterion), one_of(row.criterion, criteria), "unknown_criterion")
+    if (length := len(judges.imported_name(row.judge, row.variant))) > LONGEST_JUDGE:
+        return _problem(row, "judge", f"{length} characters", f"at most {LONGEST_JUDGE}", "too_long")
+    if row.repeat >= MOST_REPEATS:
+        return _problem(row, "repeat", str(row.repeat), f"a number below {MOST_REPEATS}", "repeat")
+    return None
+
+
+def _problem(row: VerdictRow, column: str, found: str, expected: str, code: str) -> Problem:
+    return Problem(row.file, row.line, column, found, expected, code)
+
+
+def _said(score: float | None, applicable: bool) -> str:
+    return f"{score:g}" if score is not None else "an N/A" if not applicable else "nothing readable"
+
+
+# Imported verdicts as rows. A judge's raw reply, where a file has it, is kept as the reply of a settled call.
+
+CallKey = tuple[int, int, int | None, int]  # run, item, criterion (None: one reply for all of them), repeat
+CALL = ("id", "run_id", "item_id", "criterion_id", "repeat", "state", "tries")
+ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "at")
+VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "applicable", "fractional", "coerced")
+
+
+def write_verdicts(*, runs: Mapping[JudgeKey, int], rows: PartitionedRows, told: ShareProgress | None = None) -> None:
+    """Insert fitted verdicts in the caller's transaction, shelf by shelf; ``runs`` are the keys of the judges' runs."""
+    with bulk.Load() as load:
+        for shelf in rows.with_progress(told):
+            _write_shelf(load, runs, shelf)
+
+
+def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> None:
+    keys = _call_keys(runs, shelf)
+    replies = {key: row[-1] for key, row in zip(keys, shelf, strict=True) if row[-1]}
+    attempts = _write_replies(load, replies)
+    load.insert(
+        Verdict,
+        (*VERDICT, "rationale", "attempt_id"),
+        [
+            (runs[judge], *answer, "", rationale, attempts.get(key))
+            for key, (judge, *answer, rationale, _reply) in zip(keys, shelf, strict=True)
+        ],
+    )
+
+
+def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> list[CallKey]:
+    """The call behind each row: one for all criteria of an item where they share one reply, else one each."""
+    replies: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for judge, item, _criterion, repeat, *_answer, reply in shelf:
+        replies[judge, item, repeat].append(reply)
+    shared = {place for place, given in replies.items() if len(given) > 1 and len(set(given)) == 1}
+    return [
+        (runs[judge], item, None if (judge, item, repeat) in shared else criterion, repeat)
+        for judge, item, criterion, repeat, *_answer in shelf
+    ]
+
+
+def _write_replies(load: bulk.Load, replies: Mapping[CallKey, str]) -> dict[CallKey, int]:
+    """Store the replies; returns the attempt that holds each."""
+    now = timezone.now()
+    calls = bulk.reserve_keys(Call, len(replies))
+    settled = (Call.State.SETTLED.value, 1)
+    load.insert(Call, CALL, [(number, *key, *settled) for number, key in zip(calls, replies, strict=True)])
+    attempts = bulk.reserve_keys(Attempt, len(replies))
+    load.insert(
+        Attempt,
+        ATTEMPT,
+        [
+            (number, call, 1, Attempt.Outcome.REPLIED.value, "{}", _kept(reply), "", "", now)
+            for number, call, reply in zip(attempts, calls, replies.values(), strict=True)
+        ],
+    )
+    return dict(zip(replies, attempts, strict=True))
+
+
+def _kept(reply: str) -> str:
+    return orjson.dumps({"imported": reply}).decode()
+
+
+# --- storing, previewing and undoing ---------------------------------------------------------------------------------
 HELD = 0.4  # the part of storing that is holding rows against what there is; the rest is writing them
 
 
@@ -66,7 +307,7 @@ def store_verdicts(
             }
             if any(run.continues_id and run.continues_id > newest for run in runs.values()):
                 raise _outrun()
-            verdict_rows.write(
+            write_verdicts(
                 runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=progress_between(told, HELD, 1)
             )
             import_jobs.settle(file_import)
@@ -114,7 +355,9 @@ def _run(
 
 
 # --- imports --------------------------------------------------------------------------------------------------------
-def preview_verdicts(*, project: Project, files: Sequence[File], mapping: Mapping, said: dict[str, Any]) -> Preview:
+def preview_verdicts(
+    *, project: Project, files: Sequence[File], mapping: ColumnMapping, said: dict[str, Any]
+) -> Preview:
     """What storing files that are no import yet would come to, ``said`` being an import's target."""
     target = targets.resolve(project=project, said=said)
     parsed = parse_files(Import.Kind.VERDICTS, files, mapping, target.rubric_version if target else None, is_shown=True)

@@ -7,7 +7,7 @@ from typing import Any
 from analytics import ratings, snapshots
 from analytics.snapshots import Settings
 from annotation import campaigns
-from annotation.imports import appending
+from annotation.imports import storage
 from annotation.models import Campaign, Dataset
 from judging.continuing import continued
 from judging.models import Call, JudgeRun, Verdict
@@ -22,7 +22,7 @@ QUICK = Settings(bootstrap=50)
 def added(campaign: Campaign) -> Dataset:
     """Two more items."""
     rows = [make.item(number, scenario=f"s{number}", external_id=f"et-{number}") for number in (7, 8)]
-    return appending.append(dataset=campaign.dataset, items=rows)
+    return storage.append_items(dataset=campaign.dataset, items=rows)
 
 
 def estimates(campaign: Campaign) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.refusals import Refused
 from annotation import allocation, campaigns, panels
-from annotation.imports import appending
+from annotation.imports import storage
 from annotation.models import Assignment, Item, Selection
 from tests import make
 from tests.annotation import scene
@@ -154,7 +154,7 @@ def test_the_order_depends_on_the_places_in_the_dataset_and_not_on_primary_keys(
 def test_a_later_wave_has_an_order_of_its_own(cast: Cast) -> None:
     rows = [make.item(n) for n in range(1, 41)]
     work = scene.duty(cast, items=rows[:20])
-    whole = appending.append(dataset=work.campaign.dataset, items=rows)
+    whole = storage.append_items(dataset=work.campaign.dataset, items=rows)
     campaigns.extend_campaign(campaign=work.campaign, dataset=whole)
 
     allocation.hand_out(campaign=work.campaign)

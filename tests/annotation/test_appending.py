@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accounts.refusals import Refused
-from annotation.imports import appending, removal, storage
+from annotation.imports import removal, storage
 from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, Item
 from tests import make
@@ -29,8 +29,8 @@ def rows(*numbers: int) -> list[Any]:
 def test_a_version_has_the_rows_of_the_one_before_and_its_own(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 2)
     before = list(Item.objects.of(first).values())
-    second = appending.append(dataset=first, items=rows(3, 1, 4))
-    third = appending.append(dataset=second, items=rows(5))
+    second = storage.append_items(dataset=first, items=rows(3, 1, 4))
+    third = storage.append_items(dataset=second, items=rows(5))
     assert (str(second), second.extends, str(third)) == ("Dialogues v2", first, "Dialogues v3")
     assert (names(first), names(second)) == (["d1", "d2"], ["d1", "d2", "d3", "d4"])
     assert names(third) == ["d1", "d2", "d3", "d4", "d5"]
@@ -41,9 +41,9 @@ def test_a_version_has_the_rows_of_the_one_before_and_its_own(cast: Cast) -> Non
 
 
 def test_another_item_of_a_known_id_is_refused_by_id_and_version(cast: Cast) -> None:
-    second = appending.append(dataset=make.dataset(cast.kassa, 1), items=rows(2))
+    second = storage.append_items(dataset=make.dataset(cast.kassa, 1), items=rows(2))
     with pytest.raises(FileRefused) as refused:
-        appending.append(dataset=second, items=[make.item(3), make.item(2, title="Teine"), make.item(1, title="?")])
+        storage.append_items(dataset=second, items=[make.item(3), make.item(2, title="Teine"), make.item(1, title="?")])
     assert [problem.found for problem in refused.value.problems] == [
         "“d2”, which is another item in Dialogues v2",
         "“d1”, which is another item in Dialogues v1",
@@ -54,10 +54,10 @@ def test_another_item_of_a_known_id_is_refused_by_id_and_version(cast: Cast) -> 
 def test_nothing_new_and_an_older_version_are_refused(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 2)
     with pytest.raises(Refused, match="All items are already in “Dialogues v1”"):
-        appending.append(dataset=first, items=rows(1, 2))
-    appending.append(dataset=first, items=rows(3))
+        storage.append_items(dataset=first, items=rows(1, 2))
+    storage.append_items(dataset=first, items=rows(3))
     with pytest.raises(Refused, match="Add the items to “Dialogues v2”"):
-        appending.append(dataset=first, items=rows(4))
+        storage.append_items(dataset=first, items=rows(4))
     assert Dataset.objects.count() == 2
 
 
@@ -66,14 +66,14 @@ def test_of_two_appends_at_once_one_is_stored_and_the_other_can_start_again(cast
 
     def meanwhile() -> Any:
         yield make.item(2)
-        appending.append(dataset=first, items=rows(3))
+        storage.append_items(dataset=first, items=rows(3))
 
     with pytest.raises(Refused, match="at the same time") as refused:
-        appending.append(dataset=first, items=meanwhile())
+        storage.append_items(dataset=first, items=meanwhile())
     assert refused.value.code == "extended_meanwhile"
     newest = Dataset.objects.holding(first).get(extends=first)
     assert (names(newest), Dataset.objects.filter(state="loading").count()) == (["d1", "d3"], 0)
-    assert names(appending.append(dataset=newest, items=rows(2, 3))) == ["d1", "d3", "d2"]
+    assert names(storage.append_items(dataset=newest, items=rows(2, 3))) == ["d1", "d3", "d2"]
 
 
 def test_an_append_under_way_is_seen_nowhere(cast: Cast) -> None:
@@ -85,7 +85,7 @@ def test_an_append_under_way_is_seen_nowhere(cast: Cast) -> None:
         assert Dataset.objects.visible_to(cast.aino).get() == first == Dataset.objects.holding(first).get()
         assert b"v2" not in cast.client("aino").get("/p/kassa/datasets/").content
 
-    assert names(appending.append(dataset=first, items=looking())) == ["d1", "d2"]
+    assert names(storage.append_items(dataset=first, items=looking())) == ["d1", "d2"]
 
 
 def test_a_dataset_of_one_part_is_read_by_one_plain_query(cast: Cast) -> None:
@@ -162,7 +162,7 @@ def test_items_are_added_from_the_page_of_the_dataset(cast: Cast) -> None:
 
 def test_the_pages_of_a_version_show_all_its_items_and_the_sweep_clears_an_abandoned_one(cast: Cast) -> None:
     first = make.dataset(cast.kassa, 2)
-    second = appending.append(dataset=first, items=[make.item(3, "es")])
+    second = storage.append_items(dataset=first, items=[make.item(3, "es")])
     client = cast.client("boris")
     page = client.get(f"/p/kassa/datasets/{second.pk}/").content.decode()
     assert all(f">{name}<" in page for name in ("d1", "d2", "d3"))

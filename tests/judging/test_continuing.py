@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from accounts.refusals import Refused
-from annotation.imports import appending
+from annotation.imports import storage
 from annotation.models import Dataset, Import, RubricVersion
 from judging import continuing, previews, runs
 from judging.imports import verdicts
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def versions(cast: Cast) -> tuple[Dataset, Dataset, RubricVersion]:
     first = make.dataset(cast.kassa, 3)
-    return first, appending.append(dataset=first, items=[make.item(4), make.item(5)]), make.rubric(cast.kassa)
+    return first, storage.append_items(dataset=first, items=[make.item(4), make.item(5)]), make.rubric(cast.kassa)
 
 
 def asked(run: JudgeRun) -> list[str]:
@@ -38,7 +38,7 @@ def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, prov
     later = runs.start(judge=judge, dataset=second, rubric_version=version)
     assert (later.continues, asked(later)) == (earlier, ["d4", "d5"])
     worked(later)
-    third = appending.append(dataset=second, items=[make.item(6)])
+    third = storage.append_items(dataset=second, items=[make.item(6)])
     last = runs.start(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, asked(last)) == (later, ["d6"])
     assert set(continuing.whole_run([last])) == {earlier, later, last}
@@ -65,7 +65,7 @@ def test_a_run_that_goes_on_from_a_cancelled_one_is_not_gone_on_from(cast: Cast,
     earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
     runs.start(judge=judge, dataset=second, rubric_version=version)
     runs.cancel_run(run=earlier)
-    third = appending.append(dataset=second, items=[make.item(6)])
+    third = storage.append_items(dataset=second, items=[make.item(6)])
     last = runs.start(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, len(asked(last))) == (None, 6)
 

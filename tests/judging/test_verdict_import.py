@@ -15,8 +15,8 @@ from annotation.models import Dataset, Import, RubricVersion
 from annotation.readers import spool
 from annotation.readers.ratings import VerdictRow
 from judging import judges, tasks
-from judging.imports import verdict_rows, verdicts
-from judging.imports.verdict_rows import VerdictsReport
+from judging.imports import verdicts
+from judging.imports.verdicts import VerdictsReport
 from judging.models import Attempt, Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -168,7 +168,7 @@ def test_more_rows_than_a_shelf_holds_are_stored_alike(
 def test_a_column_that_names_no_judges_is_refused(
     cast: Cast, rated: tuple[Dataset, RubricVersion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdict_rows, "MOST_JUDGES", 2)
+    monkeypatch.setattr(verdicts, "MOST_JUDGES", 2)
     with pytest.raises(FileRefused) as refused:
         stored(cast, rated, *(row("d1", 1, judge=f"because {number}") for number in range(3)))
     assert dict(refused.value.problems.codes) == {"judges": 1}
