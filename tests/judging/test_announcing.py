@@ -14,7 +14,7 @@ from judging import leases, runs
 from judging.models import JudgeRun
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started
-from tests.judging.test_working import reply, sent
+from tests.judging.test_work_sessions import reply, sent
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
