@@ -96,7 +96,7 @@ def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: Running
     client, there = cast.client("boris"), f"/p/kassa/judges/{judge.pk}/runs/new/"
     chosen = {"dataset": second.pk, "rubric_version": version.pk, "repeats": 1}
     page = client.get(there, chosen).content.decode()
-    assert "only the 2 items that are new since Dialogues v1 are asked about" in page
+    assert "only the 2 items added since Dialogues v1 are rated" in page
     assert "Start: 2 calls" in page
     started = client.post(there, chosen, follow=True).content.decode()
     assert f">run {earlier.pk}</a>" in started
