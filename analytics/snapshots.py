@@ -73,7 +73,7 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> 
 
 
 def to_be_polled() -> list[Campaign]:
-    """Campaigns whose numbers may have gone stale: all but the closed ones that `settle` has noted."""
+    """Campaigns whose numbers may have gone stale: all but the closed ones that `settle_computation` has noted."""
     found = list(Campaign.objects.annotate(**_judged()))
     open_ones = [campaign for campaign in found if campaign.state != Campaign.State.CLOSED]
     caches["content"].delete_many([_settled(campaign) for campaign in open_ones])

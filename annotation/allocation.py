@@ -184,7 +184,7 @@ def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
     if not keep_names:
         places = ", ".join(f"“{each['generator']}” ({each['place']}, {each['items']})" for each in shown[:5])
         sentence = _(
-            "Annotators would see who wrote the text: %(places)s. Import the dataset again with these names "
+            "Annotators would see which model wrote the text: %(places)s. Import the dataset again with these names "
             "masked, or confirm that annotators may see them."
         )
         raise Refused(sentence % {"places": places}, code="generator_names")

@@ -61,7 +61,7 @@ def check_import(import_pk: int) -> None:
 # --- storing --------------------------------------------------------------------------------------------------------
 def store(file_import: Import, actor: User) -> bool:
     """Store an import; whether that is done, or else begun: a large one is stored by a worker."""
-    if file_import.unread is not None and lifecycle.store_once_read(file_import=file_import):
+    if file_import.unread is not None and lifecycle.store_after_opening(file_import=file_import):
         return False
     if is_large(file_import):
         lifecycle.start(file_import=file_import, actor=actor)

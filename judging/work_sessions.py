@@ -90,13 +90,13 @@ class WorkSession:
 
     @property
     def left(self) -> float:
-        """Seconds in which more may be taken: four replies long at least, so that widths are worth finding."""
+        """Seconds in which more may be taken: four replies long at least, so that a suitable limit can be found."""
         length = min(LONGEST_SESSION, max(SESSION, 4 * self.limiter.latency))
         return self.began + length - time.monotonic()
 
     @property
     def free(self) -> int:
-        """How many more calls to take: twice the limit, so that no slot waits for the database."""
+        """How many more calls to lease: up to twice the limit or what the rate allows, minus those in progress."""
         per_minute = self.endpoint.requests_per_minute
         window = 2 * self.limiter.width
         paced = max(1, int(per_minute * PLACE / 60)) if per_minute else window

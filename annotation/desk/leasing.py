@@ -1,8 +1,9 @@
 """Choose the next item of an annotator, and lease it: their duties, their leases, and the free assignments.
 
-Nothing is leased but by `take`. A claim is a compare-and-set on one row, so an item never has more leases than it has
-slots. The queries written out in SQL are those of every item taken: building them with Django took longer than running
-them, and they decide how many annotators one machine can serve (bench/next_item.py).
+New items are leased only by `take`; `desk.service` renews a lease, and leases again on undo. A claim is a compare-and-
+set on one row, so an item never has more leases than it has slots. The queries written out in SQL are those of every
+item taken: building them with Django took longer than running them, and they decide how many annotators one machine can
+serve (bench/next_item.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The life of an import: files are kept unchanged, read by their mapping, stored completely or not at all, and undone.
+"""The life of an import: files are kept unchanged, read by their mapping, stored completely or not at all.
 
 An import goes uploaded -> storing -> stored | failed, each step by compare-and-set; `checks` lets a large one be looked
 at in between. A failed one can get another mapping and be stored; a stored one that nothing depends on goes back to
@@ -277,7 +277,7 @@ def started(import_pk: int) -> Import | None:
     return storing.select_related("project", "job__owner").first()
 
 
-def store_once_read(*, file_import: Import) -> bool:
+def store_after_opening(*, file_import: Import) -> bool:
     """Have an import stored as soon as a worker has opened its files; False where they are open already.
 
     Until then nobody knows how they are read. Of several imports that come of them, this one is stored.
@@ -292,7 +292,7 @@ def store_once_read(*, file_import: Import) -> bool:
 
 
 def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
-    """Store a started import. Safe to repeat: what is stored once is not stored again.
+    """Store a started import of a dataset, a rubric or ratings. Safe to repeat: nothing is stored twice.
 
     ``keeps``: what is read is kept, as when all of it is stored to be looked at and rolled back.
     """

@@ -1,4 +1,4 @@
-"""The rows of an import's files, parsed once: what a preview read is kept beside the files, and is what is stored.
+"""A cache of parsed import files: the preview fills it, storing reads it, then it is deleted.
 
 A kept result is one file, ``parsed/IMPORT/DIGEST`` in the media directory, which nothing serves. The digest is that of
 all that reading depends on: the files, the mapping, the names of the rubric's criteria, the code. A result that is
@@ -260,7 +260,7 @@ class _CriterionNames:
 
 
 def names_known(project: Project) -> set[str]:
-    """Every name, case case_folded, by which a published rubric of the project knows a criterion."""
+    """Every name, case folded, by which a published rubric of the project knows a criterion."""
     published = RubricVersion.objects.published().filter(rubric__project=project)
     known = Criterion.objects.filter(rubric_version__in=published)
     return {spelling for criterion in known for spelling in _spellings(criterion)}

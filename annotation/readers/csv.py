@@ -97,7 +97,7 @@ def read_csv(
 def read_csv_blocks(
     name: str, blocks: Iterable[list[str]], dialect: CsvDialect, header: tuple[str, ...], problems: Problems
 ) -> Iterator[RowBlock]:
-    """The rows of ``read_delimited``, many together."""
+    """The rows of `read_csv`, many together."""
     reader = _Reader(name, _Lines(name, blocks), dialect, header, problems)
     yield from reader.blocks()
     reader.end()

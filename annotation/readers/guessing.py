@@ -349,7 +349,7 @@ def propose_mapping(
     said: Mapping,
     criteria: Collection[str] = (),
 ) -> Mapping:
-    """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess`.
+    """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess_mapping`.
 
     This is the one rule of every way to import. What is said about a field replaces every guess about that field; what
     is said to be ignored or unmapped is not guessed at. Proposing what was proposed changes nothing.

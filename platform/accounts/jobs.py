@@ -1,8 +1,9 @@
-"""Jobs: one life of everything long. Begun by a verb, sent to the workers, leased, told how far, ended, swept.
+"""Jobs of imports and transfers: begun, sent to the workers, leased, reported, ended, swept.
 
-A verb writes the waiting row in its own transaction (`begin`); the edge that called it has it sent (`enqueue`). Where
-the broker can't be reached the row waits, its page says so, and the sweep sends it later: long work never runs inside a
-web request. A worker takes the lease (`take`) and reports that it lives and how far it is (`JobHeartbeat`); when it
+A function that changes data writes the waiting row in its own transaction (`begin`); the view, API or command that
+called it has it sent (`enqueue`). Where the broker can't be reached the row waits, its page says so, and the sweep
+sends it later: a web request stores only what is small. Judge runs, figures and deliveries have leases of their own
+(decision 0025). A worker takes the lease (`take`) and reports that it lives and how far it is (`JobHeartbeat`); when it
 falls silent, the sweep has another worker begin again, a few times at most. Whoever ends a job changes what it is about
 first and the job after it, in one transaction: one that lost its lease meanwhile changes nothing.
 """
