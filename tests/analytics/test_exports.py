@@ -176,7 +176,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(cast: Cast, rated: Camp
         ("labels/", "ratings"),
         ("ratings/?format=yaml", "xlsx"),
         ("ratings/?campaign=Round 9", "Round 1"),
-        ("hugging-face/?names=true", "ratings, scores only"),
+        ("hugging-face/?names=true", "Only these exports can contain names: ratings, scores."),
     ):
         answer = browser.get(f"/api/v1/projects/kassa/exports/{address}")
         assert answer.status_code in (404, 422), answer.content

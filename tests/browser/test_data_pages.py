@@ -110,13 +110,13 @@ def test_a_guess_is_corrected_by_keyboard_and_nothing_jumps(visit: Open, cast: C
     page = visit(uploaded(cast, "greetings.csv", GREETINGS))
     expect(page.get_by_role("heading", name="This can't be stored yet")).to_be_visible()
     for column, field in (("keel", "language"), ("tekst", "answer")):
-        choice = page.get_by_label(f"What {column} gives")
+        choice = page.get_by_label(f"Use of {column}")
         choice.focus()
         before = choice.evaluate("node => node.getBoundingClientRect().top")
         page.keyboard.type(field)  # as a list is searched; it stays until the list is left
         with page.expect_navigation():
             page.keyboard.press("Tab")
-        choice = page.get_by_label(f"What {column} gives")
+        choice = page.get_by_label(f"Use of {column}")
         expect(choice).to_have_value(field)
         assert page.evaluate("document.activeElement.id"), "the focus is where Tab took it"
         assert abs(choice.evaluate("node => node.getBoundingClientRect().top") - before) < 60

@@ -92,7 +92,7 @@ def test_a_refusal_says_what_and_where(bench: Client, tmp_path: Path) -> None:
     with pytest.raises(panelbench_client.ApiError) as wrong:
         bench.make_panel("Estonian", language="not a language")
     assert wrong.value.fields or wrong.value.detail
-    with Client(bench.address, "x") as nowhere, pytest.raises(ValueError, match="which project"):
+    with Client(bench.address, "x") as nowhere, pytest.raises(ValueError, match="Name the project"):
         nowhere.dataset(1)
 
 

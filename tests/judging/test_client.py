@@ -183,7 +183,7 @@ def test_a_bad_request_is_refused_with_its_reason(endpoint: Endpoint) -> None:
 
 def test_half_a_character_cannot_be_sent(endpoint: Endpoint) -> None:
     error = failure(endpoint, messages=[{"role": "user", "content": "\ud800"}])
-    assert isinstance(error, ProviderRefused) and "half a character" in error.reason
+    assert isinstance(error, ProviderRefused) and "half a surrogate pair" in error.reason
 
 
 @pytest.mark.parametrize("value", ["", "  ", "sk-schlüssel"])

@@ -127,7 +127,7 @@ def test_a_dry_run_stores_nothing_and_leaves_no_file(cast: Cast, export: Path) -
 def test_a_refused_part_says_why_and_nothing_is_stored(cast: Cast, export: Path, how: list[str]) -> None:
     told = Told("kassa", export, *how)
     assert told.status == 1
-    assert "line 1, language: found nothing" in told.err
+    assert "line 1, [0].language: found nothing" in told.err
     assert Import.objects.count() == 0
 
 
