@@ -12,6 +12,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+from uuid import uuid4
 
 from django.core.files.base import ContentFile
 from django.core.files.base import File as StoredFile
@@ -141,12 +142,19 @@ def _write(transfer: Transfer, heartbeat: JobHeartbeat) -> None:
     if not transfer.content:
         transfer.content.save(transfer.name, ContentFile(b""), save=False)
         Transfer.objects.filter(pk=transfer.pk).update(content=transfer.content.name)
-    with Path(transfer.content.path).open("wb") as file:
-        file.writelines(exports.export_pieces(export, tell=lambda done: heartbeat.tell(done, rows)))
-        file.flush()
-        os.fsync(file.fileno())
-        size = file.tell()
-    _settle(transfer, State.DONE, rows=rows, size=size, expires_at=timezone.now() + KEPT)
+    path = Path(transfer.content.path)
+    own = path.with_name(f"{uuid4()}.part")  # a worker that lost its lease writes into another file
+    try:
+        with own.open("wb") as file:
+            file.writelines(exports.export_pieces(export, tell=lambda done: heartbeat.tell(done, rows)))
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        with transaction.atomic():
+            if _settle(transfer, State.DONE, rows=rows, size=size, expires_at=timezone.now() + KEPT):
+                own.replace(path)
+    finally:
+        own.unlink(missing_ok=True)
 
 
 def _load(transfer: Transfer, heartbeat: JobHeartbeat) -> None:

@@ -7,12 +7,12 @@ class JudgingConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs, people, removal
-        from judging.imports.studies import clear_commands
+        from judging.imports.studies import clear_failed
         from judging.runs import pause_all, run_contents
 
         if pause_all not in people.stops:
             people.stops.append(pause_all)
-        if clear_commands not in jobs.cleanings:
-            jobs.cleanings.append(clear_commands)
+        if clear_failed not in jobs.cleanings:
+            jobs.cleanings.append(clear_failed)
         if run_contents not in removal.contents:
             removal.contents.append(run_contents)

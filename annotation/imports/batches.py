@@ -126,7 +126,8 @@ def open_packed(*, file_import: Import) -> list[Import]:
                 "mapping": lifecycle.kept_mapping(first.mapping),
                 "target": about[first.kind],
             }
-            is_asked_for = now.get("store") and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
+            is_meant = now.get("store") in (True, file_import.job_id)  # True: asked for before the upgrade
+            is_asked_for = is_meant and first.kind in (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
             state = Import.State.STORING if is_asked_for else Import.State.UPLOADED
             if not checks.end(file_import, state, {}, **changes, unread=None):
                 return []

@@ -286,7 +286,7 @@ def store_after_opening(*, file_import: Import) -> bool:
     with transaction.atomic():
         if (found := unread.first()) is None:
             return False
-        found.unread = {**(found.unread or {}), "store": True}
+        found.unread = {**(found.unread or {}), "store": found.job_id}  # asked for until this job has ended
         found.save(update_fields=["unread"])
     return True
 
@@ -330,9 +330,9 @@ def _fail(file_import: Import, sentence: str, report: dict[str, Any]) -> None:
 
 
 def tell(file_import: Import, report: Report, **rows: Any) -> None:
-    """Keep the report of an import, and the keys of ``rows`` it is about, for its page and for later."""
+    """Keep the report of an import, and the keys of ``rows`` it is about, unless it has failed or was cancelled."""
     file_import.report = {"tries": file_import.report.get("tries", 1), **report.as_dict(), **rows}
-    Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
+    Import.objects.filter(pk=file_import.pk).exclude(state=State.FAILED).update(report=file_import.report)
 
 
 def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:

@@ -29,6 +29,7 @@ import orjson
 from django.conf import settings
 
 import annotation.readers
+from accounts import languages
 from accounts.models import Project
 from annotation.imports.uploads import opened
 from annotation.models import Criterion, Import, RubricVersion
@@ -309,7 +310,7 @@ def _digest(file_import: Import, mapping: Mapping, version: RubricVersion | None
 
 @cache
 def _this_code() -> str:
-    return code_digest(Path(annotation.readers.__file__).parent, Path(__file__))
+    return code_digest(Path(annotation.readers.__file__).parent, Path(languages.__file__), Path(__file__))
 
 
 def code_digest(*sources: Path) -> str:

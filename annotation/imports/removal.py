@@ -62,6 +62,7 @@ def discard(*, file_import: Import, actor: User | None = None) -> None:
         raise Refused(_("Parts of this import are stored. Undo it first."), code="stored")
     with transaction.atomic():
         audit.record(actor=actor, project=file_import.project, verb="discard import", subject=file_import)
+        Import.objects.select_for_update().filter(pk=file_import.pk).first()  # the import before its job, as everywhere
         jobs.drop(file_import)
         gone, _each = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE).delete()
         if not gone:

@@ -19,6 +19,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts import jobs
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
@@ -179,8 +180,7 @@ def finish(*, file_import: Import, actor: User | None = None) -> Import:
                 outcomes.append(outcome)
                 _tell(file_import, outcomes)
         except Refused:
-            take_back(file_import, actor)
-            lifecycle.tell(file_import, Report())
+            _give_back(file_import, actor)
             raise
         import_jobs.settle(file_import)
     return file_import
@@ -243,12 +243,23 @@ def take_back(file_import: Import, actor: User | None = None) -> None:
         removal.discard(file_import=part, actor=actor)
 
 
-def clear_commands() -> None:
-    """Take back what a command had stored of a study before it was killed."""
-    ended = Import.objects.filter(kind=Kind.STUDY, state=State.FAILED, created_by=None, parts__isnull=False)
-    for file_import in ended.distinct():
-        with suppress(Refused):
-            take_back(file_import)
+def _give_back(file_import: Import, actor: User | None) -> None:
+    """Take the parts back, unless another worker or a newer job goes on with them."""
+    with transaction.atomic():
+        now = Import.objects.select_for_update().filter(pk=file_import.pk).values_list("state", "job").first()
+        is_held = file_import.job is None or jobs.is_held(file_import.job)  # a command has no job
+        if is_held or now == (State.FAILED, file_import.job_id):
+            take_back(file_import, actor)
+            lifecycle.tell(file_import, Report())
+
+
+def clear_failed() -> None:
+    """Take back the parts of studies that were cancelled or given up, or whose command was killed, in between."""
+    failed = Import.objects.filter(kind=Kind.STUDY, state=State.FAILED, parts__isnull=False)
+    for file_import in failed.distinct():
+        with suppress(Refused), transaction.atomic():
+            if Import.objects.select_for_update().filter(pk=file_import.pk, state=State.FAILED).exists():
+                take_back(file_import)
 
 
 # --- looking --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def _send(job: Job) -> None:
         return
     try:
         current_app.send_task(kind.task(subject), (subject.pk,), expires=kind.expires)
-    except BrokerError as error:
+    except (BrokerError, OSError, AttributeError) as error:  # the last: Kombu, after a first message that failed
         logger.warning(
             "The message broker is not available; job %s (%s) waits for the next sweep: %s", job.pk, job.kind, error
         )
@@ -243,10 +244,15 @@ def sweep(*, now: datetime | None = None) -> list[Job]:
     could have ended.
     """
     now = now or timezone.now()
-    for silent in Job.objects.filter(state=State.RUNNING, lease_until__lt=now):
+    silent_jobs = Job.objects.filter(state=State.RUNNING, lease_until__lt=now)
+    if connection.vendor == "sqlite" and silent_jobs.exists():
+        with transaction.atomic():  # waits for who is writing: no heartbeat could be stored meanwhile
+            pass
+        time.sleep(2 * HEARTBEAT_SECONDS)
+    for silent in silent_jobs.all():
         if not _given_up(silent):
             again = {"state": State.WAITING, "lease": None, "lease_until": None, "sent_at": None, "due_at": now}
-            _held(silent).update(**again)
+            _held(silent).filter(lease_until=silent.lease_until).update(**again)
     due = [job for job in Job.objects.filter(state=State.WAITING, due_at__lte=now) if not _given_up(job)]
     for job in due:
         _send(job)

@@ -24,8 +24,12 @@ def sweep() -> None:
 
     One that can't be cleared away keeps nothing else waiting.
     """
-    jobs.sweep()
-    clearing: list[Callable[[], object]] = [deliveries.sweep_deliveries, removal.forget_sessions, *jobs.cleanings]
+    clearing: list[Callable[[], object]] = [
+        jobs.sweep,
+        deliveries.sweep_deliveries,
+        removal.forget_sessions,
+        *jobs.cleanings,
+    ]
     for clear in clearing:
         try:
             clear()

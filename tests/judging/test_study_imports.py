@@ -12,6 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts import jobs
+from accounts.tasks import sweep
 from annotation import tasks as tasks_of_imports
 from annotation.models import Dataset, Import, ImportFile, Rating
 from judging import tasks
@@ -122,11 +123,8 @@ def test_a_refused_part_takes_the_whole_study_back(cast: Cast) -> None:
     assert "Nothing was stored" in page(boris, file_import)
 
 
-def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    boris = cast.client("boris")
-    file_import = opened(boris, made_up.folder())
-    boris.post(f"/p/kassa/study-imports/{file_import.pk}/store/")
-    file_import.refresh_from_db()
+def half_stored(file_import: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store all parts but the verdicts, and die."""
 
     class Killed(BaseException):
         pass
@@ -141,6 +139,30 @@ def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: 
         with pytest.raises(Killed):
             studies.finish(file_import=file_import)
     assert counts() == (1, made_up.RATINGS, 0, 0)
+
+
+def test_a_study_cancelled_after_its_worker_died_leaves_nothing(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    boris = cast.client("boris")
+    file_import = opened(boris, made_up.folder())
+    boris.post(f"/p/kassa/study-imports/{file_import.pk}/store/")
+    file_import.refresh_from_db()
+    half_stored(file_import, monkeypatch)
+    assert boris.post(f"{API}/jobs/{file_import.job_id}/cancel/").status_code == 200
+    sweep()
+    file_import.refresh_from_db()
+    assert file_import.state == "failed" and counts() == (0, 0, 0, 0)
+    assert "cancelled" in page(boris, file_import)
+    assert boris.post(f"/p/kassa/imports/{file_import.pk}/discard/").status_code == 302
+    assert not Import.objects.exists()
+
+
+def test_a_study_whose_worker_died_is_ended_by_another(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    boris = cast.client("boris")
+    file_import = opened(boris, made_up.folder())
+    boris.post(f"/p/kassa/study-imports/{file_import.pk}/store/")
+    file_import.refresh_from_db()
+
+    half_stored(file_import, monkeypatch)
     assert jobs.sweep(now=long_after()) == [file_import.job]
     tasks.store_study(file_import.pk, cast.boris.pk)
     file_import.refresh_from_db()

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import access, jobs, refusals
@@ -30,6 +31,7 @@ def _of(request: HttpRequest, project: str) -> tuple[Project, JobQuerySet]:
     return chosen_project, Job.objects.visible_to(request.user).filter(project=chosen_project)
 
 
+@never_cache  # the page and the list that it asks for again have one address
 @require_safe
 @login_required
 def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
@@ -40,6 +42,7 @@ def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
     return render(request, template, {**context, **_listed(request, found)})
 
 
+@never_cache
 @require_safe
 @login_required
 def all_jobs(request: HttpRequest) -> HttpResponse:
