@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from django.core.files.storage import default_storage
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import jobs
@@ -271,17 +271,23 @@ def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outloo
     outcomes: list[Outcome] = []
     forget_parsed(file_import.pk)
     study, sentence, problems = study_of(file_import), "", Problems()
-    with sorted_files(file_import, study) as (parts, left_alone), transaction.atomic():
-        try:
-            outcomes.extend(_carried_out(file_import, parts, file_import.created_by, tell, keeps=True))
-        except FileRefused as refused:
-            sentence, problems = refused.sentence, refused.problems
-        except Refused as refused:
-            sentence = refused.sentence
-        copies, own = _copies(file_import), set(file_import.parts.values_list("pk", flat=True))
-        transaction.set_rollback(True)
-    for name in copies:
-        default_storage.delete(name)
+    copies: list[str] = []
+    try:
+        with sorted_files(file_import, study) as (parts, left_alone), transaction.atomic():
+            try:
+                outcomes.extend(_carried_out(file_import, parts, file_import.created_by, tell, keeps=True))
+            except FileRefused as refused:
+                sentence, problems = refused.sentence, refused.problems
+            except Refused as refused:
+                sentence = refused.sentence
+            finally:
+                with suppress(DatabaseError):
+                    copies = _copies(file_import)
+            own = set(file_import.parts.values_list("pk", flat=True))
+            transaction.set_rollback(True)
+    finally:  # also when the disk is full, or time is up
+        for name in copies:
+            default_storage.delete(name)
     return plain(
         {
             "kind": Kind.STUDY.value,

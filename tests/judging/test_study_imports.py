@@ -123,6 +123,24 @@ def test_a_refused_part_takes_the_whole_study_back(cast: Cast) -> None:
     assert "Nothing was stored" in page(boris, file_import)
 
 
+def test_a_check_that_ends_halfway_leaves_no_files(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    boris = cast.client("boris")
+    file_import = opened(boris, {"study.zip": made_up.archive(made_up.folder())})
+    before = {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts}
+
+    def full(*_args: Any, **_kwargs: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(studies.verdicts, "finish", full)
+        with pytest.raises(OSError, match="No space"):
+            studies.look(file_import)
+    assert {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts} == before
+
+
 def half_stored(file_import: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     """Store all parts but the verdicts, and die."""
 
