@@ -100,7 +100,7 @@ def _current(subject: models.Model) -> models.QuerySet[Any, Any]:
 
 
 def enqueue(subject: Any) -> None:
-    """Send the waiting job of ``subject`` to the workers once it is committed: the only way of long work to Celery."""
+    """Send the waiting job of ``subject`` to the workers once it is committed; without a broker the sweep sends it."""
     transaction.on_commit(partial(_send, subject.job))
 
 
