@@ -158,11 +158,13 @@ function keepChosen(form, input) {
     });
     return line;
   };
-  input.addEventListener("change", () => {
+  const add = () => {
     if (!input.multiple) held.clear();
     for (const file of input.files) held.set(`${file.name} ${file.size} ${file.lastModified}`, file);
     show();
-  });
+  };
+  input.addEventListener("change", add);
+  if (input.files.length) add(); // chosen before this script was there, or kept by the browser
 }
 
 // As people read it: 7.8 kB.

@@ -160,6 +160,7 @@ def test_files_are_added_and_taken_out_before_they_go(visit: Open, tmp_path: Pat
         (tmp_path / name).write_text("id,language,answer\n1,et,Tere\n")
     page = visit("/p/kassa/imports/new/")
     page.locator("input[type=file]").set_input_files(tmp_path / "one.csv")
+    expect(page.locator("[data-chosen] li")).to_have_count(1)
     page.locator("input[type=file]").set_input_files(tmp_path / "two.csv")
     expect(page.locator("[data-chosen] li")).to_have_count(2)
     page.get_by_role("button", name="Remove one.csv").click()
