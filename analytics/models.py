@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Job, Project, Role, User
+from accounts.models import SIGHTED, HasJob, Job, Project, Role, User
 from annotation.models import Campaign
 
 
@@ -127,7 +127,7 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
         return self.filter(created_by=user, project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
-class Transfer(models.Model):
+class Transfer(HasJob):
     """A file that a worker writes for somebody, or a bundle that it loads. Only who asked for it sees it.
 
     ``asked`` says what an export is of. Its ``job`` says whether a worker is at it, and how many rows are done. The
@@ -153,7 +153,6 @@ class Transfer(models.Model):
     name = models.CharField(max_length=255)
     content = models.FileField(upload_to="transfers/%Y/%m/", max_length=300, blank=True)
     size = models.BigIntegerField(null=True)
-    job = models.OneToOneField(Job, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
     sentence = models.TextField(blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -180,13 +179,3 @@ class Transfer(models.Model):
         """Its state as it is shown: one that waits is under way while a worker is at it."""
         is_running = self.is_moving and self.job is not None and self.job.state == Job.State.RUNNING
         return Transfer.State.WORKING if is_running else Transfer.State(self.state)
-
-    @property
-    def done(self) -> int:
-        """How many of ``total`` rows are written or loaded."""
-        return self.job.done if self.job else 0
-
-    @property
-    def total(self) -> int:
-        """How many rows there are; 0 while nobody knows."""
-        return self.job.total if self.job else 0

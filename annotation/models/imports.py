@@ -10,10 +10,10 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import SIGHTED, Job, Project, User
+from accounts.models import SIGHTED, HasJob, Project, User
 
 
-class Import(models.Model):
+class Import(HasJob):
     """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
 
     What is said of files that only a worker may open, which then guesses the rest, is ``unread``, else NULL.
@@ -48,7 +48,6 @@ class Import(models.Model):
     report = models.JSONField(default=dict)
     batch = models.UUIDField(null=True, editable=False, db_index=True)
     part_of = models.ForeignKey("self", null=True, editable=False, on_delete=models.PROTECT, related_name="parts")
-    job = models.OneToOneField(Job, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
     state_since = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -68,16 +67,6 @@ class Import(models.Model):
                 name="import_state_known",
             ),
         ]
-
-    @property
-    def done(self) -> int:
-        """How many of ``total`` bytes the newest job has done."""
-        return self.job.done if self.job else 0
-
-    @property
-    def total(self) -> int:
-        """How much there is to do; 0 while nobody knows."""
-        return self.job.total if self.job else 0
 
 
 class ImportFile(models.Model):

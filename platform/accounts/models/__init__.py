@@ -1,6 +1,6 @@
 """The models of people, projects, webhooks and jobs."""
 
-from accounts.models.jobs import Job
+from accounts.models.jobs import HasJob, Job
 from accounts.models.people import (
     SIGHTED,
     AuditEntry,
@@ -21,6 +21,7 @@ __all__ = [
     "AuditEntry",
     "Delivery",
     "Event",
+    "HasJob",
     "Heartbeat",
     "Invitation",
     "Job",

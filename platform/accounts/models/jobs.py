@@ -52,7 +52,7 @@ class Job(models.Model):
         CHECK = "check", _("Check of an import")
         STORE = "store", _("Import")
         EXPORT = "export", _("Export")
-        BUNDLE = "bundle", _("Bundle, coming in")
+        BUNDLE = "bundle", _("Bundle import")
         DELIVERIES = "deliveries", _("Webhook deliveries")
         NUMBERS = "numbers", _("Numbers of a campaign")
 
@@ -125,3 +125,22 @@ class Job(models.Model):
     def percent(self) -> int:
         """How far it is; 0 where nobody knows."""
         return min(100, 100 * self.done // self.total) if self.total else 0
+
+
+class HasJob(models.Model):
+    """What long work is about, such as an import: it refers to its newest job."""
+
+    job = models.OneToOneField(Job, null=True, editable=False, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        abstract = True
+
+    @property
+    def done(self) -> int:
+        """How many of ``total`` units (bytes of an import, rows of a transfer) the newest job has done."""
+        return self.job.done if self.job else 0
+
+    @property
+    def total(self) -> int:
+        """How many units there are; 0 while nobody knows."""
+        return self.job.total if self.job else 0
