@@ -67,8 +67,8 @@ class DutySerializer(serializers.Serializer[Duty]):
 
     def __init__(self, *args: Any, campaign: Campaign | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
-        asked = Criterion.objects.filter(rubric_version=campaign.rubric_version_id) if campaign else None
-        self.fields["criteria"].child_relation.queryset = asked or Criterion.objects.none()  # type: ignore[attr-defined]
+        known_criteria = Criterion.objects.filter(rubric_version=campaign.rubric_version_id) if campaign else None
+        self.fields["criteria"].child_relation.queryset = known_criteria or Criterion.objects.none()  # type: ignore[attr-defined]
 
 
 class AnnotatorProgressSerializer(serializers.Serializer[campaigns.AnnotatorProgress]):
@@ -110,7 +110,7 @@ class Campaigns(generics.ListCreateAPIView[Campaign]):
 
     def perform_create(self, serializer: Any) -> None:
         user = self.request.user
-        project, _found = _of(user, self.kwargs["project"])
+        project, _campaigns = _of(user, self.kwargs["project"])
         chosen = serializer.validated_data
         serializer.instance = campaigns.open_campaign(
             project=project,
@@ -134,38 +134,42 @@ class CampaignState(APIView):
     @extend_schema(request=StateSerializer, responses=CampaignSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
         """Pause a campaign, open it again, or close it permanently."""
-        found = _campaign(request.user, project, campaign)
-        asked = StateSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        moved = campaigns.move(campaign=found, to=Campaign.State(asked.validated_data["state"]), actor=request.user)
+        current_campaign = _campaign(request.user, project, campaign)
+        serializer = StateSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        moved = campaigns.move(
+            campaign=current_campaign, to=Campaign.State(serializer.validated_data["state"]), actor=request.user
+        )
         return Response(CampaignSerializer(moved).data)
 
 
 class CampaignDataset(APIView):
     @extend_schema(request=ExtensionSerializer, responses=CampaignSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
-        """Go on with a later version of the dataset; every rating, assignment and selection stays."""
-        found = _campaign(request.user, project, campaign)
-        asked = ExtensionSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        mine = Dataset.objects.visible_to(request.user).filter(project=found.project_id)
-        chosen = get_object_or_404(mine, pk=asked.validated_data["dataset"])
+        """Continue the campaign with a later version of the dataset. Ratings, assignments and selections are kept."""
+        current_campaign = _campaign(request.user, project, campaign)
+        serializer = ExtensionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        mine = Dataset.objects.visible_to(request.user).filter(project=current_campaign.project_id)
+        chosen = get_object_or_404(mine, pk=serializer.validated_data["dataset"])
         return Response(
-            CampaignSerializer(campaigns.extend_campaign(campaign=found, dataset=chosen, actor=request.user)).data
+            CampaignSerializer(
+                campaigns.extend_campaign(campaign=current_campaign, dataset=chosen, actor=request.user)
+            ).data
         )
 
 
 class HandOut(APIView):
     @extend_schema(request=None, responses=HandedOutSerializer)
     def post(self, request: Request, project: str, campaign: int) -> Response:
-        """Give every duty the items that a later version of the dataset added, as one more wave."""
-        found = _campaign(request.user, project, campaign)
-        made = allocation.hand_out(campaign=found, actor=request.user)
-        return Response(HandedOutSerializer({"assignments": made}).data)
+        """Assign the items that a later version of the dataset added: one more wave in every duty."""
+        current_campaign = _campaign(request.user, project, campaign)
+        created = allocation.hand_out(campaign=current_campaign, actor=request.user)
+        return Response(HandedOutSerializer({"assignments": created}).data)
 
 
 class Duties(generics.ListCreateAPIView[Duty]):
-    """A campaign's duties; posting gives a panel its share."""
+    """A campaign's duties. POST creates a duty: it assigns a share of the campaign to a panel."""
 
     serializer_class = DutySerializer
     queryset = Duty.objects.none()
@@ -176,9 +180,9 @@ class Duties(generics.ListCreateAPIView[Duty]):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         campaign = _campaign(request.user, kwargs["project"], kwargs["campaign"])
-        asked = DutySerializer(data=request.data, campaign=campaign)
-        asked.is_valid(raise_exception=True)
-        chosen = dict(asked.validated_data)
+        serializer = DutySerializer(data=request.data, campaign=campaign)
+        serializer.is_valid(raise_exception=True)
+        chosen = dict(serializer.validated_data)
         mine = Panel.objects.visible_to(request.user).filter(project=campaign.project_id)
         panel = get_object_or_404(mine, pk=chosen.pop("panel_id"))
         duty = allocation.allocate(campaign=campaign, panel=panel, actor=request.user, **chosen)
@@ -188,6 +192,6 @@ class Duties(generics.ListCreateAPIView[Duty]):
 class CampaignProgress(APIView):
     @extend_schema(responses=DutyProgressSerializer(many=True))
     def get(self, request: Request, project: str, campaign: int) -> Response:
-        """How far each duty is, and each annotator in it, by pseudonym."""
-        found = _campaign(request.user, project, campaign)
-        return Response(DutyProgressSerializer(campaigns.progress(found), many=True).data)
+        """The progress of every duty and of every annotator in it, by pseudonym."""
+        current_campaign = _campaign(request.user, project, campaign)
+        return Response(DutyProgressSerializer(campaigns.progress(current_campaign), many=True).data)

@@ -18,7 +18,7 @@ FILTERS = [
     OpenApiParameter("language", OpenApiTypes.STR, description="A language tag, exactly."),
     OpenApiParameter("generator", OpenApiTypes.STR),
     OpenApiParameter("scenario", OpenApiTypes.STR),
-    OpenApiParameter("q", OpenApiTypes.STR, description="A text that turns, fields, title or id hold."),
+    OpenApiParameter("q", OpenApiTypes.STR, description="A text in the turns, the fields, the title or the id."),
 ]
 
 
@@ -92,7 +92,7 @@ class DatasetDetail(generics.RetrieveAPIView[Dataset]):
 
 @extend_schema(parameters=FILTERS)
 class DatasetItems(generics.ListAPIView[Item]):
-    """The items of a dataset in their order, byte for byte as they came."""
+    """The items of a dataset in their order; texts exactly as imported."""
 
     serializer_class = DatasetItemSerializer
     queryset = Item.objects.none()

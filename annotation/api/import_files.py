@@ -1,4 +1,4 @@
-"""The files of an import, kept byte for byte as they came."""
+"""The files of an import, unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ImportFileSerializer(serializers.Serializer[ImportFile]):
 class ImportFileContent(APIView):
     @extend_schema(responses={(200, AS_IT_CAME): OpenApiTypes.BINARY})
     def get(self, request: Request, project: str, file_import: int, file: int) -> FileResponse:
-        """One of the files, byte for byte as it came."""
+        """One of the files, unchanged."""
         current_project = access.require(user=request.user, slug=project)
         mine = Import.objects.visible_to(request.user).filter(project=current_project)
         kept = get_object_or_404(ImportFile.objects.filter(file_import__in=mine, file_import=file_import), pk=file)

@@ -1,6 +1,6 @@
 """Imports: upload, look, correct, store, take back; for leads and researchers.
 
-Verdicts are uploaded and corrected here too; they are looked at, stored and taken back under `verdict-imports/`.
+Verdicts are uploaded and corrected here too. Their preview, storing and undo are under `verdict-imports/`.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from annotation.writers.files import FORMATS
 
 RAW_TYPES = {
     "application/octet-stream": "file",
-    **{each.media_type.partition(";")[0]: f"file.{each.ending}" for each in FORMATS.values()},
+    **{file_format.media_type.partition(";")[0]: f"file.{file_format.ending}" for file_format in FORMATS.values()},
     "text/tab-separated-values": "file.tsv",
     "application/x-ndjson": "file.jsonl",
     "application/yaml": "file.yaml",
     "application/zip": "file.zip",
     "application/gzip": "file.gz",
 }
-"""The types of a body that is a file, and what it is called where the query does not say."""
+"""By media type of a request body that is a file: the file's name if the query does not give one."""
 STORED_HERE = (Import.Kind.DATASET, Import.Kind.RUBRIC, Import.Kind.RATINGS)
 
 
 class RawFileParser(FileUploadParser):
-    """The body is the file, of whatever type; its name is the query's `name`."""
+    """The request body is the file, whatever its media type. The query parameter `name` is its name."""
 
     media_type = "*/*"
 
@@ -76,7 +76,7 @@ class ImportSerializer(serializers.Serializer[Import]):
 
 
 class UploadSerializer(serializers.Serializer[Import]):
-    """`mapping` and `target` are JSON objects, written out as text."""
+    """A form with files. `mapping` and `target` are JSON objects as text."""
 
     files = serializers.ListField(child=serializers.FileField(), allow_empty=False, max_length=50)
     kind = serializers.ChoiceField(choices=Import.Kind.choices, required=False)
@@ -85,7 +85,7 @@ class UploadSerializer(serializers.Serializer[Import]):
 
 
 class ArrivedSerializer(serializers.Serializer[Import]):
-    """The keys of whole uploads (`uploads/`), and what else a form may say."""
+    """The keys of complete uploads (`uploads/`), and the other fields of `UploadSerializer`."""
 
     uploads = serializers.ListField(child=serializers.UUIDField(), allow_empty=False, max_length=50)
     kind = serializers.ChoiceField(choices=Import.Kind.choices, required=False)
@@ -94,8 +94,9 @@ class ArrivedSerializer(serializers.Serializer[Import]):
 
 
 class TargetSerializer(serializers.Serializer[Any]):
-    """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
-    rubric version they are about; or the name of a `study` that is known, and what is the same in all of its files.
+    """Where the rows are stored. For items: `name` and `licence` of a dataset, or the dataset that it `extends`. For
+    ratings: the `campaign`. For ratings and verdicts: the `dataset` and `rubric_version`. For a known study: its name
+    (`study`) and values that are the same in all of its files (`constants`).
     """
 
     name = serializers.CharField(max_length=120, required=False, allow_blank=True)
@@ -144,7 +145,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class OutlookSerializer(serializers.Serializer[Any]):
-    """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
+    """What storing would do: the mapping that was used, the first rows, the report and the problems."""
 
     kind = serializers.ChoiceField(choices=Import.Kind.choices)
     mapping = serializers.DictField()
@@ -156,7 +157,7 @@ class OutlookSerializer(serializers.Serializer[Any]):
     problems = ProblemSerializer(many=True)
     more_problems = serializers.IntegerField()
     kinds_of_problems = serializers.ListField(
-        child=serializers.DictField(), help_text="Counted, with the first places."
+        child=serializers.DictField(), help_text="Problems by kind: their number and the first places."
     )
     documents = serializers.ListField(child=serializers.CharField())
     first_lines = serializers.ListField(
@@ -179,39 +180,40 @@ def answer(file_import: Import, code: int = status.HTTP_200_OK) -> Response:
 
 
 def refused(error: FileRefused) -> Response:
-    """Every problem of a file, in the shape of errors and with its place."""
+    """An error response (422) with every problem of the files and its place."""
     fields = {"files": error.problems.sentences()}
     problems = [problem.as_dict() for problem in error.problems]
-    told = {"code": error.code, "detail": error.sentence, "fields": fields, "problems": problems}
-    return Response(told, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+    body = {"code": error.code, "detail": error.sentence, "fields": fields, "problems": problems}
+    return Response(body, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
 
 
 def seen(file_import: Import, preview: Callable[[], Preview]) -> Response:
-    """What storing would come to; of a large import as the last check saw it, or 202 while one is under way."""
+    """What storing would do. For a large import: the result of the last check, or 202 while a check is running."""
     if file_import.state == Import.State.CHECKING or tasks.is_large(file_import):
         return looked_at(file_import)
     return Response(outlook(preview(), targets.resolve(project=file_import.project, said=file_import.target)))
 
 
 def looked_at(file_import: Import) -> Response:
-    """What a worker has seen of an import; 202 while one is at it."""
+    """The result of the check in the background; 202 while the check is running."""
     if file_import.state == Import.State.CHECKING:
         return answer(file_import, status.HTTP_202_ACCEPTED)
-    if (found := checks.current(file_import)) is None:
+    if (result := checks.current(file_import)) is None:
         unread = _("The files were not checked with this mapping. Check them first.")
         raise Refused(file_import.report.get("sentence") or unread, code="not_checked")
-    return Response(found)
+    return Response(result)
 
 
 def stored(file_import: Import, store: Callable[[], bool]) -> Response:
-    """An import after it was stored (200), or while a worker does that (202); every problem, where it is refused."""
+    """The import: 200 when it is stored, 202 while a worker stores it, 422 with every problem if it is refused."""
     try:
         return answer(file_import, status.HTTP_200_OK if store() else status.HTTP_202_ACCEPTED)
     except FileRefused as error:
         return refused(error)
 
 
-def _here(file_import: Import) -> Import:
+def _require_stored_here(file_import: Import) -> Import:
+    """Refuse the kinds that the apps above this one store: verdicts and studies."""
     if file_import.kind not in STORED_HERE:
         raise Refused(_("For verdicts use verdict-imports/, for whole studies study-imports/."), code="wrong_kind")
     return file_import
@@ -225,7 +227,7 @@ class Imports(generics.ListAPIView[Import]):
     parser_classes = (MultiPartParser, RawFileParser, ShallowJSONParser)
 
     def get_parsers(self) -> list[BaseParser]:
-        """Where the query names a file, the body is that file, JSON too."""
+        """If the query gives the name of a file, the body is that file, even when its type is JSON."""
         is_raw = bool(self.request and ("name" in self.request.GET or _media_type(self.request) in RAW_TYPES))
         return [MultiPartParser(), RawFileParser() if is_raw else ShallowJSONParser()]
 
@@ -253,9 +255,9 @@ class Imports(generics.ListAPIView[Import]):
     def post(self, request: Request, project: str) -> Response:
         """Open an import of files sent as a form or as a raw body, or uploaded before. Nothing is stored yet.
 
-        Where the kind is not said, it is guessed for each file, and each kind becomes an import of its own; they share
-        a `batch`, and the answer is the first. The files of a study that is known are one import, of the kind `study`.
-        Large ones are checked in the background: ask for their `preview`.
+        Without `kind`, the kind of every file is detected. Every kind becomes a separate import: they share a `batch`,
+        and the response is the first of them. The files of a known study become one import of the kind `study`.
+        Large imports are checked in the background: ask for their `preview`.
         """
         current_project = access.require(user=request.user, slug=project)
         _check_length(request)
@@ -275,21 +277,21 @@ class Imports(generics.ListAPIView[Import]):
 
 
 def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
-    """The files of a request, or the keys of those uploaded before it, and what it says about them."""
+    """The files of a request, the keys of files uploaded before it, and the other fields (kind, mapping, target)."""
     if not _is_raw(request) and _media_type(request) == ShallowJSONParser.media_type:
-        asked = ArrivedSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        return [], asked.validated_data["uploads"], dict(asked.validated_data)
-    serializer = UploadSerializer(data=_said(request))
+        arrived = ArrivedSerializer(data=request.data)
+        arrived.is_valid(raise_exception=True)
+        return [], arrived.validated_data["uploads"], dict(arrived.validated_data)
+    serializer = UploadSerializer(data=_form_data(request))
     serializer.is_valid(raise_exception=True)
     sent = serializer.validated_data["files"]
-    lifecycle.check_sizes({each.name: each.size for each in sent})
+    lifecycle.check_sizes({file.name: file.size for file in sent})
     fields = {
         name: _object(serializer.validated_data, name)
         for name in ("mapping", "target")
         if name in serializer.validated_data
     }
-    return [(each.name, each.file) for each in sent], [], {**serializer.validated_data, **fields}
+    return [(file.name, file.file) for file in sent], [], {**serializer.validated_data, **fields}
 
 
 def _check_length(request: Request) -> None:
@@ -298,12 +300,12 @@ def _check_length(request: Request) -> None:
         raise uploads.too_long(length)
 
 
-def _said(request: Request) -> dict[str, Any]:
-    """The form, or the raw body beside what the query says."""
+def _form_data(request: Request) -> dict[str, Any]:
+    """The fields of the form, or of a raw body (`files`) and its query parameters."""
     is_raw = _is_raw(request)
     source = request.query_params if is_raw else request.POST
-    given = {name: source[name] for name in ("kind", "mapping", "target") if name in source}
-    return {"files": [*request.FILES.values()] if is_raw else request.FILES.getlist("files"), **given}
+    parameters = {name: source[name] for name in ("kind", "mapping", "target") if name in source}
+    return {"files": [*request.FILES.values()] if is_raw else request.FILES.getlist("files"), **parameters}
 
 
 def _is_raw(request: Request) -> bool:
@@ -316,9 +318,9 @@ def _media_type(request: HttpRequest | Request) -> str:
     return (request.content_type or "").partition(";")[0].strip().lower()
 
 
-def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
+def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     try:
-        parsed = orjson.loads(said.get(name) or "{}")
+        parsed = orjson.loads(fields.get(name) or "{}")
     except orjson.JSONDecodeError as error:
         raise ValidationError({name: [f"This is not JSON: {error}"]}) from None
     if not isinstance(parsed, dict):
@@ -326,17 +328,17 @@ def _object(said: dict[str, Any], name: str) -> dict[str, Any]:
     return parsed
 
 
-def read_mapping(said: dict[str, Any]) -> Mapping:
+def read_mapping(fields: dict[str, Any]) -> Mapping:
     try:
-        return Mapping.from_dict(said)
+        return Mapping.from_dict(fields)
     except FormatError as error:
         raise ValidationError({"mapping": [str(error.problem)]}) from None
 
 
-def _target(said: dict[str, Any]) -> dict[str, Any]:
-    asked = TargetSerializer(data=said)
-    asked.is_valid(raise_exception=True)
-    return dict(asked.validated_data)
+def _target(fields: dict[str, Any]) -> dict[str, Any]:
+    serializer = TargetSerializer(data=fields)
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
 
 
 class ImportDetail(APIView):
@@ -347,16 +349,16 @@ class ImportDetail(APIView):
 
     @extend_schema(request=RevisionSerializer, responses=ImportSerializer)
     def patch(self, request: Request, project: str, file_import: int) -> Response:
-        """Correct what is not stored yet: what the files hold, their mapping, laid over the guess, where rows go."""
-        found = find(request.user, project, file_import)
-        asked = RevisionSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        said = dict(asked.validated_data)
-        if "mapping" in said:
-            said["mapping"] = read_mapping(said["mapping"])
-        lifecycle.revise(file_import=found, actor=request.user, **said)
-        tasks.look(found)
-        return answer(found)
+        """Change an import that is not stored yet: its kind, its mapping (laid over the detected one), its target."""
+        current_import = find(request.user, project, file_import)
+        serializer = RevisionSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        changes = dict(serializer.validated_data)
+        if "mapping" in changes:
+            changes["mapping"] = read_mapping(changes["mapping"])
+        lifecycle.revise(file_import=current_import, actor=request.user, **changes)
+        tasks.look(current_import)
+        return answer(current_import)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, file_import: int) -> Response:
@@ -368,25 +370,25 @@ class ImportDetail(APIView):
 class ImportPreview(APIView):
     @extend_schema(responses={200: OutlookSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
-        """What storing would come to; 202 while a worker is still reading a large file."""
-        found = _here(find(request.user, project, file_import))
-        return seen(found, lambda: lifecycle.preview(found))
+        """What storing would do; 202 while a worker is still reading a large file."""
+        current_import = _require_stored_here(find(request.user, project, file_import))
+        return seen(current_import, lambda: lifecycle.preview(current_import))
 
 
 class ImportCheck(APIView):
     @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Let a worker look at a large import again (202); a small one is looked at when its preview is asked for."""
-        found = find(request.user, project, file_import)
-        return answer(found, status.HTTP_202_ACCEPTED if tasks.look(found) else status.HTTP_200_OK)
+        """Check a large import again in the background (202). A small one is checked when its preview is requested."""
+        current_import = find(request.user, project, file_import)
+        return answer(current_import, status.HTTP_202_ACCEPTED if tasks.look(current_import) else status.HTTP_200_OK)
 
 
 class ImportStorage(APIView):
     @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Store it, all or nothing. A large one is stored in the background (202): ask for its state."""
-        found = _here(find(request.user, project, file_import))
-        return stored(found, lambda: tasks.store(found, request.user))
+        """Store the import completely or not at all. A large one is stored in the background (202): poll its state."""
+        current_import = _require_stored_here(find(request.user, project, file_import))
+        return stored(current_import, lambda: tasks.store(current_import, request.user))
 
 
 class AlsoSerializer(serializers.Serializer[Any]):
@@ -396,11 +398,11 @@ class AlsoSerializer(serializers.Serializer[Any]):
 class ImportAlso(APIView):
     @extend_schema(request=AlsoSerializer, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Open one more import of the same files, for what else they hold. Nothing is uploaded again."""
-        found = find(request.user, project, file_import)
-        asked = AlsoSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        opened = batches.also(file_import=found, kind=asked.validated_data["kind"], actor=request.user)
+        """Open another import of the same files, for their other contents. Nothing is uploaded again."""
+        current_import = find(request.user, project, file_import)
+        serializer = AlsoSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        opened = batches.also(file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user)
         tasks.look(opened)
         return answer(opened, status.HTTP_201_CREATED)
 
@@ -408,17 +410,17 @@ class ImportAlso(APIView):
 class ImportApart(APIView):
     @extend_schema(request=None, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Import the files of a study kind by kind after all, instead of this import; the answer is the first."""
+        """Replace the import of a study by separate imports, one per kind. The response is the first of them."""
         opened = batches.apart(file_import=find(request.user, project, file_import), actor=request.user)
-        for each in opened:
-            tasks.look(each)
+        for opened_import in opened:
+            tasks.look(opened_import)
         return answer(opened[0], status.HTTP_201_CREATED)
 
 
 class ImportUndo(APIView):
     @extend_schema(request=None, responses=ImportSerializer)
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Take back what was stored, while nothing depends on it; the files stay."""
-        found = _here(find(request.user, project, file_import))
-        removal.undo(file_import=found, actor=request.user)
-        return answer(found)
+        """Delete what was stored, unless something depends on it. The files are kept."""
+        current_import = _require_stored_here(find(request.user, project, file_import))
+        removal.undo(file_import=current_import, actor=request.user)
+        return answer(current_import)

@@ -1,4 +1,4 @@
-"""Mappings that a project keeps under a name."""
+"""The saved mappings of a project."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class SavedMappingSerializer(serializers.Serializer[SavedMapping]):
     created_at = serializers.DateTimeField(read_only=True)
 
 
-def _said(request: Request) -> dict[str, Any]:
-    asked = SavedMappingSerializer(data=request.data)
-    asked.is_valid(raise_exception=True)
-    return {**asked.validated_data, "mapping": read_mapping(asked.validated_data["mapping"])}
+def _posted(request: Request) -> dict[str, Any]:
+    serializer = SavedMappingSerializer(data=request.data)
+    serializer.is_valid(raise_exception=True)
+    return {**serializer.validated_data, "mapping": read_mapping(serializer.validated_data["mapping"])}
 
 
 class Mappings(generics.ListAPIView[SavedMapping]):
@@ -44,9 +44,9 @@ class Mappings(generics.ListAPIView[SavedMapping]):
 
     @extend_schema(request=SavedMappingSerializer, responses={201: SavedMappingSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """Keep a mapping under a name."""
+        """Save a mapping under a name."""
         current_project = access.require(user=request.user, slug=project)
-        saved = saved_mappings.save(project=current_project, actor=request.user, **_said(request))
+        saved = saved_mappings.save(project=current_project, actor=request.user, **_posted(request))
         return Response(SavedMappingSerializer(saved).data, status=status.HTTP_201_CREATED)
 
 
@@ -59,18 +59,18 @@ class MappingDetail(APIView):
 
     @extend_schema(responses=SavedMappingSerializer)
     def get(self, request: Request, project: str, mapping: int) -> Response:
-        """The mapping itself, as an import takes it."""
+        """One mapping, in the form that an import accepts."""
         return Response(SavedMappingSerializer(self.find(request)).data)
 
     @extend_schema(request=SavedMappingSerializer, responses=SavedMappingSerializer)
     def put(self, request: Request, project: str, mapping: int) -> Response:
-        """Change its name, its kind and the mapping; imports that used it keep their own copy."""
+        """Change the name, the kind and the mapping. Imports that used it keep their own copy."""
         saved_mapping = self.find(request)
-        saved = saved_mappings.revise(saved=saved_mapping, actor=request.user, **_said(request))
+        saved = saved_mappings.revise(saved=saved_mapping, actor=request.user, **_posted(request))
         return Response(SavedMappingSerializer(saved).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, mapping: int) -> Response:
-        """Forget it; imports that used it keep their own copy."""
+        """Delete the mapping. Imports that used it keep their own copy."""
         saved_mappings.delete(saved=self.find(request), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

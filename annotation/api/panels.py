@@ -31,13 +31,13 @@ class SeatSerializer(serializers.Serializer[PanelSeat]):
     pseudonym = serializers.CharField(source="annotator.pseudonym", read_only=True)
     sees_verdicts = serializers.BooleanField(
         read_only=True,
-        help_text="Leads and researchers see verdicts and others' ratings: what they rate is marked as not blind.",
+        help_text="Leads and researchers see verdicts and others' ratings: their own ratings are marked as not blind.",
     )
     user = serializers.IntegerField(write_only=True, min_value=1, max_value=2**63 - 1)
 
 
 class Panels(generics.ListCreateAPIView[Panel]):
-    """The project's panels; posting makes one."""
+    """The project's panels. POST creates one."""
 
     serializer_class = PanelSerializer
     queryset = Panel.objects.none()
@@ -52,14 +52,14 @@ class Panels(generics.ListCreateAPIView[Panel]):
 
 
 class Seats(generics.ListCreateAPIView[PanelSeat]):
-    """Who sits on a panel, by pseudonym; a lead puts a member on it by their user id (see the members)."""
+    """The annotators of a panel, by pseudonym. POST adds a member of the project by user id (leads only)."""
 
     roles: ClassVar = {"POST": LEAD}
     serializer_class = SeatSerializer
     queryset = PanelSeat.objects.none()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """The panel has to be there before a body is read."""
+        """Find the panel before the body is read: 404 if there is none."""
         super().initial(request, *args, **kwargs)
         mine = Panel.objects.visible_to(request.user).filter(project__slug=kwargs["project"])
         self.panel = get_object_or_404(mine, pk=kwargs["panel"])
@@ -80,7 +80,7 @@ class Seat(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, panel: int, seat: int) -> Response:
-        """Take somebody off the panel; their ratings stay."""
+        """Remove an annotator from the panel. Their ratings are kept."""
         current_project = access.require(user=request.user, slug=project, roles=LEAD)
         panel_seat = get_object_or_404(PanelSeat.objects.filter(panel__project=current_project, panel=panel), pk=seat)
         panels.unseat(seat=panel_seat, actor=request.user)

@@ -49,7 +49,7 @@ def _versions(user: User, project: str) -> QuerySet[RubricVersion]:
 
 
 class Rubrics(generics.ListAPIView[Rubric]):
-    """The project's rubrics; posting a document drafts a version of the rubric with its key."""
+    """The project's rubrics. POST a rubric document to create a draft version of the rubric with its key."""
 
     serializer_class = RubricSerializer
     queryset = Rubric.objects.none()
@@ -60,7 +60,8 @@ class Rubrics(generics.ListAPIView[Rubric]):
 
     @extend_schema(request=OpenApiTypes.OBJECT, responses={201: RubricDocumentSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """The document is the JSON form of docs/formats.md; posting it again returns the version it made."""
+        """Create a draft version. The document is the JSON form in docs/formats.md; the same document posted again
+        returns the existing version."""
         current_project = access.require(user=request.user, slug=project)
         parsed = parse_rubric("document.json", json.dumps(request.data).encode())
         if parsed.document is None:
@@ -76,10 +77,10 @@ class RubricVersions(generics.ListAPIView[RubricVersion]):
     queryset = RubricVersion.objects.none()
 
     def get_queryset(self) -> QuerySet[RubricVersion]:
-        found = _versions(self.request.user, self.kwargs["project"]).filter(rubric__key=self.kwargs["rubric"])
-        if not found.exists():
+        versions = _versions(self.request.user, self.kwargs["project"]).filter(rubric__key=self.kwargs["rubric"])
+        if not versions.exists():
             raise Http404("No such rubric.")
-        return found
+        return versions
 
 
 class RubricVersionDetail(APIView):
@@ -93,6 +94,6 @@ class RubricVersionDetail(APIView):
 class RubricPublication(APIView):
     @extend_schema(request=None, responses=RubricDocumentSerializer)
     def post(self, request: Request, project: str, rubric: str, number: int) -> Response:
-        """Publish a draft: it never changes again."""
+        """Publish a draft. A published version cannot be changed."""
         version = get_object_or_404(_versions(request.user, project), rubric__key=rubric, number=number)
         return Response(RubricDocumentSerializer(rubrics.publish(version=version, actor=request.user)).data)

@@ -1,6 +1,6 @@
 """Resumable upload: the tus protocol 1.0.0 (core, creation, termination, checksum, expiration), https://tus.io.
 
-What has come in whole is imported by its key: ``POST imports/ {"uploads": [key, ...]}``.
+A complete upload is imported by its key: ``POST imports/ {"uploads": [key, ...]}``.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ CHECKSUM = OpenApiParameter(
 NOT_SPOKEN = {412: OpenApiResponse(description="`Tus-Resumable` has to be 1.0.0.")}
 
 
-class NotSpoken(APIException):
+class WrongTusVersion(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_detail = f"Send the header Tus-Resumable: {VERSION}."
     default_code = "tus_version"
 
 
-class Mismatch(APIException):
+class ChecksumMismatch(APIException):
     status_code = 460
     default_detail = "The chunk is not what its checksum says. Send it again."
     default_code = "checksum"
 
 
 class ChunkParser(BaseParser):
-    """Leaves the body to be read piece by piece."""
+    """Does not read the body, so that the view can read it in pieces."""
 
     media_type = CHUNK_TYPE
 
@@ -74,7 +74,7 @@ class ChunkParser(BaseParser):
 
 
 class UploadStateSerializer(serializers.Serializer[Upload]):
-    """How much of a file is here; `sha256` once all of it is."""
+    """How many bytes of a file were received; `sha256` when the file is complete."""
 
     key = serializers.UUIDField(read_only=True)
     name = serializers.CharField(read_only=True)
@@ -84,7 +84,7 @@ class UploadStateSerializer(serializers.Serializer[Upload]):
 
 
 class TusView(APIView):
-    """The headers of every response of the protocol, and its own statuses for refusals."""
+    """Adds the headers that tus requires of every response, and the statuses that tus has for refusals."""
 
     parser_classes = (ChunkParser,)
 
@@ -118,7 +118,7 @@ class Uploads(TusView):
         responses={201: UploadStateSerializer, **NOT_SPOKEN},
     )
     def post(self, request: Request, project: str) -> Response:
-        """Begin the upload of a file; `Location` says where its chunks go."""
+        """Start the upload of a file. `Location` is the address for its chunks."""
         current_project = access.require(user=request.user, slug=project)
         _require_version(request)
         begun = uploads.begin(
@@ -132,7 +132,7 @@ class Uploads(TusView):
 
 class UploadDetail(TusView):
     def find(self, request: Request) -> Upload:
-        """One's own upload, in its project."""
+        """The user's own upload in this project; 404 otherwise."""
         project = access.require(user=request.user, slug=self.kwargs["project"])
         return get_object_or_404(
             Upload.objects.visible_to(request.user).filter(project=project), key=self.kwargs["upload"]
@@ -140,14 +140,16 @@ class UploadDetail(TusView):
 
     @extend_schema(responses=UploadStateSerializer)
     def get(self, request: Request, project: str, upload: Any) -> Response:
-        """How much of the file is here. HEAD answers the same in headers, as the protocol has it."""
-        found = self.find(request)
-        return Response(UploadStateSerializer(found).data, headers={**_place(found), "Cache-Control": "no-store"})
+        """How many bytes were received. HEAD returns the same in headers, as tus requires."""
+        current_upload = self.find(request)
+        return Response(
+            UploadStateSerializer(current_upload).data, headers={**_place(current_upload), "Cache-Control": "no-store"}
+        )
 
     def head(self, request: Request, project: str, upload: Any) -> Response:
-        found = self.find(request)
+        current_upload = self.find(request)
         _require_version(request)
-        return Response(headers={**_place(found), "Cache-Control": "no-store"})
+        return Response(headers={**_place(current_upload), "Cache-Control": "no-store"})
 
     @extend_schema(
         request={CHUNK_TYPE: OpenApiTypes.BINARY},
@@ -161,30 +163,30 @@ class UploadDetail(TusView):
         },
     )
     def patch(self, request: Request, project: str, upload: Any) -> Response:
-        """Append a chunk, 128 MB at most. Where the connection breaks, ask by HEAD where to go on."""
-        found = self.find(request)
+        """Append a chunk of at most 128 MB. After a broken connection, HEAD tells where to continue."""
+        current_upload = self.find(request)
         _require_version(request)
         if request.content_type != CHUNK_TYPE:
             raise UnsupportedMediaType(request.content_type)
         offset = _count(request, "Upload-Offset")
-        if offset != found.received:  # before the body is read, so that nothing is sent for nothing
-            uploads.append(upload=found, offset=offset, chunk=b"")
+        if offset != current_upload.received:  # refused before the body is read, to save the client a useless transfer
+            uploads.append(upload=current_upload, offset=offset, chunk=b"")
         for chunk in _chunks(request):
-            found = uploads.append(upload=found, offset=offset, chunk=chunk)
+            current_upload = uploads.append(upload=current_upload, offset=offset, chunk=chunk)
             offset += len(chunk)
-        return Response(status=status.HTTP_204_NO_CONTENT, headers=_place(found))
+        return Response(status=status.HTTP_204_NO_CONTENT, headers=_place(current_upload))
 
     @extend_schema(parameters=[RESUMABLE], responses={204: None, **NOT_SPOKEN})
     def delete(self, request: Request, project: str, upload: Any) -> Response:
-        """Give the upload up; what has come of it is deleted."""
-        found = self.find(request)
+        """Cancel the upload and delete the bytes received."""
+        current_upload = self.find(request)
         _require_version(request)
-        uploads.abandon(upload=found)
+        uploads.abandon(upload=current_upload)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(exclude=True)
     def post(self, request: Request, project: str, upload: Any) -> Response:
-        """For clients that can send neither PATCH nor DELETE: `X-HTTP-Method-Override`."""
+        """For clients that cannot send PATCH or DELETE: the method is in `X-HTTP-Method-Override`."""
         meant = request.headers.get("X-HTTP-Method-Override", "")
         if meant not in ("PATCH", "DELETE", "HEAD"):
             raise MethodNotAllowed("POST")
@@ -194,7 +196,7 @@ class UploadDetail(TusView):
 
 def _require_version(request: Request) -> None:
     if request.headers.get("Tus-Resumable") != VERSION:
-        raise NotSpoken
+        raise WrongTusVersion
 
 
 def _count(request: Request, name: str) -> int:
@@ -207,9 +209,9 @@ def _count(request: Request, name: str) -> int:
 def _name(request: Request) -> str:
     """The file's name among the metadata: ``filename ZGlhbG9ndWVzLmNzdg==,filetype dGV4dC9jc3Y=``."""
     pairs = (pair.strip().partition(" ") for pair in request.headers.get("Upload-Metadata", "").split(","))
-    said = {key: value for key, _space, value in pairs}
+    metadata = {key: value for key, _space, value in pairs}
     try:
-        return base64.b64decode(said.get("filename", ""), validate=True).decode()
+        return base64.b64decode(metadata.get("filename", ""), validate=True).decode()
     except ValueError:
         raise ValidationError({"Upload-Metadata": [_("Give the file's name in base64.")]}) from None
 
@@ -220,7 +222,7 @@ def _place(upload: Upload) -> dict[str, str]:
 
 
 def _chunks(request: Request) -> Iterator[bytes]:
-    """The body in pieces; one that comes with a checksum is one piece, and right."""
+    """The body in pieces. With a checksum the body is one piece; raises `ChecksumMismatch` if it differs."""
     algorithm, _space, digest = request.headers.get("Upload-Checksum", "").partition(" ")
     if not algorithm:
         yield from iter(lambda: _piece(request), b"")
@@ -232,14 +234,14 @@ def _chunks(request: Request) -> Iterator[bytes]:
         sentence = _("A chunk with a checksum can have at most %d MB.")
         raise Refused(sentence % (uploads.CHUNK // uploads.MEGABYTE), code="too_large")
     if base64.b64encode(hashlib.new(algorithm, chunk).digest()).decode() != digest.strip():
-        raise Mismatch
+        raise ChecksumMismatch
     yield chunk
 
 
 def _piece(request: Request) -> bytes:
-    """The next bytes of the body; fewer, and then none, where the connection broke."""
-    held = bytearray()
+    """The next bytes of the body: fewer than asked for, then none, when it ends or the connection breaks."""
+    piece = bytearray()
     with suppress(UnreadablePostError):
-        while len(held) < uploads.CHUNK and (read := request._request.read(min(READ, uploads.CHUNK - len(held)))):
-            held += read
-    return bytes(held)
+        while len(piece) < uploads.CHUNK and (read := request._request.read(min(READ, uploads.CHUNK - len(piece)))):
+            piece += read
+    return bytes(piece)

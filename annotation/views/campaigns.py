@@ -51,7 +51,7 @@ class CriterionChoice(forms.ModelMultipleChoiceField):
 
 
 class DutyForm(forms.Form):
-    """One panel's part: whether it rates, how many annotators see each item, on which criteria."""
+    """The duty of one panel: whether it takes part, how many annotators rate an item, on which criteria."""
 
     takes_part = forms.BooleanField(required=False)
     overlap = forms.IntegerField(
@@ -79,12 +79,12 @@ class DutyForm(forms.Form):
 
     @property
     def is_sound(self) -> bool:
-        """Valid, or about a panel that stays out."""
+        """Valid, or the panel does not take part."""
         return self.is_valid() or not self.cleaned_data["takes_part"]
 
     @property
     def share(self) -> allocation.DutyShare | None:
-        """What was chosen, once the form is valid; None for a panel that stays out."""
+        """The choices of a valid form; None for a panel that does not take part."""
         chosen = self.cleaned_data
         if not chosen["takes_part"]:
             return None
@@ -104,17 +104,17 @@ class DutyForm(forms.Form):
 
 def _campaigns(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Campaign]]:
     current_project = access.require(user=request.user, slug=project)
-    found = Campaign.objects.visible_to(request.user).filter(project=current_project)
-    return current_project, found.select_related("dataset", "rubric_version__rubric")
+    visible_campaigns = Campaign.objects.visible_to(request.user).filter(project=current_project)
+    return current_project, visible_campaigns.select_related("dataset", "rubric_version__rubric")
 
 
 @require_safe
 @login_required
 def campaigns_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Every campaign of the project, newest first, and how far it is."""
-    current_project, found = _campaigns(request, project)
+    """Every campaign of the project with its progress, newest first."""
+    current_project, visible_campaigns = _campaigns(request, project)
     submitted = Count("duties__assignments", filter=Q(duties__assignments__state=Assignment.State.SUBMITTED))
-    listed = found.annotate(slots=Count("duties__assignments"), submitted=submitted)
+    listed = visible_campaigns.annotate(slots=Count("duties__assignments"), submitted=submitted)
     return render(
         request, "annotation/campaigns.html", {"title": _("Campaigns"), "project": current_project, "campaigns": listed}
     )
@@ -123,13 +123,13 @@ def campaigns_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_campaign(request: HttpRequest, project: str) -> HttpResponse:
-    """Choose dataset and rubric; the panels' shares come next."""
-    current_project, _found = _campaigns(request, project)
+    """Choose the dataset and the rubric. The duties of the panels follow on the next page."""
+    current_project, _visible = _campaigns(request, project)
     form = CampaignForm(request.POST or None, project=current_project, user=request.user)
     if form.is_valid():
         try:
-            made = campaigns.open_campaign(project=current_project, actor=request.user, **form.cleaned_data)
-            return redirect("duty_new", current_project.slug, made.pk)
+            opened = campaigns.open_campaign(project=current_project, actor=request.user, **form.cleaned_data)
+            return redirect("duty_new", current_project.slug, opened.pk)
         except Refused as refused:
             show_refusal(form, refused)
     return render(
@@ -138,7 +138,7 @@ def new_campaign(request: HttpRequest, project: str) -> HttpResponse:
 
 
 def show_refusal(form: forms.Form, refused: Refused) -> None:
-    """A verb's no, at the fields it is about."""
+    """Add the sentences of a refusal to the fields of the form that they are about."""
     for field, sentence in (refused.fields or {"": refused.sentence}).items():
         form.add_error(field if field in form.fields else None, sentence)
 
@@ -146,9 +146,9 @@ def show_refusal(form: forms.Form, refused: Refused) -> None:
 @require_safe
 @login_required
 def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Progress by duty and annotator, and the switch to pause or close."""
-    current_project, found = _campaigns(request, project)
-    shown = get_object_or_404(found, pk=campaign)
+    """Progress by duty and annotator, and the buttons to pause or close the campaign."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    shown = get_object_or_404(visible_campaigns, pk=campaign)
     context = {
         "title": shown.name,
         "project": current_project,
@@ -162,7 +162,8 @@ def campaign_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
 
 
 def _new_items(campaign: Campaign) -> dict[str, Any]:
-    """The version that adds to the campaign's dataset, by how many items, and how many of its own wait for panels."""
+    """The newer version of the campaign's dataset, the number of items that it adds, and the number of items in the
+    campaign that no panel has been assigned yet."""
     newer = Dataset.objects.holding(campaign.dataset).exclude(pk=campaign.dataset_id).first()
     added = Item.objects.of(newer).count() - Item.objects.of(campaign.dataset).count() if newer else 0
     duties = campaign.duties.select_related("panel", "campaign__dataset") if campaign.dataset.extends_id else ()
@@ -172,9 +173,9 @@ def _new_items(campaign: Campaign) -> dict[str, Any]:
 @require_POST
 @login_required
 def extend_campaign_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Go on with a later version of the dataset."""
-    current_project, found = _campaigns(request, project)
-    extended = get_object_or_404(found, pk=campaign)
+    """Continue the campaign with a later version of the dataset."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    extended = get_object_or_404(visible_campaigns, pk=campaign)
     mine = Dataset.objects.visible_to(request.user).filter(project=current_project)
     chosen = mine.filter(pk=import_page.key(request.POST.get("dataset", ""))).first()
     with refusals.refusals_as_messages(request):
@@ -188,12 +189,14 @@ def extend_campaign_view(request: HttpRequest, project: str, campaign: int) -> H
 @require_POST
 @login_required
 def hand_out_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Give the panels the items that a later version added."""
-    current_project, found = _campaigns(request, project)
-    handed = get_object_or_404(found, pk=campaign)
+    """Assign the items that a later version of the dataset added."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    handed = get_object_or_404(visible_campaigns, pk=campaign)
     with refusals.refusals_as_messages(request):
-        made = allocation.hand_out(campaign=handed, actor=request.user)
-        messages.success(request, ngettext("%d assignment was created.", "%d assignments were created.", made) % made)
+        created = allocation.hand_out(campaign=handed, actor=request.user)
+        messages.success(
+            request, ngettext("%d assignment was created.", "%d assignments were created.", created) % created
+        )
     return redirect("campaign", current_project.slug, handed.pk)
 
 
@@ -201,8 +204,8 @@ def hand_out_view(request: HttpRequest, project: str, campaign: int) -> HttpResp
 @login_required
 def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
     """Pause, resume or close."""
-    current_project, found = _campaigns(request, project)
-    moved = get_object_or_404(found, pk=campaign)
+    current_project, visible_campaigns = _campaigns(request, project)
+    moved = get_object_or_404(visible_campaigns, pk=campaign)
     to = request.POST.get("to")
     with refusals.refusals_as_messages(request):
         if to in Campaign.State.values:
@@ -213,9 +216,9 @@ def move_campaign(request: HttpRequest, project: str, campaign: int) -> HttpResp
 @require_POST
 @login_required
 def take_back_duty_view(request: HttpRequest, project: str, campaign: int, duty: int) -> HttpResponse:
-    """Remove a duty in which nobody has rated yet."""
-    current_project, found = _campaigns(request, project)
-    opened = get_object_or_404(found, pk=campaign)
+    """Remove a duty that has no ratings yet."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    opened = get_object_or_404(visible_campaigns, pk=campaign)
     taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
     with refusals.refusals_as_messages(request):
         allocation.take_back_duty(duty=taken, actor=request.user)
@@ -226,9 +229,9 @@ def take_back_duty_view(request: HttpRequest, project: str, campaign: int, duty:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Per panel: overlap, criteria, and how many assignments that makes; `preview` counts without allocating."""
-    current_project, found = _campaigns(request, project)
-    opened = get_object_or_404(found, pk=campaign)
+    """For every panel: overlap, criteria and the number of assignments. `preview` counts and does not allocate."""
+    current_project, visible_campaigns = _campaigns(request, project)
+    opened = get_object_or_404(visible_campaigns, pk=campaign)
     posted = request.POST if request.method == "POST" else None
     shares = [
         DutyForm(posted, campaign=opened, panel=panel)

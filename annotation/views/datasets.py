@@ -44,7 +44,7 @@ def _datasets(request: HttpRequest, project: str) -> tuple[Project, DatasetQuery
 @require_safe
 @login_required
 def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
-    """The project's datasets by name, the newest version first, and imports that are not stored yet."""
+    """The project's datasets by name, newest version first, and the imports that are not stored yet."""
     current_project, datasets = _datasets(request, project)
     unstored = (
         Import.objects.visible_to(request.user).filter(project=current_project).exclude(state=Import.State.STORED)
@@ -61,7 +61,7 @@ def datasets_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpResponse:
-    """One version: counts by language and generator, and its items, filtered, page by page."""
+    """One version of a dataset: counts by language and generator, and its items with filters and pagination."""
     current_project, datasets = _datasets(request, project)
     shown = get_object_or_404(datasets.select_related("file_import", "derived_from"), pk=dataset)
     items = Item.objects.visible_to(request.user).of(shown).matching(request.GET.dict())
@@ -85,23 +85,23 @@ def dataset_page(request: HttpRequest, project: str, dataset: int) -> HttpRespon
 
 
 def _counts(dataset: Dataset) -> dict[str, Any]:
-    """The table of items by language and generator, and what the filters choose from."""
-    found = Item.objects.of(dataset).order_by().values_list("language", "generator")
+    """The table of items by language and generator, and the generators that the filter offers."""
+    rows = Item.objects.of(dataset).order_by().values_list("language", "generator")
     counts: dict[str, dict[str, int]] = defaultdict(dict)
-    for language, generator, count in found.annotate(count=Count("pk")):
+    for language, generator, count in rows.annotate(count=Count("pk")):
         counts[language][generator] = count
     generators = sorted({generator for by_generator in counts.values() for generator in by_generator})
-    rows = [
+    table = [
         LanguageCounts(tag, languages.endonym(tag), [counts[tag].get(generator, 0) for generator in generators])
         for tag in sorted(counts)
     ]
-    return {"generators": generators, "counts": rows}
+    return {"generators": generators, "counts": table}
 
 
 @require_safe
 @login_required
 def item_page(request: HttpRequest, project: str, dataset: int, item: int) -> HttpResponse:
-    """One item as the desk shows it, and beside it what no annotator sees."""
+    """One item as annotators see it, and the information that annotators do not see."""
     current_project, datasets = _datasets(request, project)
     shown = get_object_or_404(datasets, pk=dataset)
     beside = Item.objects.visible_to(request.user).of(shown)

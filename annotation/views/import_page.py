@@ -1,8 +1,7 @@
-"""The page of an import: what it shows, how its form is read, and the mappings that it offers.
+"""The page of an import: its context, the reading of its form, and the mappings that it offers.
 
-One page serves every kind of import. Whoever can store a kind gives the addresses: annotation for datasets, rubrics and
-ratings, judging for verdicts.
-
+One page serves every kind of import. The app that stores a kind passes the addresses to store and undo it: annotation
+for datasets, rubrics and ratings, judging for verdicts.
 """
 
 from __future__ import annotations
@@ -52,17 +51,23 @@ class Offer:
 
 
 def offered_mappings(*, user: User, file_import: Import) -> list[tuple[str, list[Offer]]]:
-    """The mappings by where they come from; kinds of places that have none are left out."""
+    """The mappings that fit this kind of import, in groups by origin. Groups without mappings are left out."""
     saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
     groups = [
-        (_("Saved in this project"), [Offer(f"{SAVED}-{each.pk}", each.name) for each in saved]),
-        (_("From earlier imports"), [Offer(f"{EARLIER}-{each.pk}", _named(each)) for each in _earlier(file_import)]),
+        (_("Saved in this project"), [Offer(f"{SAVED}-{mapping.pk}", mapping.name) for mapping in saved]),
+        (
+            _("From earlier imports"),
+            [
+                Offer(f"{EARLIER}-{earlier_import.pk}", _named(earlier_import))
+                for earlier_import in _earlier(file_import)
+            ],
+        ),
         (
             _("Ready mappings"),
-            [Offer(f"{READY}-{key}", name) for key, (name, _each) in _ready(file_import.kind).items()],
+            [Offer(f"{READY}-{key}", name) for key, (name, _part) in _ready(file_import.kind).items()],
         ),
     ]
-    return [(place, found) for place, found in groups if found]
+    return [(origin, offers) for origin, offers in groups if offers]
 
 
 def _earlier(file_import: Import) -> list[Import]:
@@ -74,18 +79,18 @@ def _named(file_import: Import) -> str:
 
 
 def _ready(kind: str) -> dict[str, tuple[str, StudyImport]]:
-    """What is known of a kind, by study and place in it, each under a name that tells it from the others."""
+    """The ready mappings for a kind, by ``STUDY.POSITION``: a name that is unique in the list, and the study's part."""
     return {
-        f"{study.name}.{place}": (f"{study.name}: {each.name or each.dataset} ({_marks(each)})", each)
+        f"{study.name}.{place}": (f"{study.name}: {part.name or part.dataset} ({_marks(part)})", part)
         for study in studies().values()
-        for place, each in enumerate(study.imports)
-        if each.kind == kind
+        for place, part in enumerate(study.imports)
+        if part.kind == kind
     }
 
 
-def _marks(each: StudyImport) -> str:
-    """What its files are known by."""
-    return ", ".join([*each.files, *each.mapping.aligned, *each.columns][:3])
+def _marks(part: StudyImport) -> str:
+    """The names of files or columns by which this part of a study is recognised, at most three."""
+    return ", ".join([*part.files, *part.mapping.aligned, *part.columns][:3])
 
 
 def chosen_mapping(*, user: User, file_import: Import, choice: str) -> Mapping:
@@ -170,7 +175,8 @@ def way(file_import: Import) -> Way:
 
 
 def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
-    """What storing would come to: looked at here and now, or as the last check saw it where there is much to read."""
+    """What storing would do: computed now, or the result of the last check if the files are large. None if the import
+    is stored, or no check has ended."""
     if file_import.state not in lifecycle.UNSTORED:
         return None
     if is_large(file_import):
@@ -179,7 +185,7 @@ def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
 
 
 def context(request: HttpRequest, project: Project, file_import: Import, seen: Outlook | None) -> dict[str, Any]:
-    """The page of an import; ``seen`` is what storing it would come to, as far as anybody knows."""
+    """The template context of an import's page; ``seen`` is what storing would do (see `seen`), None if not known."""
     together = batches.siblings(file_import)
     shown: dict[str, Any] = {
         "title": ", ".join(file.name for file in file_import.files.all()) or file_import.get_kind_display(),
@@ -190,7 +196,7 @@ def context(request: HttpRequest, project: Project, file_import: Import, seen: O
         "is_under_way": file_import.state in UNDER_WAY,
         "is_editable": file_import.state in checks.EDITABLE,
         "siblings": together,
-        "has_ratings_sibling": any(each.kind == Import.Kind.RATINGS for each in together),
+        "has_ratings_sibling": any(sibling.kind == Import.Kind.RATINGS for sibling in together),
         "report": Report.from_dict(file_import.report),
     }
     if seen is None:
@@ -235,13 +241,13 @@ def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) 
 
 
 def _lacks_target(file_import: Import) -> bool:
-    """Whether nobody has said yet what ratings or verdicts are about."""
+    """Whether these are ratings or verdicts without a chosen campaign, or dataset and rubric."""
     needs = file_import.kind in (Import.Kind.RATINGS, Import.Kind.VERDICTS)
     return needs and targets.resolve(project=file_import.project, said=file_import.target) is None
 
 
 def _choices(user: User, project: Project) -> dict[str, Any]:
-    """What ratings and verdicts may be about."""
+    """The campaigns, datasets and rubric versions that ratings and verdicts can be stored for."""
     versions = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
     return {
         "campaigns": Campaign.objects.visible_to(user).filter(project=project),
@@ -267,7 +273,7 @@ def _attribute(field: str) -> str:
 
 
 def _unread(seen: Outlook) -> list[dict[str, Any]]:
-    """The values that mean nothing by themselves, each with the field that it is to give."""
+    """The values in the files that have no known meaning, with their column and the field that they fill."""
     return [
         {**value, "field": column["target"], "column": column["name"], "means": value["means"] or value["likely"]}
         for column in seen["columns"]
@@ -276,11 +282,11 @@ def _unread(seen: Outlook) -> list[dict[str, Any]]:
 
 
 def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
-    """The columns that the mapping names and the files don't show, such as all of a file that can't be read: what was
-    chosen for them stays in the table."""
-    shown = {each["name"] for each in seen["columns"]}
+    """The columns that are in the mapping and not in the preview, for example if a file can't be read. They stay in the
+    table, so that no choice is lost."""
+    shown = {column["name"] for column in seen["columns"]}
     outer = {name.partition(".")[0] for name in shown}
-    faults = [each["column"] for each in seen["problems"] if each["code"] in ("header", "unnamed_column")]
+    faults = [problem["column"] for problem in seen["problems"] if problem["code"] in ("header", "unnamed_column")]
     unnamed = {column: "" for column in faults if column and is_unnamed(column)}
     named = {
         **unnamed,
@@ -298,17 +304,17 @@ def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
 
 
 def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[str, Any]:
-    """What is asked about the files themselves: which sheet of a workbook, which encoding where UTF-8 is not it."""
+    """The questions about the layout of the files, such as the sheet of a workbook, or the encoding if not UTF-8."""
     amiss = {problem["code"] for problem in seen["problems"]}
     is_workbook = any(".xlsx" in file.name.lower() for file in file_import.files.all())
-    given = mapping.encoding and codec_called(mapping.encoding)
-    choices = dict(ENCODINGS) if given or "encoding" in amiss else {}
+    encoding = mapping.encoding and codec_called(mapping.encoding)
+    choices = dict(ENCODINGS) if encoding or "encoding" in amiss else {}
     sheets = seen.get("sheets", [])
     return {
         "sheet": (mapping.sheet or "") if is_workbook or "sheet" in amiss else None,
         "sheets": [*sheets, *([mapping.sheet] if mapping.sheet and mapping.sheet not in sheets else [])],
-        "encodings": {given: mapping.encoding, **choices} if given else choices,
-        "encoding": given,
+        "encodings": {encoding: mapping.encoding, **choices} if encoding else choices,
+        "encoding": encoding,
         "first_lines": seen.get("first_lines", []),
         "header_row": mapping.header_row,
         "is_table": bool(seen.get("first_lines")),
@@ -321,26 +327,26 @@ def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[
 
 def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
     names = dict.fromkeys([*CONSTANTS.get(kind, ()), *mapping.constants])
-    given = set(mapping.columns.values())
-    return [ConstantShown(name, mapping.constants.get(name, "")) for name in names if name not in given]
+    mapped = set(mapping.columns.values())
+    return [ConstantShown(name, mapping.constants.get(name, "")) for name in names if name not in mapped]
 
 
 def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
-    """The file's names for criteria, with the key that each is taken for ("" where nobody knows)."""
+    """By name of a criterion in the files: the key of the rubric's criterion, "" if it is unknown."""
     unknown = {name: "" for name, key in seen["criteria"].items() if not key}
     return {**mapping.values.get("criterion", {}), **unknown}
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
-    said = ("external_id", "language", "title", "turns", "fields", "content_warning")
-    shown = presentation.show_item(Item(**{name: row[name] for name in said}), ())
+    shown_fields = ("external_id", "language", "title", "turns", "fields", "content_warning")
+    shown = presentation.show_item(Item(**{name: row[name] for name in shown_fields}), ())
     texts = [*(turn.text for turn in shown.turns), *(field.text for field in shown.fields)]
     return {"row": row, "shown": shown, "opening": row["title"] or next(iter(texts), "")}
 
 
 # --- reading the form -----------------------------------------------------------------------------------------------
 def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
-    """The mapping as the table has it; what the table does not show (layout, objects that are spread) stays."""
+    """The mapping in the posted table. Parts that the table does not show (layout, nested objects) do not change."""
     listed = {
         column: _named_attribute(field, text(form, f"attribute-{column}"))
         for column, field in zip(form.getlist("column"), form.getlist("field"), strict=False)
@@ -364,7 +370,7 @@ def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
 
 
 def _named_attribute(field: str, name: str) -> str:
-    """The field of a column, which becomes an attribute of that name where it gives no other field."""
+    """The field of a column: the attribute ``name`` if a name is given and no other field is chosen."""
     return f"{ATTRIBUTE}{name}" if name and (not field or field.startswith(ATTRIBUTE)) else field
 
 
@@ -388,25 +394,25 @@ def _read_values(form: QueryDict, before: ColumnMapping) -> dict[str, dict[str, 
     criteria = {name: key for name, key in named if key}
     others = {field: dict(values) for field, values in before.values.items() if field != "criterion"}
     meant = zip(*(form.getlist(f"value_{part}") for part in ("field", "found", "means")), strict=False)
-    for field, found, means in meant:
-        others.setdefault(field, {}).pop(found, None)
+    for field, text_in_file, means in meant:
+        others.setdefault(field, {}).pop(text_in_file, None)
         if means.strip():
-            others[field][found] = means.strip()
+            others[field][text_in_file] = means.strip()
     kept = {field: values for field, values in others.items() if values}
     return {**kept, "criterion": criteria} if criteria else kept
 
 
 def _read_speakers(form: QueryDict, before: ColumnMapping) -> dict[str, str]:
-    """Where a text is split into turns: at each prefix, as what its speaker says."""
+    """Speakers by prefix: a text is split into turns at every prefix, such as "User:"."""
     if "speaker_prefix" not in form:
         return before.speakers
-    said = zip(form.getlist("speaker_prefix"), form.getlist("speaker"), strict=False)
-    prefixes = {prefix.strip().removesuffix(":").strip(): speaker.strip() for prefix, speaker in said}
+    pairs = zip(form.getlist("speaker_prefix"), form.getlist("speaker"), strict=False)
+    prefixes = {prefix.strip().removesuffix(":").strip(): speaker.strip() for prefix, speaker in pairs}
     return {prefix: speaker or prefix.lower() for prefix, speaker in prefixes.items() if prefix}
 
 
 def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
-    """Where the rows go, as an import keeps it; what was decided about generators' names stays."""
+    """The posted target of an import; the earlier decision about generators' names does not change."""
     decided = {name: choice for name, choice in file_import.target.items() if name == "generator_names"}
     if file_import.kind == Import.Kind.DATASET:
         fields: dict[str, Any] = {
@@ -416,8 +422,8 @@ def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
         return {**fields, **decided, **({"extends": extended} if extended else {})}
     if file_import.kind == Import.Kind.STUDY:
         constants = {name: text(form, f"constant-{name}") for name in CONSTANTS["dataset"]}
-        given = {name: said for name, said in constants.items() if said}
-        return {"study": text(form, "study"), "constants": given, **decided}
+        filled = {name: value for name, value in constants.items() if value}
+        return {"study": text(form, "study"), "constants": filled, **decided}
     named = {name: key(form.get(name, "")) for name in ("campaign", "dataset", "rubric_version")}
     chosen: dict[str, Any] = {name: pk for name, pk in named.items() if pk}
     if name := text(form, "campaign_name"):
@@ -426,17 +432,17 @@ def read_target(form: QueryDict, file_import: Import) -> dict[str, Any]:
 
 
 def text(form: QueryDict, name: str) -> str:
-    """A line of text as posted."""
+    """One posted text, without NUL characters and surrounding spaces."""
     return without_nul(form.get(name, "")).strip()
 
 
 def key(posted: str) -> int:
-    """A primary key as posted; 0, which no row has, for anything else."""
+    """A posted primary key; 0, which no row has, if it is not a number."""
     return whole_number(posted) or 0
 
 
 def address(file_import: Import) -> str:
-    """The page of an import; judging has those of verdicts and of whole studies."""
+    """The address of an import's page. The pages of verdicts and studies are in the app judging."""
     return reverse(_PAGES.get(file_import.kind, "import"), args=[file_import.project.slug, file_import.pk])
 
 
@@ -447,8 +453,8 @@ def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:
 
 
 def problems_csv(file_import: Import, seen: Outlook | None) -> HttpResponse:
-    """What is wrong with the files, as a table that a spreadsheet opens; a line at its end counts those beyond it."""
-    told = seen or {
+    """The problems of the files as CSV that is safe in a spreadsheet. The last row counts the problems not listed."""
+    faults = seen or {
         "problems": file_import.report.get("problems", []),
         "more_problems": file_import.report.get("more", 0),
     }
@@ -456,14 +462,14 @@ def problems_csv(file_import: Import, seen: Outlook | None) -> HttpResponse:
     answer = HttpResponse(content_type="text/csv; charset=utf-8", headers=headers)
     writer = csv.writer(answer)
     writer.writerow(PROBLEM)
-    for problem in told["problems"]:
+    for problem in faults["problems"]:
         writer.writerow([_harmless(problem[name]) for name in PROBLEM])
-    if told["more_problems"]:
-        writer.writerow(["", "", "", f"{told['more_problems']} more problems", "", "more"])
+    if faults["more_problems"]:
+        writer.writerow(["", "", "", f"{faults['more_problems']} more problems", "", "more"])
     return answer
 
 
 def _harmless(value: Any) -> str:
-    """A cell that no spreadsheet runs."""
+    """The text of a cell, with a quote before it if a spreadsheet would run it as a formula."""
     text = "" if value is None else str(value)
     return f"'{text}" if text[:1] in FORMULA_STARTS else text

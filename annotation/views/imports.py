@@ -32,12 +32,12 @@ STORED_HERE = (Import.Kind.DATASET, Import.Kind.RUBRIC, Import.Kind.RATINGS)
 
 
 class ManyFiles(forms.FileField):
-    """Every chosen file, as a list."""
+    """A file field with any number of files; its cleaned value is a list."""
 
     widget = forms.ClearableFileInput
 
-    def clean(self, given: Any, initial: Any = None) -> list[Any]:
-        return [super(ManyFiles, self).clean(each, initial) for each in given]
+    def clean(self, uploaded: Any, initial: Any = None) -> list[Any]:
+        return [super(ManyFiles, self).clean(file, initial) for file in uploaded]
 
 
 class ManyFilesInput(forms.ClearableFileInput):
@@ -48,7 +48,7 @@ class ManyFilesInput(forms.ClearableFileInput):
 
 
 class UploadForm(forms.Form):
-    """Files in the form itself, or the keys of those that the page's script has uploaded already."""
+    """Files sent with the form, or the keys of files that the page's script has uploaded before."""
 
     files = ManyFiles(label=gettext_lazy("Files"), widget=ManyFilesInput, required=False)  # type: ignore[assignment]
     kind = forms.ChoiceField(
@@ -58,12 +58,12 @@ class UploadForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        said = super().clean() or {}
+        cleaned = super().clean() or {}
         try:
-            said["keys"] = [UUID(key) for key in cast(QueryDict, self.data).getlist("upload")]
+            cleaned["keys"] = [UUID(key) for key in cast(QueryDict, self.data).getlist("upload")]
         except ValueError:
             raise forms.ValidationError(_("This file is not in the upload. Upload it again.")) from None
-        return said
+        return cleaned
 
 
 def _imports(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Import]]:
@@ -74,17 +74,17 @@ def _imports(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Impo
 
 
 def find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
-    """The project and the import at an address, for those who may see it."""
-    current_project, found = _imports(request, project)
-    return current_project, get_object_or_404(found, pk=file_import)
+    """The project and the import with these keys, if the user may see it; 404 otherwise."""
+    current_project, visible_imports = _imports(request, project)
+    return current_project, get_object_or_404(visible_imports, pk=file_import)
 
 
 @require_safe
 @login_required
 def imports_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every import of the project, newest first."""
-    current_project, found = _imports(request, project)
-    listed = found.select_related("created_by").prefetch_related("files")[:200]
+    current_project, visible_imports = _imports(request, project)
+    listed = visible_imports.select_related("created_by").prefetch_related("files")[:200]
     return render(
         request, "annotation/imports.html", {"title": _("Imports"), "project": current_project, "imports": listed}
     )
@@ -93,10 +93,10 @@ def imports_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_import(request: HttpRequest, project: str) -> HttpResponse:
-    """Choose files; what they are is guessed, and shown on the next page."""
-    current_project, _found = _imports(request, project)
-    asked = request.GET.get("kind", "")
-    form = UploadForm(request.POST or None, request.FILES or None, initial={"kind": asked})
+    """Upload files. Their kind is detected and shown on the next page."""
+    current_project = access.require(user=request.user, slug=project)
+    kind = request.GET.get("kind", "")
+    form = UploadForm(request.POST or None, request.FILES or None, initial={"kind": kind})
     if form.is_valid():
         try:
             return redirect(import_page.address(_opened(request, current_project, form.cleaned_data)))
@@ -106,16 +106,16 @@ def new_import(request: HttpRequest, project: str) -> HttpResponse:
     return render(request, "annotation/import_new.html", {**context, "has_parquet": parquet_is_installed()})
 
 
-def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Import:
-    """The first of the imports that the files make; a look at each large one is under way."""
-    files: list[File] = [(each.name, each.file) for each in said["files"]]
-    lifecycle.check_sizes({each.name: each.size for each in said["files"]})
-    extends = import_page.key(request.GET.get("extends", ""))  # the way from a dataset's page: add items to it
+def _opened(request: HttpRequest, project: Project, cleaned: dict[str, Any]) -> Import:
+    """Open an import per kind of the uploaded files and start to check the large ones; returns the first import."""
+    files: list[File] = [(file.name, file.file) for file in cleaned["files"]]
+    lifecycle.check_sizes({file.name: file.size for file in cleaned["files"]})
+    extends = import_page.key(request.GET.get("extends", ""))  # from a dataset's page: add items to that dataset
     opened = batches.receive(
         project=project,
         files=files,
-        keys=said["keys"],
-        kind=said["kind"],
+        keys=cleaned["keys"],
+        kind=cleaned["kind"],
         target={"extends": extends} if extends else None,
         actor=request.user,
     )
@@ -132,48 +132,50 @@ def _opened(request: HttpRequest, project: Project, said: dict[str, Any]) -> Imp
 @require_safe
 @login_required
 def show_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Columns, first rows, problems and report of an import; its progress while it is stored; what it made, then."""
-    current_project, found = find(request, project, file_import)
-    if found.kind not in STORED_HERE:
-        return redirect(import_page.address(found))
-    seen = import_page.seen(found, lambda: lifecycle.preview(found))
-    context = import_page.context(request, current_project, found, seen)
-    addresses = {"store_url": reverse("import_store", args=[current_project.slug, found.pk])}
-    addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, found.pk])
-    addresses["problems_url"] = reverse("import_problems", args=[current_project.slug, found.pk])
-    return render(request, "annotation/import.html", {**context, **addresses, "made": _made(found)})
+    """An import: columns, first rows, problems and report; while it is stored, its progress; then links to its rows."""
+    current_project, current_import = find(request, project, file_import)
+    if current_import.kind not in STORED_HERE:
+        return redirect(import_page.address(current_import))
+    seen = import_page.seen(current_import, lambda: lifecycle.preview(current_import))
+    context = import_page.context(request, current_project, current_import, seen)
+    addresses = {"store_url": reverse("import_store", args=[current_project.slug, current_import.pk])}
+    addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, current_import.pk])
+    addresses["problems_url"] = reverse("import_problems", args=[current_project.slug, current_import.pk])
+    return render(
+        request, "annotation/import.html", {**context, **addresses, "stored_links": _stored_links(current_import)}
+    )
 
 
-def _made(file_import: Import) -> list[tuple[str, str]]:
-    """Name and address of what a stored import made."""
+def _stored_links(file_import: Import) -> list[tuple[str, str]]:
+    """Name and address of every dataset, rubric version and campaign that a stored import created."""
     slug = file_import.project.slug
-    made = [
+    links = [
         (str(dataset), reverse("dataset", args=[slug, dataset.pk]))
         for dataset in Dataset.objects.filter(file_import=file_import)
     ]
     versions = RubricVersion.objects.filter(pk__in=file_import.report.get("versions", [])).select_related("rubric")
-    made += [
+    links += [
         (str(version), reverse("rubric_version", args=[slug, version.rubric.key, version.number]))
         for version in versions
     ]
     if campaign := file_import.report.get("campaign"):
-        made.append((_("Campaign"), reverse("campaign", args=[slug, campaign])))
-    return made
+        links.append((_("Campaign"), reverse("campaign", args=[slug, campaign])))
+    return links
 
 
 @require_POST
 @login_required
 def map_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Take over the page's table, a saved mapping, or one written as YAML; then look again."""
-    _room, found = find(request, project, file_import)
+    """Apply the mapping in the page's table, a saved mapping, or a mapping written as YAML; then check again."""
+    _project, current_import = find(request, project, file_import)
     try:
-        _revise(request, found)
-        tasks.look(found)
+        _revise(request, current_import)
+        tasks.look(current_import)
     except FormatError as error:
-        import_page.keep_written(request, found, str(error.problem))
+        import_page.keep_written(request, current_import, str(error.problem))
     except Refused as refused:
         messages.error(request, refused.sentence)
-    return redirect(import_page.address(found))
+    return redirect(import_page.address(current_import))
 
 
 def _revise(request: HttpRequest, file_import: Import) -> None:
@@ -199,61 +201,65 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
 @require_POST
 @login_required
 def store_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Store what the page shows: directly, or in the background if the files are large."""
-    _room, found = find(request, project, file_import)
+    """Store the import: in this request, or in the background if the files are large."""
+    _project, current_import = find(request, project, file_import)
     with refusals.refusals_as_messages(request):
-        if found.kind not in STORED_HERE:
+        if current_import.kind not in STORED_HERE:
             raise Refused(_("Store this import on its own page."), code="wrong_kind")
-        tasks.store(found, request.user)
-    return redirect(import_page.address(found))
+        tasks.store(current_import, request.user)
+    return redirect(import_page.address(current_import))
 
 
 @require_POST
 @login_required
 def check_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Let a worker look at a large import again."""
-    _room, found = find(request, project, file_import)
+    """Check a large import again, in the background."""
+    _project, current_import = find(request, project, file_import)
     with refusals.refusals_as_messages(request):
-        tasks.look(found)
-    return redirect(import_page.address(found))
+        tasks.look(current_import)
+    return redirect(import_page.address(current_import))
 
 
 @require_POST
 @login_required
 def also_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Open one more import of the same files, for what else they hold."""
-    _room, found = find(request, project, file_import)
+    """Open another import of the same files, for their other contents."""
+    _project, current_import = find(request, project, file_import)
     try:
-        opened = batches.also(file_import=found, kind=request.POST.get("kind", ""), actor=request.user)
+        opened = batches.also(file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user)
         tasks.look(opened)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(found))
+        return redirect(import_page.address(current_import))
     return redirect(import_page.address(opened))
 
 
 @require_POST
 @login_required
 def take_apart(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Import the files of a study kind by kind after all."""
-    _room, found = find(request, project, file_import)
+    """Replace the import of a study by separate imports, one per kind."""
+    _project, current_import = find(request, project, file_import)
     try:
-        opened = batches.apart(file_import=found, actor=request.user)
+        opened = batches.apart(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(found))
-    for each in opened:
-        tasks.look(each)
+        return redirect(import_page.address(current_import))
+    for opened_import in opened:
+        tasks.look(opened_import)
     return redirect(import_page.address(opened[0]))
 
 
 @require_safe
 @login_required
 def import_progress(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """How far checking or storing is; asks the page to reload once it is over."""
-    _room, found = find(request, project, file_import)
-    answer = render(request, "annotation/_import_progress.html", {"file_import": found, "way": import_page.way(found)})
-    if found.state not in import_page.UNDER_WAY:
+    """The progress of checking or storing. When it has ended, the response makes the page reload."""
+    _project, current_import = find(request, project, file_import)
+    answer = render(
+        request,
+        "annotation/_import_progress.html",
+        {"file_import": current_import, "way": import_page.way(current_import)},
+    )
+    if current_import.state not in import_page.UNDER_WAY:
         answer["HX-Refresh"] = "true"
     return answer
 
@@ -261,51 +267,53 @@ def import_progress(request: HttpRequest, project: str, file_import: int) -> Htt
 @require_POST
 @login_required
 def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Take back what was stored, while nothing depends on it."""
-    _room, found = find(request, project, file_import)
+    """Delete what the import stored, unless something depends on it."""
+    _project, current_import = find(request, project, file_import)
     with refusals.refusals_as_messages(request):
-        if found.kind not in STORED_HERE:
+        if current_import.kind not in STORED_HERE:
             raise Refused(_("Undo this import on its own page."), code="wrong_kind")
-        removal.undo(file_import=found, actor=request.user)
-        messages.success(request, _("Undone. The files are still here; store them again or discard them."))
-    return redirect(import_page.address(found))
+        removal.undo(file_import=current_import, actor=request.user)
+        messages.success(request, _("Undone. The files are kept: store them again or discard them."))
+    return redirect(import_page.address(current_import))
 
 
 @require_POST
 @login_required
 def discard_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Delete an import that stored nothing, with its files."""
-    current_project, found = find(request, project, file_import)
+    current_project, current_import = find(request, project, file_import)
     try:
-        removal.discard(file_import=found, actor=request.user)
+        removal.discard(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(found))
+        return redirect(import_page.address(current_import))
     return redirect("datasets", current_project.slug)
 
 
 @require_safe
 @login_required
 def import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """What is wrong with the files, as CSV."""
-    _room, found = find(request, project, file_import)
-    return import_page.problems_csv(found, import_page.seen(found, lambda: lifecycle.preview(found)))
+    """The problems of the files, as CSV."""
+    _project, current_import = find(request, project, file_import)
+    return import_page.problems_csv(
+        current_import, import_page.seen(current_import, lambda: lifecycle.preview(current_import))
+    )
 
 
 @require_safe
 @login_required
 def import_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The mapping as a YAML file, for the command line and for other projects."""
-    _room, found = find(request, project, file_import)
-    return import_page.yaml_file(lifecycle.mapping_of(found), f"mapping-{found.pk}.yaml")
+    _project, current_import = find(request, project, file_import)
+    return import_page.yaml_file(lifecycle.mapping_of(current_import), f"mapping-{current_import.pk}.yaml")
 
 
 @require_safe
 @login_required
 def import_file(request: HttpRequest, project: str, file_import: int, file: int) -> FileResponse:
-    """One of the files, byte for byte as it came."""
-    _room, found = find(request, project, file_import)
-    kept = get_object_or_404(ImportFile.objects.filter(file_import=found), pk=file)
+    """One of the files, unchanged."""
+    _project, current_import = find(request, project, file_import)
+    kept = get_object_or_404(ImportFile.objects.filter(file_import=current_import), pk=file)
     return FileResponse(
         kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type="application/octet-stream"
     )

@@ -35,7 +35,7 @@ class MappingForm(forms.Form):
 @require_http_methods(["GET", "POST"])
 @login_required
 def mappings_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Every mapping of the project; takes one that was written elsewhere."""
+    """Every saved mapping of the project, and a form to upload one."""
     current_project = access.require(user=request.user, slug=project)
     form = MappingForm(request.POST or None, request.FILES or None)
     if form.is_valid() and _uploaded(request, current_project, form):
@@ -46,10 +46,12 @@ def mappings_page(request: HttpRequest, project: str) -> HttpResponse:
 
 
 def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool:
-    said = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        mapping = Mapping.from_yaml(said["file"].name, said["file"].read(uploads.MEGABYTE))
-        saved_mappings.save(project=project, kind=said["kind"], name=said["name"], mapping=mapping, actor=request.user)
+        mapping = Mapping.from_yaml(cleaned["file"].name, cleaned["file"].read(uploads.MEGABYTE))
+        saved_mappings.save(
+            project=project, kind=cleaned["kind"], name=cleaned["name"], mapping=mapping, actor=request.user
+        )
     except FormatError as error:
         form.add_error("file", str(error.problem))
     except Refused as refused:
@@ -60,18 +62,18 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 @require_POST
 @login_required
 def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Keep an import's mapping under a name."""
-    current_project, found = imports.find(request, project, file_import)
+    """Save the mapping of an import under a name."""
+    current_project, current_import = imports.find(request, project, file_import)
     with refusals.refusals_as_messages(request):
         saved = saved_mappings.save(
             project=current_project,
-            kind=found.kind,
+            kind=current_import.kind,
             name=request.POST.get("name", ""),
-            mapping=lifecycle.mapping_of(found),
+            mapping=lifecycle.mapping_of(current_import),
             actor=request.user,
         )
         messages.success(request, _("Saved. Every import of this project can use “%s”.") % saved)
-    return redirect(import_page.address(found))
+    return redirect(import_page.address(current_import))
 
 
 def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:
@@ -90,7 +92,7 @@ def mapping_yaml(request: HttpRequest, project: str, mapping: int) -> HttpRespon
 @require_POST
 @login_required
 def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
-    """Give a mapping another name."""
+    """Rename a mapping."""
     saved_mapping = _find(request, project, mapping)
     with refusals.refusals_as_messages(request):
         saved_mappings.revise(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
@@ -101,7 +103,7 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
 @require_POST
 @login_required
 def delete_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResponse:
-    """Forget a mapping."""
+    """Delete a mapping."""
     saved_mapping = _find(request, project, mapping)
     saved_mappings.delete(saved=saved_mapping, actor=request.user)
     messages.success(request, _("“%s” is deleted. Imports that used it do not change.") % saved_mapping)

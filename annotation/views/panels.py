@@ -68,13 +68,13 @@ def _panel(request: HttpRequest, project: str, panel: int, roles: tuple[Role, ..
 @require_http_methods(["GET", "POST"])
 @login_required
 def panels_page(request: HttpRequest, project: str) -> HttpResponse:
-    """The project's panels; a posted form makes one."""
+    """The project's panels, and a form to create one."""
     current_project = access.require(user=request.user, slug=project)
     form = PanelForm(request.POST or None)
     if form.is_valid():
         try:
-            made = panels.create(project=current_project, actor=request.user, **form.cleaned_data)
-            return redirect("panel", current_project.slug, made.pk)
+            created_panel = panels.create(project=current_project, actor=request.user, **form.cleaned_data)
+            return redirect("panel", current_project.slug, created_panel.pk)
         except Refused as refused:
             show_refusal(form, refused)
     listed = Panel.objects.visible_to(request.user).filter(project=current_project).annotate(seated=Count("seats"))
@@ -85,7 +85,7 @@ def panels_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def panel_page(request: HttpRequest, project: str, panel: int) -> HttpResponse:
-    """Who sits on the panel: pseudonyms to researchers, names too to leads, who may change it."""
+    """The annotators of a panel. Researchers see pseudonyms; leads see names too, and can add and remove annotators."""
     current_project = access.require(user=request.user, slug=project)
     shown = get_object_or_404(Panel.objects.visible_to(request.user), project=current_project, pk=panel)
     is_lead = access.holds(user=request.user, project=current_project, roles=LEAD)
@@ -109,26 +109,28 @@ def _shown(
 @require_POST
 @login_required
 def seat_member(request: HttpRequest, project: str, panel: int) -> HttpResponse:
-    """Put a member on the panel; one who can see verdicts only once that is confirmed."""
-    current_project, found = _panel(request, project, panel, LEAD)
-    form = SeatForm(request.POST, panel=found, user=request.user)
+    """Add a member to the panel. A member who can see verdicts is added only after a confirmation."""
+    current_project, current_panel = _panel(request, project, panel, LEAD)
+    form = SeatForm(request.POST, panel=current_panel, user=request.user)
     if not form.is_valid():
         messages.error(request, _("Choose a member of the project who is not on the panel yet."))
-        return redirect("panel", current_project.slug, found.pk)
+        return redirect("panel", current_project.slug, current_panel.pk)
     chosen = form.cleaned_data
     try:
-        panels.seat(panel=found, user=chosen["member"].user, only_blind=not chosen["confirmed"], actor=request.user)
+        panels.seat(
+            panel=current_panel, user=chosen["member"].user, only_blind=not chosen["confirmed"], actor=request.user
+        )
     except Refused as refused:
         form.fields["confirmed"].widget = forms.CheckboxInput()
         show_refusal(form, refused)
-        return _shown(request, current_project, found, form, status=422)
-    return redirect("panel", current_project.slug, found.pk)
+        return _shown(request, current_project, current_panel, form, status=422)
+    return redirect("panel", current_project.slug, current_panel.pk)
 
 
 @require_POST
 @login_required
 def unseat_view(request: HttpRequest, project: str, panel: int, seat: int) -> HttpResponse:
-    """Take somebody off the panel."""
-    current_project, found = _panel(request, project, panel, LEAD)
-    panels.unseat(seat=get_object_or_404(PanelSeat, panel=found, pk=seat), actor=request.user)
-    return redirect("panel", current_project.slug, found.pk)
+    """Remove an annotator from the panel."""
+    current_project, current_panel = _panel(request, project, panel, LEAD)
+    panels.unseat(seat=get_object_or_404(PanelSeat, panel=current_panel, pk=seat), actor=request.user)
+    return redirect("panel", current_project.slug, current_panel.pk)

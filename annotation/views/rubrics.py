@@ -36,10 +36,10 @@ def _version(request: HttpRequest, project: str, rubric: str, number: int) -> tu
 @require_safe
 @login_required
 def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Every rubric with its versions, the newest first."""
+    """Every rubric with its versions, newest first."""
     current_project, rubric_versions = _versions(request, project)
     ordered = rubric_versions.order_by("rubric__key", "-number")
-    listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda each: each.rubric)]
+    listed = [(rubric, list(versions)) for rubric, versions in groupby(ordered, key=lambda version: version.rubric)]
     return render(
         request, "annotation/rubrics.html", {"title": _("Rubrics"), "project": current_project, "rubrics": listed}
     )
@@ -48,7 +48,7 @@ def rubrics_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def version_page(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
-    """One version: every criterion with its anchors in every language, and what changed since the version before."""
+    """One version: criteria and anchors in every language, and the changes since the version before."""
     current_project, shown = _version(request, project, rubric, number)
     document = rubric_from_dict(shown.document)
     beside = _versions(request, project)[1].filter(rubric=shown.rubric)
@@ -75,7 +75,7 @@ def wording(document: RubricDocument) -> dict[str, Any]:
 
 
 def _languages(document: RubricDocument) -> list[str]:
-    """Every language that some text is in, the source language first."""
+    """The languages of all texts, source language first."""
     tags = {*document.name}
     for criterion in document.criteria:
         tags |= criterion.name.keys() | criterion.question.keys() | criterion.definition.keys()
@@ -115,7 +115,7 @@ def _changes(before: RubricDocument, after: RubricDocument) -> list[str]:
 @require_POST
 @login_required
 def publish_version(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
-    """Freeze a draft for good."""
+    """Publish a draft; it can no longer be changed."""
     current_project, draft = _version(request, project, rubric, number)
     with refusals.refusals_as_messages(request):
         rubrics.publish(version=draft, actor=request.user)
@@ -139,8 +139,8 @@ def withdraw_version(request: HttpRequest, project: str, rubric: str, number: in
 @require_safe
 @login_required
 def version_yaml(request: HttpRequest, project: str, rubric: str, number: int) -> HttpResponse:
-    """The document as YAML, which reads back to the same rubric."""
-    _room, shown = _version(request, project, rubric, number)
+    """The document as YAML; importing it gives the same rubric."""
+    _project, shown = _version(request, project, rubric, number)
     headers = {"Content-Disposition": f'attachment; filename="{rubric}-v{number}.yaml"'}
     return HttpResponse(
         rubric_from_dict(shown.document).as_yaml(), content_type="application/yaml; charset=utf-8", headers=headers

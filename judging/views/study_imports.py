@@ -107,5 +107,5 @@ def undo_study_import(request: HttpRequest, project: str, file_import: int) -> H
     current_project, found = _find(request, project, file_import)
     with refusals.refusals_as_messages(request):
         studies.undo(file_import=found, actor=request.user)
-        messages.success(request, _("Undone. The files are still here, and so are the rubrics, which are published."))
+        messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
     return redirect("study_import", current_project.slug, found.pk)

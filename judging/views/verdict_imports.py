@@ -37,7 +37,7 @@ def verdict_import(request: HttpRequest, project: str, file_import: int) -> Http
     addresses["problems_url"] = reverse("verdict_import_problems", args=[current_project.slug, found.pk])
     made = [(str(run.judge), "") for run in JudgeRun.objects.filter(file_import=found).select_related("judge")]
     context = import_page.context(request, current_project, found, seen)
-    return render(request, "annotation/import.html", {**context, **addresses, "made": made})
+    return render(request, "annotation/import.html", {**context, **addresses, "stored_links": made})
 
 
 @require_safe
@@ -65,5 +65,5 @@ def undo_verdict_import(request: HttpRequest, project: str, file_import: int) ->
     current_project, found = _find(request, project, file_import)
     with refusals.refusals_as_messages(request):
         verdicts.undo(file_import=found, actor=request.user)
-        messages.success(request, _("Undone. The files are still here; store them again or discard them."))
+        messages.success(request, _("Undone. The files are kept: store them again or discard them."))
     return redirect("verdict_import", current_project.slug, found.pk)

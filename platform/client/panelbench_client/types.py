@@ -74,7 +74,7 @@ class Answer(TypedDict):
 
 
 class Arrived(TypedDict):
-    """The keys of whole uploads (`uploads/`), and what else a form may say."""
+    """The keys of complete uploads (`uploads/`), and the other fields of `UploadSerializer`."""
 
     uploads: list[str]
     kind: NotRequired[ImportKind]
@@ -456,7 +456,7 @@ class Numbers(TypedDict):
 
 
 class Outlook(TypedDict):
-    """What storing would come to: the mapping that was used, the first rows, the report, and what is wrong."""
+    """What storing would do: the mapping that was used, the first rows, the report and the problems."""
 
     kind: ImportKind
     mapping: dict[str, Json]
@@ -729,9 +729,9 @@ class Submission(TypedDict):
 
 
 class Target(TypedDict):
-    """A dataset's name and licence, or the dataset that it `extends`; or the campaign of ratings; or the dataset and
-    rubric version they are about; or the name of a `study` that is known, and what is the same in all of its
-    files.
+    """Where the rows are stored. For items: `name` and `licence` of a dataset, or the dataset that it `extends`. For
+    ratings: the `campaign`. For ratings and verdicts: the `dataset` and `rubric_version`. For a known study:
+    its name (`study`) and values that are the same in all of its files (`constants`).
     """
 
     name: NotRequired[str]
@@ -768,7 +768,7 @@ class Turn(TypedDict):
 
 
 class Upload(TypedDict):
-    """`mapping` and `target` are JSON objects, written out as text."""
+    """A form with files. `mapping` and `target` are JSON objects as text."""
 
     files: list[str]
     kind: NotRequired[ImportKind]
@@ -777,7 +777,7 @@ class Upload(TypedDict):
 
 
 class UploadState(TypedDict):
-    """How much of a file is here; `sha256` once all of it is."""
+    """How many bytes of a file were received; `sha256` when the file is complete."""
 
     key: str
     name: str
