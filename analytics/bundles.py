@@ -32,7 +32,7 @@ from annotation.readers import FormatError, Problem
 from annotation.writers.archives import dateless
 from annotation.writers.files import PIECE, spooled
 from annotation.writers.tables import told
-from judging.members import MEMBERS as OF_JUDGING
+from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)

@@ -27,8 +27,8 @@ from annotation.writers import files, label_studio
 from annotation.writers.label_studio import Interface, LabelStudioAnswer
 from annotation.writers.tables import Column, Table, told
 from judging import exports as judged
-from judging.continuing import whole_run
 from judging.models import JudgeRun, Verdict
+from judging.runs import whole_run
 
 # --- Label Studio ----------------------------------------------------------------------------------------------------
 LABEL_STUDIO_STATUSES = ("scored", "na", "ok")

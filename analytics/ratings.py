@@ -18,8 +18,8 @@ from django.db.models.functions import Coalesce
 
 from annotation.exports import OnScale, on_scales
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
-from judging.continuing import whole_run
 from judging.models import Call, JudgeRun, Verdict
+from judging.runs import whole_run
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from analytics.models import Chart, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign, Item
 from judging import runs
-from judging.continuing import whole_run
 from judging.models import Call, JudgeRun
+from judging.runs import whole_run
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -110,10 +110,10 @@ def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable
 
 def _loop(judge: Any, dataset: Any, version: Any) -> Callable[[], Took]:
     """The same questions over the same client, 64 at once, read and thrown away."""
-    from judging import judges, previews
+    from judging import judges, requests
 
     prompts = [
-        previews.prompts(judge=judge, item=item, rubric_version=version)[0]
+        requests.preview_prompts(judge=judge, item=item, rubric_version=version)[0]
         for item in dataset.items.select_related("dataset")
     ]
     endpoint = judges.endpoint(judge)

@@ -41,7 +41,7 @@ def workers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 def judged(provider: Any, path: Path | None) -> dict[str, Any]:
     """Start the run, kill a worker in the middle of it, wait for its end, and hold rows against what was answered."""
-    from judging import leases, runs, tasks
+    from judging import calls, runs, tasks
     from judging.models import Attempt, Call, Verdict
 
     run = _run(path)
@@ -53,7 +53,7 @@ def judged(provider: Any, path: Path | None) -> dict[str, Any]:
         killed_at = runs.run_progress(run).settled
 
         def finished() -> bool:
-            for run_pk in leases.sweep_leases():  # what beat does twice a minute
+            for run_pk in calls.sweep_leases():  # what beat does twice a minute
                 tasks.enqueue_run(run_pk)
             return runs.run_progress(run).finished
 

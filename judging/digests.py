@@ -1,17 +1,16 @@
-"""Names for what was asked: the same digest means the same judge, or the same request. Pure."""
+"""Digests of judges: the same digest means the same judge. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
 from judging.prompts import (
     CriterionBrief,
     ItemText,
-    Message,
     PointBrief,
     PromptVariant,
     Turn,
@@ -51,7 +50,7 @@ def digest(value: Any) -> str:
 def template_digest(variant: PromptVariant) -> str:
     """Changes whenever a variant's own wording or shape changes, whatever the rubric and the item say."""
     criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]
-    shown = [render(item=_SPECIMEN_ITEM, criteria=[each], variant=variant) for each in _SPECIMEN_CRITERIA]
+    shown = [render(item=_SPECIMEN_ITEM, criteria=[criterion], variant=variant) for criterion in _SPECIMEN_CRITERIA]
     together = render(item=_SPECIMEN_ITEM, criteria=criteria, variant=variant)
     return digest([shown, together, response_schema(criteria, variant)])
 
@@ -65,27 +64,5 @@ def judge_digest(*, endpoint: str, model: str, variant: PromptVariant, parameter
             "variant": asdict(variant),
             "template": template_digest(variant),
             "parameters": dict(parameters),
-        }
-    )
-
-
-def request_digest(
-    *,
-    endpoint: str,
-    model: str,
-    messages: Sequence[Message],
-    parameters: Mapping[str, Any],
-    schema: Mapping[str, Any] | None,
-    repeat: int,
-) -> str:
-    """The identity of one request, repeat included: what was paid for once need not be paid for again."""
-    return digest(
-        {
-            "endpoint": endpoint,
-            "model": model,
-            "messages": list(messages),
-            "parameters": dict(parameters),
-            "schema": schema,
-            "repeat": repeat,
         }
     )

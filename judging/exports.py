@@ -1,4 +1,8 @@
-"""Export verdicts as tables: a row per item x judge x criterion x repeat, with the columns of a rating first."""
+"""What leaves a project of judging: verdicts as a table, and the tables of judging in a bundle.
+
+An exported table of verdicts has a row per item x judge x criterion x repeat, with the columns of a rating first. A
+bundle carries judges, their runs, and the cost and reply of each call.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.bundle import Member, Outgoing, Row
 from annotation.exports import SHARED, on_scales
 from annotation.writers.tables import BATCH, Column, Table
-from judging.models import Judge, JudgeRun, Verdict
-from judging.outcomes import outcome_in_words
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.replies import reply_text
 
 OWN = (
     Column("judge_run", "integer"),
@@ -116,4 +121,76 @@ def _reply(reply: Mapping[str, Any] | None) -> str:
     if not reply:
         return ""
     imported = reply.get("imported")
-    return imported if isinstance(imported, str) else outcome_in_words(reply)
+    return imported if isinstance(imported, str) else reply_text(reply)
+
+
+# --- bundles ----------------------------------------------------------------------------------------------------------
+
+_OURS = ("project", "created_by")
+_UNDER_WAY = (Call.State.WAITING, Call.State.LEASED)
+
+
+def _halted(row: Row, outgoing: Outgoing) -> None:
+    """A run is paid for where it was started: elsewhere what is left of it waits until somebody resumes it."""
+    is_running = row["state"] == JudgeRun.State.RUNNING
+    if is_running and Call.objects.filter(run=row["id"], state__in=_UNDER_WAY).exists():
+        row["state"] = JudgeRun.State.PAUSED.value
+
+
+def _unleased(row: Row, outgoing: Outgoing) -> None:
+    if row["state"] == Call.State.LEASED:
+        row["state"] = Call.State.WAITING.value
+
+
+def _without_bodies(row: Row, outgoing: Outgoing) -> None:
+    if not outgoing.replies:
+        row["request"], row["reply"] = {}, {}
+
+
+BUNDLE_MEMBERS = (
+    Member(
+        name="judges",
+        model=Judge,
+        rows=lambda project: Judge.objects.filter(project=project),
+        leaves=_OURS,
+        since={"concurrency": 2, "timeout": 2, "tries": 2},
+    ),
+    Member(
+        name="runs",
+        model=JudgeRun,
+        rows=lambda project: JudgeRun.objects.filter(project=project),
+        refers={
+            "judge": "judges",
+            "dataset": "datasets",
+            "rubric_version": "rubric_versions",
+            "continues": "runs",
+            "file_import": "intakes",
+        },
+        written={"file_import": "intake"},
+        leaves=_OURS,
+        since={"key": 2, "width": 2},
+        sent=_halted,
+    ),
+    Member(
+        name="calls",
+        model=Call,
+        rows=lambda project: Call.objects.filter(run__project=project),
+        refers={"run": "runs", "item": "items", "criterion": "criteria"},
+        leaves=("lease", "leased_until", "not_before"),
+        sent=_unleased,
+    ),
+    Member(
+        name="attempts",
+        model=Attempt,
+        rows=lambda project: Attempt.objects.filter(call__run__project=project),
+        refers={"call": "calls"},
+        since={"estimated": 2, "reserved": 2},
+        sent=_without_bodies,
+    ),
+    Member(
+        name="verdicts",
+        model=Verdict,
+        rows=lambda project: Verdict.objects.filter(run__project=project),
+        refers={"run": "runs", "item": "items", "criterion": "criteria", "attempt": "attempts"},
+    ),
+)

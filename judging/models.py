@@ -86,7 +86,7 @@ class JudgeRun(models.Model):
     """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query.
 
     A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
-    was paid for there is not asked again, and the numbers read both (judging/continuing.py). `key` makes starting it
+    was paid for there is not asked again, and the numbers read both (judging/runs.py). `key` makes starting it
     twice start it once; `width` is how many calls its last work session kept in flight, for the next to go on with.
     """
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -139,6 +139,24 @@ def _agreed(criterion: CriterionBrief, readings: list[Reading]) -> Reading:
     if not readings or len({(reading.status, reading.score, reading.applicable) for reading in readings}) > 1:
         return Reading(criterion.key, "unparsed")
     return readings[0]
+
+
+# --- The text of a stored reply ---------------------------------------------------------------------------------------
+
+
+def reply_text(reply: Mapping[str, Any]) -> str:
+    """The text of a stored reply (a chat completion), for people to read.
+
+    Its content, else its refusal, else its reasoning; without any, the finish reason in parentheses. A reply of
+    another shape is shown as JSON; without a reply the text is empty.
+    """
+    try:
+        choice = reply["choices"][0]
+        texts = [choice["message"].get(part) for part in ("content", "refusal", "reasoning_content", "reasoning")]
+        finish_reason = f"({choice.get('finish_reason')})"
+    except (LookupError, TypeError, AttributeError):
+        return json.dumps(reply, ensure_ascii=False, indent=2) if reply else ""
+    return next((text for text in texts if isinstance(text, str) and text.strip()), finish_reason)
 
 
 # --- From an offer to a reading -------------------------------------------------------------------------------------

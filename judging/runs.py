@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -21,14 +21,18 @@ from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from accounts.removal import Content
 from annotation import bulk
-from annotation.models import Dataset, RubricVersion
+from annotation.models import Dataset, Item, RubricVersion
 from judging import judges, spending
-from judging.briefs import criterion_brief
-from judging.continuing import asked_about, continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.prompts import check
+from judging.requests import criterion_brief, prompts_about
 
 MAX_REPEATS = 50
+SAMPLE = 20
+TOKENS_PER_SCORE = 12
+TOKENS_PER_RATIONALE = 40
+DONE = (Call.State.SETTLED, Call.State.FAILED)
+MOST_LISTED = 200
 LIVE = (JudgeRun.State.RUNNING, JudgeRun.State.PAUSED)
 
 
@@ -141,6 +145,87 @@ def _plan(run: JudgeRun) -> Iterator[tuple[Any, ...]]:
         yield run.pk, item, criterion, repeat, Call.State.WAITING.value, 0
 
 
+# --- versions of a dataset --------------------------------------------------------------------------------------------
+
+
+def continued(
+    *, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int | None = None
+) -> JudgeRun | None:
+    """The run of an earlier version that a new one goes on from: it has asked, or will, about that version's items.
+
+    It has the same judge and rubric version, and as many ``repeats`` unless they don't matter. The latest version
+    counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves items unasked.
+    """
+    earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
+    found = JudgeRun.objects.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
+    if repeats is not None:
+        found = found.filter(repeats=repeats)
+    newest_first = found.select_related("dataset").order_by("-dataset_id", "-pk")
+    return next((run for run in newest_first if not _is_cut_short(run)), None)
+
+
+def _is_cut_short(run: JudgeRun) -> bool:
+    return any(judge_run.state == JudgeRun.State.CANCELLED for judge_run in whole_run([run]))
+
+
+def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
+    """The items in their order that a run on ``dataset`` asks about when it goes on ``after`` an earlier one."""
+    items = Item.objects.of(dataset)
+    return items.exclude(dataset__in=Dataset.objects.parts_of(after.dataset)) if after else items
+
+
+def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
+    """The runs, and those that they go on from: together they have the verdicts on all items."""
+    found = {run.pk: run for run in runs}
+    while missing := {run.continues_id for run in found.values() if run.continues_id} - {*found}:
+        found |= {run.pk: run for run in JudgeRun.objects.filter(pk__in=missing).select_related("judge")}
+    return list(found.values())
+
+
+# --- what a run will take ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price.
+
+    A run that `continues` an earlier one asks about so many `items` that are new since.
+    """
+
+    calls: int
+    verdicts: int
+    tokens_in: int
+    tokens_out: int
+    cost: Decimal | None
+    items: int
+    continues: JudgeRun | None
+
+
+def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, repeats: int = 1) -> Forecast:
+    """Calls and verdicts exactly; tokens from the prompts about a few items spread over those it asks about."""
+    variant, criteria = judges.variant_of(judge.variant), list(rubric_version.criteria.order_by("position"))
+    after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
+    pks = list(asked_about(dataset=dataset, after=after).values_list("pk", flat=True))
+    sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
+    asked = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
+    per_item = len(criteria) if variant.grouping == "single" else 1
+    calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
+    into = calls * sum(prompt.tokens for prompt in asked) // max(1, len(asked))
+    out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
+    return Forecast(
+        calls=calls,
+        verdicts=verdicts,
+        tokens_in=into,
+        tokens_out=out,
+        cost=spending.cost(judge, into, out),
+        items=len(pks),
+        continues=after,
+    )
+
+
+# --- steering ---------------------------------------------------------------------------------------------------------
+
+
 def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> bool:
     """Stop sending; calls in flight come in. False when the run was not running."""
     return _turn(run, (JudgeRun.State.RUNNING,), JudgeRun.State.PAUSED, actor, reason or _("Paused by hand."))
@@ -207,6 +292,9 @@ def _turn(run: JudgeRun, before: Sequence[str], after: str, actor: User | None, 
             audit.record(actor=actor, project=run.project, verb=f"judge run {after}", subject=run, fields=["state"])
     run.refresh_from_db(fields=["state", "reason"])
     return bool(done)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,3 +413,27 @@ def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
     """Changes whenever one of the runs gains a verdict: verdicts are append-only."""
     found = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
     return f"{found['count']}:{found['newest'] or 0}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """One row: the run, and how many of its calls are done."""
+
+    run: JudgeRun
+    planned: int
+    done: int
+    failed: int
+
+    @property
+    def phase(self) -> Phase:
+        return phase(self.run, finished=self.planned == self.done)
+
+
+def list_runs(runs: QuerySet[JudgeRun]) -> list[ListedRun]:
+    """The newest runs first, at most ``MOST_LISTED``, each with its counts of calls; one query."""
+    counted = runs.select_related("judge", "dataset", "rubric_version__rubric").annotate(
+        planned=Count("calls"),
+        done=Count("calls", filter=Q(calls__state__in=DONE)),
+        failed=Count("calls", filter=Q(calls__state=Call.State.FAILED)),
+    )
+    return [ListedRun(run, run.planned, run.done, run.failed) for run in counted.order_by("-pk")[:MOST_LISTED]]

@@ -14,7 +14,7 @@ from accounts.refusals import Refused
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
 from annotation.tasks import LONGEST, is_large
-from judging import judges, leases, stopping, work_sessions
+from judging import calls, judges, work_sessions
 from judging.imports import studies, verdicts
 
 logger = logging.getLogger(__name__)
@@ -25,8 +25,8 @@ LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks aga
 SOFT_LIMIT = int(work_sessions.LONGEST_SESSION + judges.PACES["timeout"][2] + work_sessions.LAST)  # seconds
 HARD_LIMIT = SOFT_LIMIT + 300  # far below the broker's visibility timeout
 
-signals.worker_init.connect(lambda **_worker: stopping.prepare_stop(), weak=False)
-signals.worker_shutting_down.connect(lambda **_worker: stopping.ask_to_stop(), weak=False)
+signals.worker_init.connect(lambda **_worker: work_sessions.prepare_stop(), weak=False)
+signals.worker_shutting_down.connect(lambda **_worker: work_sessions.ask_to_stop(), weak=False)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
@@ -84,7 +84,7 @@ def _finish(finish: Callable[..., Import], import_pk: int) -> None:
 @shared_task
 def sweep() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
-    for run_pk in leases.sweep_leases():
+    for run_pk in calls.sweep_leases():
         enqueue_run(run_pk, expires=LULL)
 
 
@@ -94,7 +94,7 @@ def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
     A queue that is away loses nothing: the sweep finds the run once it is back.
     """
     try:
-        for _worker in range(leases.MOST_HOLDERS):
+        for _worker in range(calls.MOST_HOLDERS):
             work.apply_async_on_commit((run_pk,), expires=expires)
     except OperationalError as error:
         logger.warning("The message broker is not available; judge run %s waits for the next sweep: %s", run_pk, error)

@@ -2,11 +2,10 @@
 
 from django.urls import path
 
+from judging.api import imports as import_routes
 from judging.api import judges as judge_routes
 from judging.api import runs as run_routes
-from judging.api import study_imports as study_import_routes
-from judging.api import verdict_imports as verdict_import_routes
-from judging.views import calls, judges, runs, study_imports, verdict_imports
+from judging.views import calls, imports, judges, runs
 
 pages = [
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
@@ -19,36 +18,36 @@ pages = [
     path("p/<slug:project>/runs/<int:run>/state/", runs.move_run, name="run_move"),
     path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
     path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", calls.call_page, name="call"),
-    path("p/<slug:project>/verdict-imports/<int:file_import>/", verdict_imports.verdict_import, name="verdict_import"),
+    path("p/<slug:project>/verdict-imports/<int:file_import>/", imports.verdict_import, name="verdict_import"),
     path(
         "p/<slug:project>/verdict-imports/<int:file_import>/store/",
-        verdict_imports.store_verdict_import,
+        imports.store_verdict_import,
         name="verdict_import_store",
     ),
     path(
         "p/<slug:project>/verdict-imports/<int:file_import>/problems.csv",
-        verdict_imports.verdict_import_problems,
+        imports.verdict_import_problems,
         name="verdict_import_problems",
     ),
     path(
         "p/<slug:project>/verdict-imports/<int:file_import>/undo/",
-        verdict_imports.undo_verdict_import,
+        imports.undo_verdict_import,
         name="verdict_import_undo",
     ),
-    path("p/<slug:project>/study-imports/<int:file_import>/", study_imports.study_import, name="study_import"),
+    path("p/<slug:project>/study-imports/<int:file_import>/", imports.study_import, name="study_import"),
     path(
         "p/<slug:project>/study-imports/<int:file_import>/store/",
-        study_imports.store_study_import,
+        imports.store_study_import,
         name="study_import_store",
     ),
     path(
         "p/<slug:project>/study-imports/<int:file_import>/undo/",
-        study_imports.undo_study_import,
+        imports.undo_study_import,
         name="study_import_undo",
     ),
     path(
         "p/<slug:project>/study-imports/<int:file_import>/problems.csv",
-        study_imports.study_import_problems,
+        imports.study_import_problems,
         name="study_import_problems",
     ),
 ]
@@ -82,33 +81,33 @@ api = [
     path("projects/<slug:project>/verdicts/", run_routes.Verdicts.as_view(), name="api_verdicts"),
     path(
         "projects/<slug:project>/verdict-imports/<int:file_import>/preview/",
-        verdict_import_routes.VerdictPreview.as_view(),
+        import_routes.VerdictPreview.as_view(),
         name="api_verdict_import_preview",
     ),
     path(
         "projects/<slug:project>/verdict-imports/<int:file_import>/store/",
-        verdict_import_routes.VerdictStorage.as_view(),
+        import_routes.VerdictStorage.as_view(),
         name="api_verdict_import_store",
     ),
     path(
         "projects/<slug:project>/verdict-imports/<int:file_import>/undo/",
-        verdict_import_routes.VerdictUndo.as_view(),
+        import_routes.VerdictUndo.as_view(),
         name="api_verdict_import_undo",
     ),
-    path("projects/<slug:project>/studies/", study_import_routes.Studies.as_view(), name="api_studies"),
+    path("projects/<slug:project>/studies/", import_routes.Studies.as_view(), name="api_studies"),
     path(
         "projects/<slug:project>/study-imports/<int:file_import>/preview/",
-        study_import_routes.StudyPreview.as_view(),
+        import_routes.StudyPreview.as_view(),
         name="api_study_import_preview",
     ),
     path(
         "projects/<slug:project>/study-imports/<int:file_import>/store/",
-        study_import_routes.StudyStorage.as_view(),
+        import_routes.StudyStorage.as_view(),
         name="api_study_import_store",
     ),
     path(
         "projects/<slug:project>/study-imports/<int:file_import>/undo/",
-        study_import_routes.StudyUndo.as_view(),
+        import_routes.StudyUndo.as_view(),
         name="api_study_import_undo",
     ),
 ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mmap
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -29,12 +30,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from judging import client, judges, leases, limits, outcomes, runs, stopping
+from judging import calls, client, judges, limits, runs
+from judging.calls import CallOutcome
 from judging.client import Endpoint
-from judging.leases import CallOutcome
 from judging.models import JudgeRun
 from judging.prompts import Message
-from judging.questions import Question, QuestionWriter
+from judging.requests import Question, QuestionWriter
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +51,38 @@ UNHEARD = 10.0  # seconds without a reply after which a session makes way for a 
 SAME_REFUSALS = 5  # equal refusals in a row, none answered between, after which a run is paused
 LARGE = 20_000  # characters of a reply from which it is read in a thread, away from the event loop
 T = TypeVar("T")
+
+
+# --- the end of a worker ----------------------------------------------------------------------------------------------
+# Celery tells only the main process of a worker to end, and then waits for the tasks of its children. They read this
+# flag, so that a work session takes no more calls and stores the replies that arrive. It lies in memory that is shared
+# with every child forked after `prepare_stop`.
+
+_stop_flag = mmap.mmap(-1, 1)
+
+
+def prepare_stop() -> None:
+    """A flag of this process and the children it will fork; call it before it forks any."""
+    global _stop_flag  # noqa: PLW0603 - one worker, one flag
+    _stop_flag = mmap.mmap(-1, 1)
+
+
+def ask_to_stop() -> None:
+    """Ask this worker's sessions to end."""
+    _stop_flag[0] = 1
+
+
+def withdraw_stop() -> None:
+    """Ask no longer."""
+    _stop_flag[0] = 0
+
+
+def is_stopping() -> bool:
+    """Whether this worker is to end."""
+    return _stop_flag[0] == 1
+
+
+# --- a session --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -86,7 +119,7 @@ class WorkSession:
     @property
     def over(self) -> bool:
         """Whether nothing more is to be taken or sent."""
-        return self.stopped or self.makes_way or self.left <= 0 or stopping.is_asked()
+        return self.stopped or self.makes_way or self.left <= 0 or is_stopping()
 
     @property
     def left(self) -> float:
@@ -124,7 +157,7 @@ class WorkSession:
         while self.to_mark:
             asked, self.to_mark = self.to_mark, {}
             try:
-                mark = partial(leases.mark_sent, lease=self.lease, attempts=[*asked])
+                mark = partial(calls.mark_sent, lease=self.lease, attempts=[*asked])
                 sent = await self.query(mark, self.marking)
             except BaseException as error:
                 for future in asked.values():
@@ -139,9 +172,9 @@ class WorkSession:
 def work_on_run(run_pk: int) -> bool:
     """Work on a run for one session; True when due calls were left for the next."""
     run = JudgeRun.objects.select_related("judge", "rubric_version", "project").filter(pk=run_pk).first()
-    if run is None or run.state != JudgeRun.State.RUNNING or stopping.is_asked():
+    if run is None or run.state != JudgeRun.State.RUNNING or is_stopping():
         return False
-    if leases.holders(run) >= leases.MOST_HOLDERS:
+    if calls.holders(run) >= calls.MOST_HOLDERS:
         return False
     try:
         endpoint, writer = judges.endpoint(run.judge), QuestionWriter(run)
@@ -197,11 +230,11 @@ async def _work(session: WorkSession) -> bool:
         async with (
             client.connect(session.endpoint) as line,
             limits.budget(session.endpoint, settings.REDIS_URL or None, settings.DATA_DIR / "limits") as budget,
-            asyncio.TaskGroup() as calls,
+            asyncio.TaskGroup() as group,
         ):
 
             def send(question: Question) -> None:
-                task = calls.create_task(_put(session, line, budget, question))
+                task = group.create_task(_put(session, line, budget, question))
                 session.tasks.add(task)
                 task.add_done_callback(session.tasks.discard)
                 task.add_done_callback(lambda _task: session.news.set())
@@ -213,7 +246,7 @@ async def _work(session: WorkSession) -> bool:
     finally:
         # Cancelled or not: what came back is stored, what was not sent is given back, what was is booked.
         await _hand_in(session)
-        await session.query(lambda: leases.release_calls(lease=session.lease))
+        await session.query(lambda: calls.release_calls(lease=session.lease))
         await session.query(lambda: runs.keep_width(run=session.run, width=session.limiter.width))
         if session.trouble:
             await session.query(lambda: runs.pause_run(run=session.run, reason=session.trouble))
@@ -232,7 +265,7 @@ async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> b
             await _look(session)
         for question in await _take(session):
             send(question)
-        if stopping.is_asked():
+        if is_stopping():
             ends_at = ends_at or time.monotonic() + settings.DRAIN_SECONDS
             if time.monotonic() > ends_at:
                 for task in session.tasks:
@@ -240,7 +273,7 @@ async def _go_round(session: WorkSession, send: Callable[[Question], None]) -> b
         if session.tasks:
             await _gather(session)
         elif session.over or not await _wait(session):
-            return not session.stopped and not stopping.is_asked() and (session.left <= 0 or session.makes_way)
+            return not session.stopped and not is_stopping() and (session.left <= 0 or session.makes_way)
 
 
 async def _take(session: WorkSession) -> list[Question]:
@@ -248,7 +281,7 @@ async def _take(session: WorkSession) -> list[Question]:
     free = session.free
     if session.over or free <= len(session.tasks) // 4:
         return []
-    take = partial(leases.take_calls, run=session.run, limit=free, lease=session.lease, writer=session.writer)
+    take = partial(calls.take_calls, run=session.run, limit=free, lease=session.lease, writer=session.writer)
     try:
         taken = await session.query(take)
     except Refused as no:
@@ -270,22 +303,22 @@ async def _hand_in(session: WorkSession) -> None:
         await session.query(lambda: _store(arrived))
         del session.arrived[: len(arrived)]
     if unsent := list(session.unsent):
-        calls = [question.call for question in unsent]
-        await session.query(lambda: leases.release_calls(lease=session.lease, calls=calls))
+        unsent_calls = [question.call for question in unsent]
+        await session.query(lambda: calls.release_calls(lease=session.lease, calls=unsent_calls))
         del session.unsent[: len(unsent)]
 
 
 async def _look(session: WorkSession) -> None:
     """Renew the lease, raise the limit, and check whether the run was paused or another waits for this worker."""
     session.limiter.look()
-    await session.query(lambda: leases.extend_leases(lease=session.lease))
+    await session.query(lambda: calls.extend_leases(lease=session.lease))
     running = JudgeRun.objects.filter(pk=session.run.pk, state=JudgeRun.State.RUNNING)
     if not await session.query(running.exists):
         session.stop()
     unheard = time.monotonic() - session.heard > UNHEARD
-    others = await session.query(lambda: leases.holders(session.run, besides=session.lease))
+    others = await session.query(lambda: calls.holders(session.run, besides=session.lease))
     if unheard or others:
-        session.makes_way = await session.query(lambda: leases.others_wait(session.run))
+        session.makes_way = await session.query(lambda: calls.others_wait(session.run))
 
 
 async def _gather(session: WorkSession) -> None:
@@ -301,14 +334,14 @@ async def _gather(session: WorkSession) -> None:
 
 async def _wait(session: WorkSession) -> bool:
     """With nothing in flight: sleep until the next call is due, if that is within this session and no run waits."""
-    due = await session.query(lambda: leases.next_due(session.run))
+    due = await session.query(lambda: calls.next_due(session.run))
     pause = (due - timezone.now()).total_seconds() if due else SESSION
     if pause > session.left:
         return False
     if pause <= 0 and session.spent:
         session.stop(session.spent)
         return False
-    if (pause > 0 or session.held_up) and await session.query(lambda: leases.others_wait(session.run)):
+    if (pause > 0 or session.held_up) and await session.query(lambda: calls.others_wait(session.run)):
         return False  # the sweep brings a worker back
     await asyncio.sleep(min(max(pause, 0.25), TICK))
     return True
@@ -351,14 +384,14 @@ async def _asked(
             )
     except client.ProviderUnavailable as unavailable:
         await budget.heed(unavailable.quotas, tokens=booked)
-        if (unavailable.retry_after or 0) > outcomes.LONGEST_WAIT:
+        if (unavailable.retry_after or 0) > calls.LONGEST_WAIT:
             session.stop(_come_back(unavailable))
-        return outcomes.later(question, unavailable, lease=lease)
+        return calls.unavailable_outcome(question, unavailable, lease=lease)
     except client.ProviderRefused as no:
         if no.fatal:
             session.stop(no.reason)
         _count_refusal(session, no.reason)
-        return outcomes.refused_outcome(question, no, lease=lease)
+        return calls.refused_outcome(question, no, lease=lease)
     session.heard = time.monotonic()
     session.refusals.clear()
     await budget.heed(answer.quotas, tokens=booked)
@@ -370,7 +403,7 @@ async def _asked(
 async def _read(session: WorkSession, question: Question, answer: client.ProviderAnswer) -> CallOutcome:
     def read() -> CallOutcome:
         judge, variant = session.run.judge, session.writer.variant
-        return outcomes.read(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
+        return calls.answered_outcome(question, lease=session.lease, judge=judge, variant=variant, answer=answer)
 
     return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
 
@@ -423,7 +456,7 @@ def _store(arrived: Sequence[CallOutcome]) -> None:
     """Store what arrived in one transaction; when something in it can't be stored, each alone, so that it takes no
     other reply with it."""
     try:
-        leases.settle_call(outcomes=arrived)
+        calls.settle_call(outcomes=arrived)
     except (OperationalError, InterfaceError):
         raise
     except Exception as fault:
@@ -432,7 +465,7 @@ def _store(arrived: Sequence[CallOutcome]) -> None:
                 _store([outcome])
         else:
             logger.exception("The outcome of call %s can't be stored", arrived[0].call.pk)
-            leases.settle_call(outcomes=[outcomes.unstorable(arrived[0], fault)])
+            calls.settle_call(outcomes=[calls.unstorable_outcome(arrived[0], fault)])
 
 
 def _close_connection() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from analytics.figures import Figure
 from annotation.models import Criterion
-from judging.briefs import criterion_brief
+from judging.requests import criterion_brief
 from panelbench.management.commands import catalogues
 from tests import make
 from tests.analytics.test_figures import figure

@@ -19,7 +19,7 @@ from accounts.inputs import storable
 from accounts.models import Project, User
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Item, RubricVersion
-from judging import judges, previews
+from judging import judges, requests
 from judging.models import Judge
 
 
@@ -71,7 +71,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     content = serializers.CharField()
 
 
-class PromptSerializer(serializers.Serializer[previews.Prompt]):
+class PromptSerializer(serializers.Serializer[requests.Prompt]):
     criteria = serializers.ListField(child=serializers.CharField())
     messages = MessageSerializer(many=True)
     schema = serializers.DictField(child=serializers.JSONField())
@@ -128,7 +128,7 @@ class JudgePreview(APIView):
         chosen.is_valid(raise_exception=True)
         items = Item.objects.visible_to(request.user).filter(dataset__project=current_project).select_related("dataset")
         versions = RubricVersion.objects.visible_to(request.user).published().filter(rubric__project=current_project)
-        prompts = previews.prompts(
+        prompts = requests.preview_prompts(
             judge=asked,
             item=get_object_or_404(items, pk=chosen.validated_data["item"]),
             rubric_version=get_object_or_404(versions, pk=chosen.validated_data["rubric_version"]),

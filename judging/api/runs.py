@@ -20,7 +20,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.api.campaigns import LARGEST_ID
 from annotation.models import Dataset, RubricVersion
-from judging import previews, runs, tasks
+from judging import runs, tasks
 from judging.api.judges import StrictSerializer
 from judging.api.judges import judge_in_project as judges_in
 from judging.models import Attempt, Call, JudgeRun, Verdict
@@ -86,7 +86,7 @@ class RunDetailSerializer(RunSerializer):
         return ProgressSerializer(runs.run_progress(run)).data
 
 
-class ForecastSerializer(serializers.Serializer[previews.Forecast]):
+class ForecastSerializer(serializers.Serializer[runs.Forecast]):
     calls = serializers.IntegerField()
     verdicts = serializers.IntegerField()
     tokens_in = serializers.IntegerField()
@@ -222,7 +222,7 @@ class RunForecast(APIView):
         chosen = _chosen(request, project, ChosenRunSerializer(data=request.data))
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
-        return Response(ForecastSerializer(previews.forecast(**chosen)).data)
+        return Response(ForecastSerializer(runs.forecast(**chosen)).data)
 
 
 class RunDetail(APIView):

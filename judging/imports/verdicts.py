@@ -44,8 +44,8 @@ from annotation.readers import (
 )
 from annotation.readers import Mapping as ColumnMapping
 from judging import judges
-from judging.continuing import continued
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.runs import continued
 
 LONGEST_JUDGE = 120
 MOST_JUDGES = 1_000

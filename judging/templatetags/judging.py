@@ -11,9 +11,9 @@ from django import template
 from django.utils.translation import gettext as _
 
 from accounts import languages
-from judging import outcomes
 from judging.forms import DETAILS, GROUPINGS
 from judging.models import Attempt, Call, Verdict
+from judging.replies import reply_text
 
 register = template.Library()
 
@@ -51,10 +51,10 @@ def indented(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-@register.filter
-def said(attempt: Attempt) -> str:
+@register.filter(name="reply_text")
+def attempt_text(attempt: Attempt) -> str:
     """The text of a reply; nothing without one."""
-    return outcomes.outcome_in_words(attempt.reply)
+    return reply_text(attempt.reply)
 
 
 @register.filter

@@ -18,10 +18,9 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Item
 from annotation.views.campaigns import show_refusal
-from judging import judges, previews, spending
+from judging import judges, requests, runs, spending
 from judging.forms import JudgeForm, PreviewForm
 from judging.models import Attempt, Judge
-from judging.views.lists import list_page
 
 
 def find_judge(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Judge]]:
@@ -76,7 +75,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "simulated": shown.simulated,
         "project": current_project,
         "judge": shown,
-        "runs": list_page(shown.runs.all()),
+        "runs": runs.list_runs(shown.runs.all()),
         **_preview(request, current_project, shown),
     }
     return render(request, "judging/judge.html", context)
@@ -96,7 +95,7 @@ def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, 
     item = items.select_related("dataset")[number - 1 : number].get() if count else None
     shown = {"form": form, "dataset": dataset, "version": version, "item": item, "number": number, "count": count}
     try:
-        asked = previews.prompts(judge=judge, item=item, rubric_version=version) if item else []
+        asked = requests.preview_prompts(judge=judge, item=item, rubric_version=version) if item else []
     except Refused as refused:
         return {**shown, "refusal": refused.sentence}
     return {**shown, "prompts": asked}

@@ -20,12 +20,11 @@ from accounts.inputs import without_nul
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.views.campaigns import show_refusal
-from judging import previews, runs, spending, tasks
+from judging import runs, spending, tasks
 from judging.forms import BudgetForm, RunForm
 from judging.models import Judge, JudgeRun, Verdict
 from judging.views import calls
 from judging.views.judges import find_judge as find_judges
-from judging.views.lists import list_page
 
 
 def _find(request: HttpRequest, project: str) -> tuple[Project, QuerySet[JudgeRun]]:
@@ -42,7 +41,9 @@ def runs_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every run of every judge, newest first."""
     current_project, judge_runs = _find(request, project)
     return render(
-        request, "judging/runs.html", {"title": _("Runs"), "project": current_project, "runs": list_page(judge_runs)}
+        request,
+        "judging/runs.html",
+        {"title": _("Runs"), "project": current_project, "runs": runs.list_runs(judge_runs)},
     )
 
 
@@ -79,11 +80,11 @@ def _started(request: HttpRequest, judge: Judge, form: RunForm) -> JudgeRun:
     return run
 
 
-def _forecast(judge: Judge, form: RunForm) -> previews.Forecast:
+def _forecast(judge: Judge, form: RunForm) -> runs.Forecast:
     chosen = {**form.cleaned_data}
     runs.refuse_unfit(judge=judge, **chosen)
     del chosen["budget"]
-    return previews.forecast(judge=judge, **chosen)
+    return runs.forecast(judge=judge, **chosen)
 
 
 @require_safe

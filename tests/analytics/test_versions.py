@@ -9,8 +9,8 @@ from analytics.snapshots import Settings
 from annotation import campaigns
 from annotation.imports import storage
 from annotation.models import Campaign, Dataset
-from judging.continuing import continued
 from judging.models import Call, JudgeRun, Verdict
+from judging.runs import continued
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_exports import lines

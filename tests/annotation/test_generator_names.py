@@ -11,7 +11,7 @@ import pytest
 from accounts.models import AuditEntry
 from annotation import campaigns, generator_names, panels
 from annotation.models import Dataset, Duty, Item
-from judging.briefs import item_text
+from judging.requests import item_text
 from tests import make
 from tests.annotation import scene
 from tests.annotation.test_commands import run

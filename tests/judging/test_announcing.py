@@ -10,7 +10,7 @@ from django.db import connection
 
 from accounts import webhooks
 from accounts.models import Delivery
-from judging import leases, runs
+from judging import calls, runs
 from judging.models import JudgeRun
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started
@@ -37,10 +37,10 @@ def test_the_end_is_told_and_nothing_before_it(run: JudgeRun) -> None:
     for number in range(planned):
         assert told() == [], number
         lease, (question,) = sent(run, 1)
-        leases.settle_call(outcomes=[reply(question, lease)])
+        calls.settle_call(outcomes=[reply(question, lease)])
     about = {"judge": run.judge_id, "dataset": run.dataset_id, "rubric_version": run.rubric_version_id}
     assert told() == [{"project": "kassa", "run": run.pk, **about, "calls": planned, "failed": 0}]
-    leases.settle_call(outcomes=[reply(question, lease)])
+    calls.settle_call(outcomes=[reply(question, lease)])
     assert len(told()) == 1, "a second reply to a settled call ends nothing"
 
 
@@ -53,7 +53,7 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 
         def hand_in(share: list[Any], lease: Any = lease, together: threading.Barrier = together) -> None:
             together.wait()
-            leases.settle_call(outcomes=[reply(question, lease) for question in share])
+            calls.settle_call(outcomes=[reply(question, lease) for question in share])
             connection.close()
 
         workers = [threading.Thread(target=hand_in, args=(share,)) for share in (questions[:half], questions[half:])]
@@ -69,5 +69,5 @@ def test_two_workers_that_settle_the_last_calls_at_once_tell_it_once(run: JudgeR
 def test_a_cancelled_run_never_finishes(cast: Cast, run: JudgeRun) -> None:
     lease, questions = sent(run, 100)
     runs.cancel_run(run=run)
-    leases.settle_call(outcomes=[reply(question, lease) for question in questions])
+    calls.settle_call(outcomes=[reply(question, lease) for question in questions])
     assert told() == []

@@ -7,7 +7,7 @@ import pytest
 from accounts.refusals import Refused
 from annotation.imports import storage
 from annotation.models import Dataset, Import, RubricVersion
-from judging import continuing, previews, runs
+from judging import runs
 from judging.imports import verdicts
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
@@ -33,7 +33,7 @@ def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, prov
     judge = declared(cast)
     earlier = runs.start(judge=judge, dataset=first, rubric_version=version)
     worked(earlier)
-    forecast = previews.forecast(judge=judge, dataset=second, rubric_version=version)
+    forecast = runs.forecast(judge=judge, dataset=second, rubric_version=version)
     assert (forecast.calls, forecast.items, forecast.continues) == (2, 2, earlier)
     later = runs.start(judge=judge, dataset=second, rubric_version=version)
     assert (later.continues, asked(later)) == (earlier, ["d4", "d5"])
@@ -41,8 +41,8 @@ def test_a_run_on_a_later_version_asks_about_the_new_items_only(cast: Cast, prov
     third = storage.append_items(dataset=second, items=[make.item(6)])
     last = runs.start(judge=judge, dataset=third, rubric_version=version)
     assert (last.continues, asked(last)) == (later, ["d6"])
-    assert set(continuing.whole_run([last])) == {earlier, later, last}
-    assert Verdict.objects.filter(run__in=continuing.whole_run([later])).values("item").distinct().count() == 5
+    assert set(runs.whole_run([last])) == {earlier, later, last}
+    assert Verdict.objects.filter(run__in=runs.whole_run([later])).values("item").distinct().count() == 5
 
 
 def test_another_question_is_asked_about_every_item(cast: Cast, provider: RunningProvider) -> None:

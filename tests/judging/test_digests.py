@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.digests import canonical, digest, judge_digest, request_digest, template_digest
+from judging.digests import canonical, digest, judge_digest, template_digest
 from judging.prompts import INSTRUCTION_LANGUAGES, PromptVariant
 
 JUDGE: dict[str, Any] = {
@@ -14,14 +14,6 @@ JUDGE: dict[str, Any] = {
     "model": "m-1",
     "variant": PromptVariant(),
     "parameters": {"temperature": 0, "top_p": 1},
-}
-REQUEST: dict[str, Any] = {
-    "endpoint": "local",
-    "model": "m-1",
-    "messages": [{"role": "user", "content": "Tere, \u0161"}],
-    "parameters": {"temperature": 0},
-    "schema": {"type": "object"},
-    "repeat": 1,
 }
 
 
@@ -53,21 +45,6 @@ def test_the_order_of_members_does_not_matter(members: dict[str, Any]) -> None:
 )
 def test_a_changed_judge_is_a_new_judge(change: dict[str, Any]) -> None:
     assert judge_digest(**JUDGE | change) != judge_digest(**JUDGE) == judge_digest(**JUDGE)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"endpoint": "other"},
-        {"model": "m-2"},
-        {"messages": []},
-        {"parameters": {}},
-        {"schema": None},
-        {"repeat": 2},
-    ],
-)
-def test_a_changed_request_is_another_request(change: dict[str, Any]) -> None:
-    assert request_digest(**REQUEST | change) != request_digest(**REQUEST) == request_digest(**REQUEST)
 
 
 def test_the_template_digest_tells_every_variant_apart() -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from judging import previews, runs
+from judging import requests, runs
 from judging.models import Attempt, Call, Judge, JudgeRun
 from tests import make
 from tests.cast import Cast
@@ -95,7 +95,7 @@ class TestJudges:
         assert "Minu pakk number 2 on kadunud." in shown
         worked(run)
         sent = [attempt.request["messages"] for attempt in Attempt.objects.filter(call__item=item).order_by("call")]
-        prompts = previews.prompts(judge=judge, item=item, rubric_version=run.rubric_version)
+        prompts = requests.preview_prompts(judge=judge, item=item, rubric_version=run.rubric_version)
         assert [prompt.messages for prompt in prompts] == sent
 
 
@@ -120,7 +120,7 @@ class TestStarting:
 
     def test_the_forecast_is_near_what_the_run_takes(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=8)
-        forecast = previews.forecast(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version)
+        forecast = runs.forecast(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version)
         done = worked(run)
         assert (forecast.calls, forecast.verdicts) == (done.planned, sum(done.verdicts.values()))
         assert forecast.tokens_in == pytest.approx(done.tokens_in, rel=0.1)

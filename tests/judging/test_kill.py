@@ -12,10 +12,10 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.models import Heartbeat
-from judging import judges, leases, runs, tasks
-from judging.briefs import criterion_brief, item_text
+from judging import calls, judges, runs, tasks
 from judging.models import Attempt, Call, JudgeRun
 from judging.prompts import PromptVariant, render, response_schema
+from judging.requests import criterion_brief, item_text
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
@@ -62,15 +62,15 @@ def test_every_verdict_once_and_no_stored_reply_paid_twice(cast: Cast, provider:
     with working(queues="judging", name="doomed") as doomed, working(queues="judging", name="survivor"):
         until(lambda: Heartbeat.objects.filter(kind="worker").count() == 2)
         tasks.enqueue_run(run.pk)
-        until(lambda: leases.holders(run) == 2 and replied.count() >= 40)
+        until(lambda: calls.holders(run) == 2 and replied.count() >= 40)
         kill(doomed)
         assert replied.count() < DIALOGUES * CRITERIA, "it was to be killed midway"
 
-        until(lambda: leases.holders(run) == 1 and runs.run_progress(run).waiting == 0)
+        until(lambda: calls.holders(run) == 1 and runs.run_progress(run).waiting == 0)
         lost = set(leased.values_list("pk", flat=True))
         assert lost
-        assert leases.sweep_leases() == [], "the dead worker's lease still runs"
-        assert leases.sweep_leases(now=timezone.now() + leases.LEASE) == [run.pk]
+        assert calls.sweep_leases() == [], "the dead worker's lease still runs"
+        assert calls.sweep_leases(now=timezone.now() + calls.LEASE) == [run.pk]
         tasks.enqueue_run(run.pk)
         until(lambda: runs.run_progress(run).finished)
 

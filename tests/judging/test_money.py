@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from judging import judges, leases, runs, work_sessions
+from judging import calls, judges, runs, work_sessions
 from judging.models import Attempt, Call, Judge, JudgeRun, ProviderAllowance
 from panelbench import environment
 from tests import make
@@ -132,11 +132,11 @@ class TestCaps:
 
     def test_two_workers_cannot_reserve_the_same_money(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=9)
-        [first] = leases.take_calls(run=run, limit=1).questions
-        worst = max(question.worst_case for question in leases.take_calls(run=run, limit=8).questions)
-        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
+        [first] = calls.take_calls(run=run, limit=1).questions
+        worst = max(question.worst_case for question in calls.take_calls(run=run, limit=8).questions)
+        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         runs.rebudget(run=run, budget=worst * 3)
-        taken = [leases.take_calls(run=run, limit=2), leases.take_calls(run=run, limit=2)]
+        taken = [calls.take_calls(run=run, limit=2), calls.take_calls(run=run, limit=2)]
         assert [len(each.questions) for each in taken] == [2, 1]
         assert taken[1].held_up
         assert not taken[1].spent, "requests in flight may turn out cheaper: not spent yet"
@@ -153,40 +153,40 @@ class TestCaps:
 class TestAttempts:
     def test_a_row_is_written_before_the_request_is_sent(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=2)
-        taken = leases.take_calls(run=run, limit=2)
+        taken = calls.take_calls(run=run, limit=2)
         rows = Attempt.objects.order_by("pk")
         assert [(each.outcome, each.reserved > 0, each.cost) for each in rows] == [("pending", True, None)] * 2
         first, second = (question.attempt.pk for question in taken.questions)
-        assert leases.mark_sent(lease=taken.lease, attempts=[first]) == {first}
-        assert leases.release_calls(lease=taken.lease) == 2
+        assert calls.mark_sent(lease=taken.lease, attempts=[first]) == {first}
+        assert calls.release_calls(lease=taken.lease) == 2
         assert list(rows.values_list("pk", "outcome", "estimated")) == [(first, "lost", True)], "never sent, never paid"
         assert runs.run_progress(run).cost == rows.get().reserved
-        assert not leases.mark_sent(lease=taken.lease, attempts=[second])
+        assert not calls.mark_sent(lease=taken.lease, attempts=[second])
 
     def test_nothing_goes_out_of_a_run_that_was_paused_meanwhile(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=1)
-        taken = leases.take_calls(run=run, limit=1)
+        taken = calls.take_calls(run=run, limit=1)
         runs.pause_run(run=run)
-        assert not leases.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
+        assert not calls.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
 
     def test_a_request_lost_with_its_worker_counts_and_is_tried_again(
         self, cast: Cast, priced: RunningProvider
     ) -> None:
         run = started(cast, limited(cast), items=1)
-        taken = leases.take_calls(run=run, limit=1)
-        leases.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
-        assert leases.sweep_leases(now=timezone.now() + leases.LEASE * 2) == [run.pk]
+        taken = calls.take_calls(run=run, limit=1)
+        calls.mark_sent(lease=taken.lease, attempts=[taken.questions[0].attempt.pk])
+        assert calls.sweep_leases(now=timezone.now() + calls.LEASE * 2) == [run.pk]
         done = until_at_rest(run)
         assert (done.settled, done.lost, done.attempts) == (1, 1, 2)
         assert done.estimated == Attempt.objects.get(outcome="lost").reserved
 
     def test_the_dead_are_no_holders(self, cast: Cast, priced: RunningProvider) -> None:
         run = started(cast, limited(cast), items=6)
-        for _worker in range(leases.MOST_HOLDERS):
-            leases.take_calls(run=run, limit=1)
-        assert leases.take_calls(run=run, limit=1).questions == []
+        for _worker in range(calls.MOST_HOLDERS):
+            calls.take_calls(run=run, limit=1)
+        assert calls.take_calls(run=run, limit=1).questions == []
         Call.objects.filter(run=run, state="leased").update(leased_until=timezone.now())
-        assert leases.take_calls(run=run, limit=1).questions
+        assert calls.take_calls(run=run, limit=1).questions
 
 
 def allow(*arguments: str) -> str:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from accounts.inputs import storable
 from annotation.models import Criterion
-from judging.briefs import criterion_brief
 from judging.prompts import CriterionBrief, PromptVariant
 from judging.replies import Reading, parse
+from judging.requests import criterion_brief
 from tests.judging.briefs import CHANNEL, COMPOUND, EMPATHY, GRAMMAR, LENGTH, SINGLE, points
 
 TO_FOUR = CriterionBrief(key="fluency", name="Fluency", points=points(0, 1, 2, 3, 4), allows_na=True)

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from accounts.refusals import Refused
-from judging import judges, leases, runs, work_sessions
+from judging import calls, judges, runs, work_sessions
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from tests import make
 from tests.cast import Cast
@@ -168,31 +168,31 @@ class TestWorking:
 class TestLeases:
     def test_two_workers_never_hold_the_same_call(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        mine, theirs = leases.take_calls(run=run, limit=3).questions, leases.take_calls(run=run, limit=3).questions
+        mine, theirs = calls.take_calls(run=run, limit=3).questions, calls.take_calls(run=run, limit=3).questions
         assert [len(mine), len(theirs)] == [3, 2]
         assert not {each.call.pk for each in mine} & {each.call.pk for each in theirs}
 
     def test_a_dead_workers_calls_are_taken_up_again(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=5)
-        leases.take_calls(run=run, limit=5)
-        assert leases.sweep_leases() == []
-        assert leases.sweep_leases(now=timezone.now() + leases.LEASE + timedelta(seconds=1)) == [run.pk]
+        calls.take_calls(run=run, limit=5)
+        assert calls.sweep_leases() == []
+        assert calls.sweep_leases(now=timezone.now() + calls.LEASE + timedelta(seconds=1)) == [run.pk]
         assert worked(run).settled == 5
 
     def test_a_lost_lease_keeps_the_reply_and_settles_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
-        taken = leases.take_calls(run=run, limit=1)
+        taken = calls.take_calls(run=run, limit=1)
         [asked] = taken.questions
-        leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
-        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
+        calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
+        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         assert worked(run).settled == 1
-        late = leases.CallOutcome(
+        late = calls.CallOutcome(
             question=asked,
             lease=taken.lease,
             attempt=Attempt(pk=asked.attempt.pk, call=asked.call, outcome="replied", tokens_in=5),
-            readings=[leases.Reading(criterion="fluency", status="ok", score=0)],
+            readings=[calls.Reading(criterion="fluency", status="ok", score=0)],
         )
-        assert leases.settle_call(outcomes=[late]) == 0
+        assert calls.settle_call(outcomes=[late]) == 0
         assert list(asked.call.attempts.order_by("number").values_list("number", "outcome")) == [
             (1, "replied"),
             (2, "replied"),
@@ -202,12 +202,12 @@ class TestLeases:
     def test_unavailable_too_often_fails_and_can_be_rerun(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         for _try in range(judges.pace(run.judge).tries):
-            taken = leases.take_calls(run=run, limit=1)
+            taken = calls.take_calls(run=run, limit=1)
             [asked] = taken.questions
-            leases.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
+            calls.mark_sent(lease=taken.lease, attempts=[asked.attempt.pk])
             attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-            missed = leases.CallOutcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
-            leases.settle_call(outcomes=[missed])
+            missed = calls.CallOutcome(question=asked, lease=taken.lease, attempt=attempt, retry_at=timezone.now())
+            calls.settle_call(outcomes=[missed])
         assert runs.run_progress(run).failed == 1
         assert runs.rerun_failed(run=run) == 1
         assert worked(run).settled == 1

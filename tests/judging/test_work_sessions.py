@@ -16,10 +16,11 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.refusals import Refused
-from judging import leases, runs, work_sessions
-from judging.leases import CallOutcome, Reading
+from judging import calls, runs, work_sessions
+from judging.calls import CallOutcome
 from judging.models import Attempt, Call, JudgeRun
-from judging.questions import Question
+from judging.replies import Reading
+from judging.requests import Question
 from tests.cast import Cast
 from tests.judging.test_runs import declared, started, worked
 from tests.provider_server import RunningProvider
@@ -30,9 +31,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def sent(run: JudgeRun, limit: int) -> tuple[UUID, list[Question]]:
     """Calls that are leased, and whose requests are out."""
-    taken = leases.take_calls(run=run, limit=limit)
+    taken = calls.take_calls(run=run, limit=limit)
     keys = [question.attempt.pk for question in taken.questions]
-    assert leases.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
+    assert calls.mark_sent(lease=taken.lease, attempts=keys) == set(keys)
     return taken.lease, taken.questions
 
 
@@ -68,27 +69,27 @@ class TestReplies:
     ) -> None:
         run = started(cast, declared(cast), items=1)
         lease, [asked] = sent(run, 1)
-        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
-        assert leases.settle_call(outcomes=[reply(asked, lease)]) == 1
+        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
+        assert calls.settle_call(outcomes=[reply(asked, lease)]) == 1
         assert worked(run).finished
         assert provider.control()["requests"] == 0
 
     def test_the_first_of_two_replies_counts_and_both_are_kept(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [first] = sent(run, 1)
-        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
+        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         theirs, [second] = sent(run, 1)
-        assert leases.settle_call(outcomes=[reply(first, mine)]) == 1
-        assert leases.settle_call(outcomes=[reply(second, theirs)]) == 0
+        assert calls.settle_call(outcomes=[reply(first, mine)]) == 1
+        assert calls.settle_call(outcomes=[reply(second, theirs)]) == 0
         assert (first.call.attempts.filter(outcome="replied").count(), run.verdicts.count()) == (2, 2)
 
     def test_a_failure_under_a_lost_lease_moves_nothing(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=1)
         mine, [asked] = sent(run, 1)
-        leases.sweep_leases(now=timezone.now() + leases.LEASE * 2)
+        calls.sweep_leases(now=timezone.now() + calls.LEASE * 2)
         sent(run, 1)
         attempt = Attempt(pk=asked.attempt.pk, call=asked.call, outcome="unavailable", reason="503")
-        leases.settle_call(outcomes=[CallOutcome(question=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
+        calls.settle_call(outcomes=[CallOutcome(question=asked, lease=mine, attempt=attempt, retry_at=timezone.now())])
         asked.call.refresh_from_db()
         assert (asked.call.state, asked.call.tries) == ("leased", 1), "the lost request was a try"
 
@@ -98,7 +99,7 @@ class TestReplies:
         run = started(cast, declared(cast), items=2)
         lease, asked = sent(run, 2)
         outcomes = [reply(question, lease) for question in asked]
-        assert [leases.settle_call(outcomes=outcomes), leases.settle_call(outcomes=outcomes)] == [2, 0]
+        assert [calls.settle_call(outcomes=outcomes), calls.settle_call(outcomes=outcomes)] == [2, 0]
         assert (Attempt.objects.count(), run.verdicts.count()) == (2, 4)
 
     def test_a_reply_that_cannot_be_stored_takes_no_other_with_it(self, cast: Cast, provider: RunningProvider) -> None:
@@ -159,8 +160,8 @@ class TestStopping:
 
     def test_a_third_worker_finds_no_room(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=3)
-        for _worker in range(leases.MOST_HOLDERS):
-            leases.take_calls(run=run, limit=1)
+        for _worker in range(calls.MOST_HOLDERS):
+            calls.take_calls(run=run, limit=1)
         assert not work_sessions.work_on_run(run.pk)
         assert runs.run_progress(run).waiting == 1
 

@@ -21,7 +21,7 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Dataset, RubricVersion
-from judging import judges, leases, runs, tasks, work_sessions
+from judging import calls, judges, runs, tasks, work_sessions
 from judging.models import Judge, JudgeRun
 
 ENDED_BADLY, USAGE = 1, 2
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         try:
             with ThreadPoolExecutor(1) as pool:
                 while run.state == JudgeRun.State.RUNNING and not runs.run_progress(run).finished:
-                    leases.sweep_leases()  # there may be no beat
+                    calls.sweep_leases()  # there may be no beat
                     session: Future[None] = pool.submit(_session, run.pk)
                     self._watch(run, session.done)
                     session.result()

@@ -1,4 +1,4 @@
-"""Studies that are known, and imports of one: uploaded under `imports/`; looked at, stored and taken back here."""
+"""API of imports of verdicts and of whole studies (uploaded under `imports/`): preview, store, undo; known studies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,55 @@ from rest_framework.views import APIView
 
 from accounts import access
 from annotation.api import imports
-from annotation.api.imports import ImportSerializer, ProblemSerializer
+from annotation.api.imports import ImportSerializer, OutlookSerializer, ProblemSerializer
 from annotation.models import Import
 from annotation.readers import StudyImport, known_studies
 from judging import tasks
-from judging.imports import studies
+from judging.imports import studies, verdicts
+
+NOT_OF_KIND = {
+    Import.Kind.VERDICTS: "This import contains no verdicts.",
+    Import.Kind.STUDY: "This import is not a whole study.",
+}
+
+
+def _find(request: Request, project: str, file_import: int, kind: Import.Kind) -> Import:
+    """The import, if it is of this kind; else 404."""
+    of_project = imports.find(request.user, project, file_import)
+    if of_project.kind != kind:
+        raise Http404(NOT_OF_KIND[kind])
+    return of_project
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+class VerdictPreview(APIView):
+    @extend_schema(responses={200: OutlookSerializer, 202: ImportSerializer})
+    def get(self, request: Request, project: str, file_import: int) -> Response:
+        """What storing would come to; 202 while a worker is still reading a large file."""
+        shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+        return imports.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+
+
+class VerdictStorage(APIView):
+    @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
+    def post(self, request: Request, project: str, file_import: int) -> Response:
+        """Store it, all or nothing: one run for each judge. A large one is stored in the background (202)."""
+        shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+        return imports.stored(shown_import, lambda: tasks.store(shown_import, request.user))
+
+
+class VerdictUndo(APIView):
+    @extend_schema(request=None, responses=ImportSerializer)
+    def post(self, request: Request, project: str, file_import: int) -> Response:
+        """Take the verdicts back, and the judges that have no others."""
+        shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+        verdicts.undo(file_import=shown_import, actor=request.user)
+        return imports.answer(shown_import)
+
+
+# --- whole studies ----------------------------------------------------------------------------------------------------
 
 
 class StudyImportSerializer(serializers.Serializer[Any]):
@@ -31,8 +75,8 @@ class StudyImportSerializer(serializers.Serializer[Any]):
     columns = serializers.ListField(child=serializers.CharField(), help_text="What they must have.")
     mapping = serializers.SerializerMethodField()
 
-    def get_mapping(self, said: StudyImport) -> dict[str, Any]:
-        return said.mapping.as_dict()
+    def get_mapping(self, study_import: StudyImport) -> dict[str, Any]:
+        return study_import.mapping.as_dict()
 
 
 class StudySerializer(serializers.Serializer[Any]):
@@ -72,13 +116,6 @@ class StudyOutlookSerializer(serializers.Serializer[Any]):
     more_problems = serializers.IntegerField()
 
 
-def _find(request: Request, project: str, file_import: int) -> Import:
-    found = imports.find(request.user, project, file_import)
-    if found.kind != Import.Kind.STUDY:
-        raise Http404("This import is not a whole study.")
-    return found
-
-
 class Studies(APIView):
     @extend_schema(responses=StudySerializer(many=True))
     def get(self, request: Request, project: str) -> Response:
@@ -91,21 +128,21 @@ class StudyPreview(APIView):
     @extend_schema(responses={200: StudyOutlookSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing all of it would come to; 202 while a worker is still at it."""
-        return imports.looked_at(_find(request, project, file_import))
+        return imports.looked_at(_find(request, project, file_import, Import.Kind.STUDY))
 
 
 class StudyStorage(APIView):
     @extend_schema(request=None, responses={202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store all of it or nothing, in the background (202): ask for its state."""
-        found = _find(request, project, file_import)
-        return imports.stored(found, lambda: tasks.store(found, request.user))
+        shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+        return imports.stored(shown_import, lambda: tasks.store(shown_import, request.user))
 
 
 class StudyUndo(APIView):
     @extend_schema(request=None, responses=ImportSerializer)
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Take back everything it stored, while nothing depends on it. Rubrics, once published, stay."""
-        found = _find(request, project, file_import)
-        studies.undo(file_import=found, actor=request.user)
-        return imports.answer(found)
+        shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+        studies.undo(file_import=shown_import, actor=request.user)
+        return imports.answer(shown_import)

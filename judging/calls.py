@@ -1,16 +1,21 @@
-"""Leases on calls: taken by compare-and-set, settled once by their holder, released when a worker dies.
+"""The calls of a run: leased, marked as sent, settled by the outcome of their request; freed when a worker dies.
 
 A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
 Leasing a call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the
-attempt is marked as sent before it is sent, and settled by what came of it. The first reply settles a call, whoever
-holds it by then: a reply in hand was paid for. One that comes to a settled call is stored and changes nothing else.
+attempt is marked as sent before it is sent, and settled by its outcome. The first reply settles a call, whoever holds
+it by then: a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
+
+The cost is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows how
+much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its worst
+case and marked as estimated. An error status costs nothing.
 """
 
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -22,13 +27,17 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation import bulk
-from judging import judges, runs, spending
-from judging.models import Attempt, Call, JudgeRun, Verdict
-from judging.questions import Question, QuestionWriter
-from judging.replies import Reading
+from judging import client, judges, runs, spending
+from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.prompts import PromptVariant
+from judging.replies import Reading, parse
+from judging.requests import Question, QuestionWriter
 
 LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
+LONGEST_PAUSE = 60.0
+LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
+MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
 
 ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at")
 SETTLED = (
@@ -42,7 +51,7 @@ VERDICT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class TakenCalls:
     """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent."""
 
     lease: UUID
@@ -58,7 +67,7 @@ def take_calls(
     lease: UUID | None = None,
     writer: QuestionWriter | None = None,
     now: datetime | None = None,
-) -> Taken:
+) -> TakenCalls:
     """Lease up to ``limit`` waiting calls whose time has come, and reserve what they may cost; more under one lease.
 
     Nothing is taken from a run that is not running, at which enough others work, or more than its caps allow. Refuses
@@ -69,7 +78,7 @@ def take_calls(
         locked = JudgeRun.objects.select_for_update(of=("self",), no_key=True)
         run = locked.select_related("judge", "project", "rubric_version").get(pk=run.pk)
         if run.state != JudgeRun.State.RUNNING or holders(run, besides=token, now=now) >= MOST_HOLDERS:
-            return Taken(lease=token)
+            return TakenCalls(lease=token)
         due = Q(not_before=None) | Q(not_before__lte=now)
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
         rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset")
@@ -92,11 +101,11 @@ def _written(writer: QuestionWriter, calls: Iterable[Call]) -> list[Question]:
     return questions
 
 
-def _affordable(run: JudgeRun, lease: UUID, questions: list[Question], now: datetime) -> Taken:
+def _affordable(run: JudgeRun, lease: UUID, questions: list[Question], now: datetime) -> TakenCalls:
     """As many of the questions, in order, as every cap pays for at their worst."""
     caps = spending.caps(run, now=now)
     if not caps or not questions:
-        return Taken(lease=lease, questions=questions)
+        return TakenCalls(lease=lease, questions=questions)
     if any(question.worst_case is None for question in questions):
         spending.refuse_cap(run.judge, budget=run.budget)
     left = min(cap.left for cap in caps)
@@ -108,12 +117,12 @@ def _affordable(run: JudgeRun, lease: UUID, questions: list[Question], now: date
         chosen.append(question)
     next_one = questions[len(chosen)].worst_case if len(chosen) < len(questions) else None
     if chosen or next_one is None:
-        return Taken(lease=lease, questions=chosen, held_up=next_one is not None)
+        return TakenCalls(lease=lease, questions=chosen, held_up=next_one is not None)
     spent = next((cap.sentence for cap in caps if cap.is_spent(next_one)), "")
-    return Taken(lease=lease, held_up=True, spent=spent)
+    return TakenCalls(lease=lease, held_up=True, spent=spent)
 
 
-def _lease(taken: Taken, now: datetime) -> None:
+def _lease(taken: TakenCalls, now: datetime) -> None:
     """Lease the calls and write an attempt for each, not sent yet."""
     calls = [question.call for question in taken.questions]
     if not calls:
@@ -197,6 +206,9 @@ def _free(held: QuerySet[Call]) -> int:
     return len(found)
 
 
+# --- what one request came to -----------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOutcome:
     """What one request came to: the attempt as settled, and the readings of its reply or when to try again.
@@ -215,6 +227,85 @@ class CallOutcome:
     def call(self) -> Call:
         """The call that was asked."""
         return self.question.call
+
+
+def answered_outcome(
+    question: Question, *, lease: UUID, judge: Judge, variant: PromptVariant, answer: client.ProviderAnswer
+) -> CallOutcome:
+    """A reply, whatever it says: one reading per criterion."""
+    into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
+    counted = into is not None and out is not None
+    attempt = _settled(
+        question,
+        Attempt.Outcome.REPLIED,
+        reply=answer.raw,
+        served_model=answer.served_model[:160],
+        tokens_in=into,
+        tokens_out=out,
+        cost=spending.cost(judge, into, out) if into is not None and out is not None else question.worst_case,
+        estimated=not counted and question.worst_case is not None,
+        latency=answer.latency,
+    )
+    readings = parse(
+        answer.readable,
+        criteria=question.criteria,
+        variant=variant,
+        finish_reason=answer.finish_reason,
+        refusal=answer.refusal,
+        material=question.messages[-1]["content"],
+    )
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
+
+
+def unavailable_outcome(question: Question, unavailable: client.ProviderUnavailable, *, lease: UUID) -> CallOutcome:
+    """No reply: twice as long a pause after each try, with jitter; never shorter than the endpoint asked for."""
+    pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
+    retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
+    maybe_paid = unavailable.maybe_paid
+    attempt = _settled(
+        question,
+        Attempt.Outcome.UNAVAILABLE,
+        reason=unavailable.reason,
+        reply={"body": unavailable.body} if unavailable.body else {},
+        cost=question.worst_case if maybe_paid else _nothing(question),
+        estimated=maybe_paid and question.worst_case is not None,
+    )
+    return CallOutcome(question=question, lease=lease, attempt=attempt, retry_at=retry_at)
+
+
+def refused_outcome(question: Question, no: client.ProviderRefused, *, lease: UUID) -> CallOutcome:
+    """The provider will not answer this question: recorded on every criterion, not asked again.
+
+    Where it will answer none, the call waits for the run to be resumed.
+    """
+    attempt = _settled(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
+    readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
+
+
+def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
+    """What is left of an outcome that the database refuses: what was paid for it, and why it says nothing."""
+    reason = f"This could not be stored: {fault!r}"[:400]
+    kept, paid = outcome.attempt, {"cost": outcome.attempt.cost, "estimated": outcome.attempt.estimated}
+    attempt = Attempt(pk=kept.pk, call=outcome.call, outcome=kept.outcome, reason=reason, **paid)
+    readings = [Reading(criterion=reading.criterion, status="error") for reading in outcome.readings]
+    return replace(outcome, attempt=attempt, readings=readings, dropped=())
+
+
+def _settled(question: Question, outcome: Attempt.Outcome, **came: Any) -> Attempt:
+    return Attempt(pk=question.attempt.pk, call=question.call, outcome=outcome, **came)
+
+
+def _nothing(question: Question) -> Any:
+    """What an error costs: nothing, where the price is known at all."""
+    return None if question.worst_case is None else 0
+
+
+def _counted(tokens: int | None) -> int | None:
+    return tokens if tokens is not None and tokens <= MOST_TOKENS else None
+
+
+# --- storing ----------------------------------------------------------------------------------------------------------
 
 
 def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
@@ -310,6 +401,9 @@ def _try_again(outcomes: Sequence[CallOutcome]) -> None:
             continue
         tired = outcome.call.tries + 1 >= judges.pace(outcome.call.run.judge).tries
         _move([outcome], state=Call.State.FAILED if tired else Call.State.WAITING, not_before=outcome.retry_at)
+
+
+# --- leases of workers that died --------------------------------------------------------------------------------------
 
 
 def sweep_leases(*, now: datetime | None = None) -> list[int]:

@@ -1,0 +1,171 @@
+"""The pages of imports of verdicts and of whole studies: preview, store, undo, problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts import refusals
+from accounts.models import Project
+from annotation.imports import checks, lifecycle
+from annotation.models import Import
+from annotation.readers import KnownStudy, Report, known_studies
+from annotation.views import import_page, imports
+from judging import tasks
+from judging.imports import studies, verdicts
+from judging.models import JudgeRun
+
+NOT_OF_KIND = {
+    Import.Kind.VERDICTS: "This import contains no verdicts.",
+    Import.Kind.STUDY: "This import is not a whole study.",
+}
+
+
+def _find(request: HttpRequest, project: str, file_import: int, kind: Import.Kind) -> tuple[Project, Import]:
+    """The project and the import, if it is of this kind; else 404."""
+    current_project, of_project = imports.find(request, project, file_import)
+    if of_project.kind != kind:
+        raise Http404(NOT_OF_KIND[kind])
+    return current_project, of_project
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@require_safe
+@login_required
+def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+    seen = import_page.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+    addresses = {"store_url": reverse("verdict_import_store", args=[current_project.slug, shown_import.pk])}
+    addresses["undo_url"] = reverse("verdict_import_undo", args=[current_project.slug, shown_import.pk])
+    addresses["problems_url"] = reverse("verdict_import_problems", args=[current_project.slug, shown_import.pk])
+    stored_runs = [
+        (str(run.judge), "") for run in JudgeRun.objects.filter(file_import=shown_import).select_related("judge")
+    ]
+    context = import_page.context(request, current_project, shown_import, seen)
+    return render(request, "annotation/import.html", {**context, **addresses, "stored_links": stored_runs})
+
+
+@require_safe
+@login_required
+def verdict_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """What is wrong with the files, as CSV."""
+    _project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+    return import_page.problems_csv(
+        shown_import, import_page.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+    )
+
+
+@require_POST
+@login_required
+def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Store what the page shows: directly, or in the background if the files are large."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+    with refusals.refusals_as_messages(request):
+        tasks.store(shown_import, request.user)
+    return redirect("verdict_import", current_project.slug, shown_import.pk)
+
+
+@require_POST
+@login_required
+def undo_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Take the verdicts back, and the judges that have no others."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
+    with refusals.refusals_as_messages(request):
+        verdicts.undo(file_import=shown_import, actor=request.user)
+        messages.success(request, _("Undone. The files are kept: store them again or discard them."))
+    return redirect("verdict_import", current_project.slug, shown_import.pk)
+
+
+# --- whole studies ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PartShown:
+    """One part of a study with its report; ``url`` is the import that stored it, once it is there."""
+
+    kind: str
+    made: str
+    files: list[str]
+    report: Report
+    url: str
+
+
+def _shown(project: Project, parts: list[dict[str, Any]]) -> list[PartShown]:
+    return [
+        PartShown(
+            Import.Kind(part["kind"]).label,
+            part["made"],
+            part["files"],
+            Report.from_dict(part["report"]),
+            reverse("import", args=[project.slug, part["import_id"]]) if part["import_id"] else "",
+        )
+        for part in parts
+    ]
+
+
+@require_safe
+@login_required
+def study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Which study it is, and for each of its parts what would be stored, or what was."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+    seen = checks.current(shown_import) if shown_import.state in lifecycle.UNSTORED else None
+    parts = seen["parts"] if seen else shown_import.report.get("parts", [])
+    shown = import_page.context(request, current_project, shown_import, None)
+    study, constants = _study(shown_import), shown_import.target.get("constants", {})
+    context = {
+        **shown,
+        "title": study.title if study else shown["title"],
+        "seen": seen,
+        "store_url": reverse("study_import_store", args=[current_project.slug, shown_import.pk]),
+        "undo_url": reverse("study_import_undo", args=[current_project.slug, shown_import.pk]),
+        "problems_url": reverse("study_import_problems", args=[current_project.slug, shown_import.pk]),
+        "study": study,
+        "studies": known_studies().values(),
+        "constants": {name: constants.get(name, "") for name in import_page.CONSTANTS["dataset"]},
+        "parts": _shown(current_project, parts),
+    }
+    return render(request, "judging/study_import.html", context)
+
+
+def _study(file_import: Import) -> KnownStudy | None:
+    return known_studies().get(file_import.target.get("study", ""))
+
+
+@require_safe
+@login_required
+def study_import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """What is wrong with the files, as CSV."""
+    _project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+    return import_page.problems_csv(shown_import, checks.current(shown_import))
+
+
+@require_POST
+@login_required
+def store_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Have a worker store all of it."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+    with refusals.refusals_as_messages(request):
+        tasks.store(shown_import, request.user)
+    return redirect("study_import", current_project.slug, shown_import.pk)
+
+
+@require_POST
+@login_required
+def undo_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """Take back everything it stored, while nothing depends on it."""
+    current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
+    with refusals.refusals_as_messages(request):
+        studies.undo(file_import=shown_import, actor=request.user)
+        messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
+    return redirect("study_import", current_project.slug, shown_import.pk)
