@@ -7,8 +7,9 @@ class AnalyticsConfig(AppConfig):
 
     def ready(self) -> None:
         from accounts import jobs
-        from analytics import transfers
+        from analytics import computing, transfers
 
         jobs.KINDS.update(transfers.KINDS)
+        jobs.KINDS.update(computing.KINDS)
         if transfers.clear not in jobs.cleanings:
             jobs.cleanings.append(transfers.clear)

@@ -1,56 +1,73 @@
-"""Computing a campaign's numbers: one computation at a time per campaign, and later after each that fails."""
+"""Computing a campaign's numbers: one job at a time per campaign, and after each that fails a longer pause.
+
+A computation whose worker dies counts as a try that failed: the sweep ends its job, and the next one begins after the
+pause. Whoever cancels one stops it for an hour.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID, uuid4
+import logging
+from datetime import timedelta
+from typing import Any, cast
+from urllib.parse import urlencode
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
+from accounts import jobs
+from accounts.jobs import JobHeartbeat, JobKind
+from accounts.models import Job
+from accounts.refusals import Refused
 from analytics import snapshots
 from analytics.models import Computation
 from analytics.snapshots import Settings
 from annotation.models import Campaign
 
+logger = logging.getLogger(__name__)
+
 LONGEST = 3000  # seconds; millions of rows on a busy machine
-LEASE = timedelta(seconds=LONGEST + 120)
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
+CANCELLED_PAUSE = timedelta(hours=1)
 MOST_DETAIL = 400
 
 
-def begin_computation(*, campaign: Campaign, settings: Settings) -> UUID | None:
-    """A lease on computing these numbers; None while the campaign's are being computed or have to wait.
-
-    The try is counted at once and the next one put off, so that it counts where the worker dies.
+# --- asking for one -------------------------------------------------------------------------------------------------
+def begin_computation(*, campaign: Campaign, settings: Settings) -> Computation | None:
+    """A computation with its waiting job, which the edge enqueues; None while one of the campaign is open, or these
+    numbers have to wait.
     """
-    now = timezone.now()
+    if not may_begin(campaign_pk=campaign.pk, settings=settings):
+        return None
     with transaction.atomic():
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # of two that begin the second waits
         if not may_begin(campaign_pk=campaign.pk, settings=settings):
             return None
-        row, _is_new = Computation.objects.get_or_create(campaign=campaign, **_identity(settings))
-        row.tries += 1
-        row.lease, row.lease_ends_at, row.next_at = uuid4(), now + LEASE, now + pause(row.tries)
-        row.reason, row.detail = Computation.Reason.ENDED, ""
-        row.save()
-    return row.lease
+        asked = {"raters": list(settings.raters), "blind_only": settings.blind_only}
+        computation, _is_new = Computation.objects.get_or_create(campaign=campaign, **_identity(settings))
+        failed_job = computation.job_id
+        tries = computation.tries + 1
+        state = {"asked": asked, "tries": tries, "next_at": timezone.now() + pause(tries)}
+        Computation.objects.filter(pk=computation.pk).update(**state, reason=Computation.Reason.ENDED, detail="")
+        jobs.begin(kind=Job.Kind.NUMBERS, subject=computation, project=campaign.project, owner=None)
+        if failed_job is not None:
+            Job.objects.filter(pk=failed_job).delete()  # the computation says why it failed
+    return computation
 
 
-def finish_computation(*, lease: UUID) -> None:
-    """The numbers are stored: nothing is left to be said."""
-    Computation.objects.filter(lease=lease).delete()
+def may_begin(*, campaign_pk: int, settings: Settings) -> bool:
+    """Whether nothing of the campaign is being computed, and these numbers need not wait."""
+    waits = Q(**_identity(settings), next_at__gt=timezone.now())
+    return not Computation.objects.filter(Q(job__state__in=Job.OPEN) | waits, campaign=campaign_pk).exists()
 
 
-def fail_computation(*, lease: UUID, reason: Computation.Reason, detail: str) -> None:
-    """Give the lease back, say why, and put off the next try."""
-    row = Computation.objects.filter(lease=lease).first()
-    if row is not None:
-        again = timezone.now() + pause(row.tries)
-        changes = {"lease": None, "lease_ends_at": None, "next_at": again}
-        Computation.objects.filter(lease=lease).update(**changes, reason=reason, detail=detail[:MOST_DETAIL])
+def failed(*, campaign: Campaign, settings: Settings) -> Computation | None:
+    """The last try at these numbers where it failed."""
+    computations = Computation.objects.filter(campaign=campaign, **_identity(settings))
+    return computations.exclude(job__state__in=Job.OPEN).first()
 
 
 def pause(tries: int) -> timedelta:
@@ -58,22 +75,86 @@ def pause(tries: int) -> timedelta:
     return min(LONGEST_PAUSE, SHORTEST_PAUSE * (1 << min(tries - 1, 20)))
 
 
-def may_begin(*, campaign_pk: int, settings: Settings) -> bool:
-    """Whether nothing of the campaign is being computed, and these numbers need not wait."""
-    now = timezone.now()
-    waits = Q(**_identity(settings), next_at__gt=now)
-    return not Computation.objects.filter(_under_way(now) | waits, campaign=campaign_pk).exists()
-
-
-def failed(*, campaign: Campaign, settings: Settings) -> Computation | None:
-    """The last try at these numbers where it came to nothing."""
-    computations = Computation.objects.filter(campaign=campaign, **_identity(settings))
-    return computations.exclude(_under_way(timezone.now())).first()
-
-
-def _under_way(now: datetime) -> Q:
-    return Q(lease__isnull=False, lease_ends_at__gt=now)
-
-
 def _identity(settings: Settings) -> dict[str, Any]:
     return {"settings_digest": settings.digest, "code_version": snapshots.code_version()}
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+def carry_out(*, computation_pk: int) -> None:
+    """Compute the numbers, unless somebody else does or did; one that fails says why on the page."""
+    rows = Computation.objects.select_related("campaign__rubric_version", "campaign__dataset")
+    computation = rows.filter(pk=computation_pk).first()
+    if computation is None or (job := jobs.take(computation, Job.Kind.NUMBERS)) is None:
+        return
+    try:
+        with JobHeartbeat(job) as heartbeat:
+            settings = Settings(raters=tuple(computation.asked["raters"]), blind_only=computation.asked["blind_only"])
+            snapshots.snapshot(campaign=computation.campaign, settings=settings, progress=heartbeat.tell)
+    except Refused as refused:  # cancelled, or in the hands of another worker: then this changes nothing
+        _fail(computation, Computation.Reason.FAULT, refused.sentence)
+    except Exception as error:
+        logger.exception("the numbers of campaign %s can't be computed", computation.campaign_id)
+        _fail(computation, *_why(error))
+    else:
+        _finish(computation, heartbeat)
+
+
+def _why(error: Exception) -> tuple[Computation.Reason, str]:
+    from analytics.stats.core.tables import TableError
+
+    if isinstance(error, SoftTimeLimitExceeded):
+        return Computation.Reason.LONG, str(LONGEST // 60)
+    if isinstance(error, TableError):
+        return Computation.Reason.TABLE, str(error)
+    return Computation.Reason.FAULT, f"{type(error).__name__}: {error}"
+
+
+def _finish(computation: Computation, heartbeat: JobHeartbeat) -> None:
+    """The numbers are stored: the computation is deleted, and its job finished, if this worker still has it."""
+    job = cast(Job, computation.job)
+    with transaction.atomic():
+        Computation.objects.filter(pk=computation.pk, job=job).delete()
+        if not jobs.finish(job, done=heartbeat.done, total=heartbeat.total):
+            transaction.set_rollback(True)
+
+
+def _fail(computation: Computation, reason: Computation.Reason, detail: str) -> None:
+    """Say why on the computation and its job, and put off the next try, if this worker still has it."""
+    with transaction.atomic():
+        _ended(computation, reason, detail, wait=pause(computation.tries))
+        computation.reason, computation.detail = reason, detail[:MOST_DETAIL]
+        if not jobs.fail(cast(Job, computation.job), computation.sentence):
+            transaction.set_rollback(True)
+
+
+def _ended(computation: Computation, reason: Computation.Reason, detail: str, *, wait: timedelta) -> bool:
+    changes = {"reason": reason, "detail": detail[:MOST_DETAIL], "next_at": timezone.now() + wait}
+    return bool(Computation.objects.filter(pk=computation.pk).update(**changes))
+
+
+# --- what jobs have to know -----------------------------------------------------------------------------------------
+def _address(computation: Computation) -> str:
+    chosen = [("raters", name) for name in computation.asked.get("raters", [])]
+    query = urlencode([*chosen, *([("blind", "only")] if computation.asked.get("blind_only") else [])])
+    page = reverse("campaign_numbers", args=[computation.campaign.project.slug, computation.campaign_id])
+    return f"{page}?{query}" if query else page
+
+
+KINDS: dict[str, JobKind] = {
+    Job.Kind.NUMBERS: JobKind(
+        model=Computation,
+        task=lambda _computation: "analytics.tasks.compute_numbers",
+        fail=lambda computation, _sentence: _ended(
+            computation, Computation.Reason.ENDED, "", wait=pause(computation.tries)
+        ),
+        cancel=lambda computation, sentence: _ended(
+            computation, Computation.Reason.CANCELLED, sentence, wait=CANCELLED_PAUSE
+        ),
+        title=lambda computation: str(computation.campaign.name),
+        address=_address,
+        related=("campaign__project",),
+        most_tries=1,
+        interrupted=gettext_lazy("The worker stopped before it had finished."),
+        loses=gettext_lazy("The figures are not computed again within the next hour."),
+    ),
+}

@@ -54,11 +54,11 @@ class Chart(models.Model):
         ]
 
 
-class Computation(models.Model):
-    """How far the numbers of a campaign under some settings are from being computed; gone once they are.
+class Computation(HasJob):
+    """The numbers of a campaign under some settings (``asked``), which are to be computed; deleted once they are.
 
-    ``lease`` until ``lease_ends_at``: a worker computes, one at a time per campaign. After ``tries`` that came to
-    nothing none begins before ``next_at``; ``reason`` and ``detail`` say why the last one failed.
+    Its ``job`` is the newest try; a campaign has one open job at a time. After ``tries`` that failed none begins before
+    ``next_at``; ``reason`` and ``detail`` say why the last one failed.
     """
 
     class Reason(models.TextChoices):
@@ -66,15 +66,15 @@ class Computation(models.Model):
         LONG = "long", _("It took longer than %(detail)s minutes and was stopped.")
         TABLE = "table", _("The ratings can't be used: %(detail)s")
         FAULT = "fault", _("An error in Panelbench: %(detail)s")
+        CANCELLED = "cancelled", "%(detail)s"
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="+")
     settings_digest = models.CharField(max_length=64)
     code_version = models.CharField(max_length=40)
-    lease = models.UUIDField(null=True)
-    lease_ends_at = models.DateTimeField(null=True)
+    asked = models.JSONField(default=dict)
     tries = models.PositiveSmallIntegerField(default=0)
     next_at = models.DateTimeField(default=timezone.now)
-    reason = models.CharField(max_length=5, choices=Reason, default=Reason.ENDED)
+    reason = models.CharField(max_length=9, choices=Reason, default=Reason.ENDED)
     detail = models.CharField(max_length=400, blank=True)
 
     class Meta:
@@ -86,7 +86,7 @@ class Computation(models.Model):
 
     @property
     def sentence(self) -> str:
-        """Why the last try came to nothing."""
+        """Why the last try failed."""
         return str(Computation.Reason(self.reason).label) % {"detail": self.detail}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -30,12 +30,17 @@ if TYPE_CHECKING:
     from analytics.stats.core.tables import RatingsTable
 
 
+Progress = Callable[[int, int], None]
 LAYOUT = 5
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
+
+
+def _unheard(_done: int, _total: int) -> None:
+    """Progress that nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +61,16 @@ class Settings:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> Snapshot:
+def snapshot(*, campaign: Campaign, settings: Settings = Settings(), progress: Progress = _unheard) -> Snapshot:
     """The snapshot of the campaign as it stands: the stored one, or else computed and stored now.
 
-    The revision is read before the rows: what arrives in between makes the snapshot stale, never falsely fresh.
+    ``progress(done, total)`` is called after each report (one of the raters and one of each judge, by language and over
+    all), and may raise to stop. The revision is read before the rows: what arrives in between makes the snapshot stale,
+    never falsely fresh.
     """
     key = {"campaign": campaign, "revision": snapshot_revision(campaign), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
-    return stored or _store(key, *_computed(campaign, settings))
+    return stored or _store(key, *_computed(campaign, settings, progress))
 
 
 def current_snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
@@ -129,7 +136,9 @@ def _identity(settings: Settings) -> dict[str, str]:
     return {"settings_digest": settings.digest, "code_version": code_version()}
 
 
-def _computed(campaign: Campaign, settings: Settings) -> tuple[dict[str, Any], list[dict[str, str]]]:
+def _computed(
+    campaign: Campaign, settings: Settings, progress: Progress
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The fields of a new snapshot, and its charts.
 
     `inputs_digest` is the SHA-256 of the CSV of the ratings table, byte for byte.
@@ -146,6 +155,7 @@ def _computed(campaign: Campaign, settings: Settings) -> tuple[dict[str, Any], l
         bootstrap=settings.bootstrap,
         confidence=settings.confidence,
         seed=settings.seed,
+        progress=progress,
     )
     content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
     drawn = charts.bias(content)
@@ -203,7 +213,13 @@ EACH_LANGUAGE = ("language", "criterion")
 
 
 def measured_content(
-    frame: pd.DataFrame, *, scales: Mapping[str, Scale], bootstrap: int, confidence: float, seed: int
+    frame: pd.DataFrame,
+    *,
+    scales: Mapping[str, Scale],
+    bootstrap: int,
+    confidence: float,
+    seed: int,
+    progress: Progress = _unheard,
 ) -> dict[str, Any]:
     """Languages, counts and estimates of a ratings table: by criterion and language, and over all languages together.
 
@@ -214,7 +230,7 @@ def measured_content(
     table = ratings_table(frame, scales=scales)
     how = {"bootstrap": bootstrap, "confidence": confidence, "seed": seed}
     languages = sorted(table.frame["language"].dropna().unique())
-    estimates = list(_estimates(table, languages, how))
+    estimates = list(_estimates(table, languages, how, progress))
     return {
         "languages": languages,
         "rated": rated_counts(table),
@@ -240,16 +256,22 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return (EACH_LANGUAGE, ALL_LANGUAGES) if len(languages) > 1 else (EACH_LANGUAGE,)
 
 
-def _estimates(table: RatingsTable, languages: Sequence[str], how: dict[str, Any]) -> Iterator[CellEstimate]:
+def _estimates(
+    table: RatingsTable, languages: Sequence[str], how: dict[str, Any], progress: Progress
+) -> Iterator[CellEstimate]:
     from analytics.stats.agreement import among_raters
     from analytics.stats.judge import calibration
 
     statistics = (*CALIBRATION, *calibration.COUNTS)
     judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
-    for by in _groupings(languages):
+    groupings = _groupings(languages)
+    done, total = 0, len(groupings) * (1 + len(judges))
+    for by in groupings:
         yield from among_raters.agreement_report(table, by=by, statistics=AGREEMENT, **how)
+        progress(done := done + 1, total)
         for judge in judges:
             yield from calibration.calibration_report(table, judge=judge, by=by, statistics=statistics, **how)
+            progress(done := done + 1, total)
 
 
 def _is_kept(each: CellEstimate) -> bool:

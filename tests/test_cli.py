@@ -39,9 +39,9 @@ def test_statistics_wait_for_no_django(tmp_path: Path) -> None:
 def test_tasks_find_their_broker_in_every_process(tmp_path: Path) -> None:
     program = (
         "import django; django.setup()\n"
-        "from analytics.tasks import refresh\n"
-        "assert refresh.app.main == 'panelbench', refresh.app\n"
-        "assert refresh.delay_on_commit"
+        "from analytics.tasks import compute_numbers\n"
+        "assert compute_numbers.app.main == 'panelbench', compute_numbers.app\n"
+        "assert compute_numbers.delay_on_commit"
     )
     keep = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME"}}
     own = {"DJANGO_SETTINGS_MODULE": "panelbench.settings", "PANELBENCH_DATA_DIR": str(tmp_path)}

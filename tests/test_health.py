@@ -149,7 +149,7 @@ def test_a_task_goes_to_the_queue_of_its_kind() -> None:
         "judging.tasks.work": "judging",
         "judging.tasks.store_verdicts": "imports",
         "annotation.tasks.store_import": "imports",
-        "analytics.tasks.refresh": "analytics",
+        "analytics.tasks.compute_numbers": "analytics",
         "accounts.tasks.sweep": "default",
     }
     assert wanted.keys() <= app.tasks.keys()

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
+from panelbench.celery import app
 from tests.conftest import database_url
 
 
@@ -30,6 +32,16 @@ def working(*, queues: str = "judging,imports,default", name: str = "celery") ->
         yield started
     finally:
         kill(started)
+
+
+@contextmanager
+def absent_broker() -> Iterator[None]:
+    """Messages are sent to a broker that is not there."""
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
+        broken.setattr(app.amqp, "_producer_pool", None)
+        broken.setattr(app, "_pool", None)
+        yield
 
 
 def kill(started: subprocess.Popen[bytes]) -> None:

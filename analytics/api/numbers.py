@@ -142,9 +142,7 @@ class Numbers(APIView):
         raters = chosen_raters(found, request.query_params)
         snapshot, is_stale = snapshots.current_snapshot(campaign=found, settings=raters.settings)
         if is_stale:
-            tasks.ask_to_compute(
-                found.pk, raters.pks, blind_only=raters.blind_only, after=snapshot.pk if snapshot else 0
-            )
+            tasks.ask_to_compute(campaign=found, settings=raters.settings)
         return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
 
 

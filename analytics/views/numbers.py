@@ -431,7 +431,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
     snapshot, is_stale = snapshots.current_snapshot(campaign=found, settings=raters.settings)
     number = snapshot.pk if snapshot else 0
     if is_stale:
-        tasks.ask_to_compute(found.pk, raters.pks, blind_only=raters.blind_only, after=number)
+        tasks.ask_to_compute(campaign=found, settings=raters.settings)
     failed = computing.failed(campaign=found, settings=raters.settings) if is_stale else None
     state = f"{number}-{'stale' if is_stale else 'fresh'}"
     if _seen(request) == state and not is_stale:

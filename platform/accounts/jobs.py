@@ -57,6 +57,7 @@ class JobKind:
     fail: Callable[[Any, str], bool]
     title: Callable[[Any], str]
     address: Callable[[Any], str]
+    cancel: Callable[[Any, str], bool] | None = None  # as `fail`, where somebody who cancels wants something else
     stranded: Callable[[Any], str] = lambda _subject: ""
     most_tries: int | None = MOST_TRIES
     interrupted: str | Promise = INTERRUPTED
@@ -111,15 +112,28 @@ def _send(job: Job) -> None:
     if (subject := kind.subject(job)) is None:
         waiting.update(**_ended(State.CANCELLED))
         return
-    try:
-        current_app.send_task(kind.task(subject), (subject.pk,), expires=kind.expires)
-    except (BrokerError, OSError, AttributeError) as error:  # the last: Kombu, after a first message that failed
-        logger.warning(
-            "The message broker is not available; job %s (%s) waits for the next sweep: %s", job.pk, job.kind, error
-        )
-        waiting.update(sent_at=None, due_at=now)
-    else:
+    if _queued(kind.task(subject), (subject.pk,), expires=kind.expires):
         waiting.update(sent_at=now, due_at=now + RESEND)
+    else:
+        waiting.update(sent_at=None, due_at=now)
+
+
+def enqueue_task(task: str, *arguments: Any, expires: float | None = None) -> None:
+    """Send a message that is no job, once the transaction is committed: a wake-up for rows that wait, or a mail.
+
+    Without a broker it is dropped and logged. Rows that wait are found by the next sweep; a mail is lost.
+    """
+    transaction.on_commit(partial(_queued, task, arguments, expires=expires))
+
+
+def _queued(task: str, arguments: tuple[Any, ...], *, expires: float | None) -> bool:
+    """Whether the broker took a message for the task of that name; the only place that knows what an absent one is."""
+    try:
+        current_app.send_task(task, arguments, expires=expires)
+    except (BrokerError, OSError, AttributeError) as error:  # the last: Kombu, after a first message that failed
+        logger.warning("The message broker is not available; %s%s is not queued: %s", task, arguments, error)
+        return False
+    return True
 
 
 # --- doing it -------------------------------------------------------------------------------------------------------
@@ -147,7 +161,7 @@ class JobHeartbeat:
     def __init__(self, job: Job) -> None:
         self.is_lost = False  # it was cancelled, or somebody else has it
         self.job = job
-        self._done, self._total = job.done, job.total
+        self.done, self.total = job.done, job.total
         self._over = threading.Event()
         self._beating = threading.Thread(target=self._beat, name=f"job {job.pk}", daemon=True)
 
@@ -165,7 +179,7 @@ class JobHeartbeat:
         """So much of it is done. Refused when the lease is lost."""
         if self.is_lost:
             raise Refused(_("This was cancelled or deleted while it was running. Start it again."), code="swept")
-        self._done, self._total = done, total
+        self.done, self.total = done, total
 
     def _beat(self) -> None:
         try:
@@ -174,7 +188,7 @@ class JobHeartbeat:
                 with suppress(OperationalError):
                     now = timezone.now()
                     alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
-                    told = _held(self.job).update(**alive, done=self._done, total=self._total)
+                    told = _held(self.job).update(**alive, done=self.done, total=self.total)
                     self.is_lost = not told and Job.objects.filter(pk=self.job.pk).exists()
         finally:
             connection.close()
@@ -224,7 +238,8 @@ def _give_up(job: Job, state: str, sentence: str) -> bool:
     kind = KINDS[job.kind]
     subject = kind.subject(job)
     with transaction.atomic():
-        is_given_up = subject is None or kind.fail(subject, sentence)
+        end = kind.cancel if state == State.CANCELLED and kind.cancel else kind.fail
+        is_given_up = subject is None or end(subject, sentence)
         as_seen = Job.objects.filter(pk=job.pk, state=job.state, lease=job.lease, tries=job.tries)
         if is_given_up and as_seen.update(**_ended(state), sentence=sentence):
             return True
@@ -267,7 +282,7 @@ def _given_up(job: Job) -> bool:
     if subject is not None and (sentence := kind.stranded(subject)):
         return _give_up(job, State.FAILED, sentence)
     if kind.most_tries is not None and job.tries >= kind.most_tries:
-        return _give_up(job, State.FAILED, str(kind.interrupted) % kind.most_tries)
+        return _give_up(job, State.FAILED, str(kind.interrupted).replace("%d", str(kind.most_tries)))
     return False
 
 

@@ -15,7 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
 QUEUES = ("judging", "analytics", "imports", "default")
 ROUTES = {
     "judging.tasks.work": {"queue": "judging"},
-    "analytics.tasks.refresh": {"queue": "analytics"},
+    "analytics.tasks.compute_numbers": {"queue": "analytics"},
     # Checks and imports wait for no numbers, whatever those cost.
     "annotation.tasks.*": {"queue": "imports"},
     "judging.tasks.check_*": {"queue": "imports"},

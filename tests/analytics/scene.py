@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analytics import tasks
+from analytics.models import Computation
+from analytics.snapshots import Settings
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make
@@ -63,3 +66,10 @@ def _verdict(score: float | str, maximum: float) -> dict[str, Any]:
     if isinstance(score, str):
         return {"status": score, "score": None}
     return {"status": "out_of_range" if score > maximum else "ok", "score": score}
+
+
+def compute(target: Campaign, settings: Settings | None = None) -> None:
+    """Its numbers asked for, and computed as a worker does."""
+    tasks.ask_to_compute(campaign=target, settings=settings)
+    for computation in Computation.objects.filter(campaign=target, job__state="waiting"):
+        tasks.compute_numbers(computation.pk)

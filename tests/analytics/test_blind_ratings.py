@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
-from analytics import ratings, snapshots, tasks
+from analytics import ratings, snapshots
 from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make
@@ -160,7 +160,7 @@ class TestNumbers:
         assert "Among them 4 ratings by people who could see verdicts." in page
         assert 'href="?blind=only"' in page
 
-        tasks.refresh(work.campaign.pk, [], True)
+        scene.compute(work.campaign, snapshots.Settings(blind_only=True))
         page = boris.get(f"{address}?blind=only").content.decode()
         assert "4 ratings · 1 annotator" in page
         assert "4 ratings by people who could see verdicts are left out." in page

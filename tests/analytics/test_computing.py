@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from accounts import jobs
+from accounts.models import Job
 from analytics import computing, snapshots, tasks
 from analytics.models import Computation, Snapshot
 from annotation.models import Campaign, Criterion
 from panelbench.celery import app
 from panelbench.programs import IMPORTS, JUDGING, QUEUES, worker_programs
+from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
+from tests.workers import absent_broker, kill, long_after, until, working
 
 
 @pytest.fixture
@@ -30,83 +34,129 @@ def page(cast: Cast, campaign: Campaign) -> str:
     return cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/").content.decode()
 
 
-def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The campaigns whose numbers workers are asked for from now on."""
-    asked: list[int] = []
-    monkeypatch.setattr(tasks.refresh, "delay_on_commit", lambda campaign, *_chosen: asked.append(campaign))
-    monkeypatch.setattr(tasks, "PATIENCE", 0.001)
-    return asked
+def waiting() -> list[int]:
+    """The campaigns whose numbers wait for a worker."""
+    return list(Computation.objects.filter(job__state="waiting").values_list("campaign", flat=True))
 
 
 def test_the_page_says_why_there_are_no_figures(cast: Cast, broken: Campaign) -> None:
     assert "could not be computed" not in page(cast, broken)
-    tasks.refresh(broken.pk)
+    scene.compute(broken)
     shown = page(cast, broken)
     assert "The first figures are being computed" not in shown
     assert "There are no figures: they could not be computed." in shown
     assert "score &#x27;2.0&#x27; is not on the scale 0, 1" in shown
     assert "Tried once" in shown
+    (listed,) = cast.client("aino").get("/api/v1/projects/kassa/jobs/").json()["results"]
+    assert (listed["kind"], listed["state"], listed["title"]) == ("numbers", "failed", "Round 1")
+    assert "score '2.0' is not on the scale 0, 1" in listed["sentence"]
 
 
-def test_a_computation_that_fails_is_asked_for_later_and_later(
-    cast: Cast, broken: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = asked_for(monkeypatch)
+def test_a_computation_that_fails_is_asked_for_later_and_later(cast: Cast, broken: Campaign) -> None:
     tasks.refresh_stale()
-    assert asked == [broken.pk]
+    assert waiting() == [broken.pk]
     pauses = []
     for _try in range(3):
-        tasks.refresh(broken.pk)
+        scene.compute(broken)
         stored = Computation.objects.get()
         pauses.append(round((stored.next_at - timezone.now()).total_seconds() / 60))
         tasks.refresh_stale()
         page(cast, broken)
-        assert asked == [broken.pk]
+        assert (waiting(), Job.objects.count()) == ([], 1)
         Computation.objects.update(next_at=timezone.now() - timedelta(seconds=1))
     assert pauses == [1, 2, 4]
     assert computing.pause(30) == timedelta(hours=6)
     tasks.refresh_stale()
-    assert asked == [broken.pk, broken.pk]
+    assert waiting() == [broken.pk]
 
 
-def test_one_computation_of_a_campaign_at_a_time(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_computation_of_a_campaign_at_a_time(cast: Cast) -> None:
     campaign = scene.campaign(cast)
-    asked = asked_for(monkeypatch)
-    lease = computing.begin_computation(campaign=campaign, settings=snapshots.Settings(raters=("mari", "jaan")))
-    assert lease is not None
+    subset = snapshots.Settings(raters=("mari", "jaan"))
+    computation = computing.begin_computation(campaign=campaign, settings=subset)
+    assert computation is not None
     tasks.refresh_stale()
-    tasks.refresh(campaign.pk)
-    assert (asked, Snapshot.objects.count()) == ([], 0)
-    computing.finish_computation(lease=lease)
-    tasks.refresh(campaign.pk)
+    assert computing.begin_computation(campaign=campaign, settings=subset) is None
+    assert (Computation.objects.count(), Snapshot.objects.count()) == (1, 0)
+    tasks.compute_numbers(computation.pk)
+    tasks.compute_numbers(computation.pk)  # delivered twice
     assert (Snapshot.objects.count(), Computation.objects.count()) == (1, 0)
+    job = Job.objects.get()
+    assert (job.state, job.done, job.total) == ("finished", 1, 1)  # one report: a language, no judge
+    scene.compute(campaign)
+    assert Snapshot.objects.count() == 2
 
 
-def test_a_computation_whose_worker_died_counts_as_a_try(cast: Cast) -> None:
+def test_a_lead_cancels_a_computation_and_it_is_not_asked_for_at_once(cast: Cast) -> None:
     campaign = scene.campaign(cast)
-    assert computing.begin_computation(campaign=campaign, settings=snapshots.Settings())
-    Computation.objects.update(lease_ends_at=timezone.now() - timedelta(seconds=1))
+    tasks.refresh_stale()
+    boris, aino = cast.client("boris"), cast.client("aino")
+    cancel = f"/api/v1/projects/kassa/jobs/{Job.objects.get().pk}/cancel/"
+    assert boris.post(cancel).status_code == 409
+    assert aino.post(cancel).json()["state"] == "cancelled"
+    tasks.compute_numbers(Computation.objects.get().pk)  # its message arrives after all
+    tasks.refresh_stale()
+    assert (waiting(), Snapshot.objects.count()) == ([], 0)
+    assert "This was cancelled by Aino. Tried once" in page(cast, campaign)
+    Computation.objects.update(next_at=timezone.now())
+    scene.compute(campaign)
+    assert Snapshot.objects.count() == 1
+
+
+def test_a_computation_without_a_broker_waits_for_the_sweep(
+    cast: Cast, settings: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    campaign = scene.campaign(cast)
+    with absent_broker(), django_capture_on_commit_callbacks(execute=True):
+        assert "no worker is running" in page(cast, campaign)
+    assert Job.objects.get().sent_at is None
+    assert [job.kind for job in jobs.sweep()] == ["numbers"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_computation_whose_worker_is_killed_says_so_and_begins_again(cast: Cast, settings: Any) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    app.control.purge()
+    campaign = scene.campaign(cast)
+    rows = [[number % 4 for number in range(12)] for _person in range(40)]
+    make.rated(campaign, {"fluency": {f"p{number}": scores for number, scores in enumerate(rows)}})
+    for number in range(12):
+        scene.judged(campaign, name=f"Judge {number}")
+    page(cast, campaign)
+    with working(queues="analytics") as doomed:
+        until(lambda: Job.objects.filter(state="running", done__gt=0).exists())
+        kill(doomed)
+    assert Snapshot.objects.count() == 0
+    assert jobs.sweep(now=long_after()) == []
     assert "The worker stopped before it had finished. Tried once" in page(cast, campaign)
+    Computation.objects.update(next_at=timezone.now())
+    with working(queues="analytics"):
+        page(cast, campaign)
+        until(lambda: not Computation.objects.exists())
+    assert (Snapshot.objects.count(), Job.objects.get().state) == (1, "finished")
 
 
 def test_a_closed_campaign_is_not_polled_once_its_numbers_are_fresh(cast: Cast, django_assert_num_queries: Any) -> None:
     campaign = scene.campaign(cast)
     Campaign.objects.update(state=Campaign.State.CLOSED)
-    tasks.refresh(campaign.pk)
+    scene.compute(campaign)
     tasks.refresh_stale()
     with django_assert_num_queries(1):
         tasks.refresh_stale()
     scene.judged(campaign)
     with pytest.raises(pytest.fail.Exception), django_assert_num_queries(1):
         tasks.refresh_stale()
-    tasks.refresh(campaign.pk)
+    scene.compute(campaign)
     assert Snapshot.objects.count() == 2
 
 
 @pytest.mark.parametrize(
     ("task", "queue"),
     [
-        ("analytics.tasks.refresh", "analytics"),
+        ("analytics.tasks.compute_numbers", "analytics"),
         ("annotation.tasks.store_import", IMPORTS),
         ("annotation.tasks.check_import", IMPORTS),
         ("judging.tasks.store_study", IMPORTS),

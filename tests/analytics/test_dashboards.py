@@ -14,7 +14,7 @@ from analytics import ratings, snapshots, tasks
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot
 from analytics.snapshots import Settings
-from annotation.models import Annotation, Annotator, Campaign
+from annotation.models import Annotation, Campaign
 from judging.models import Verdict
 from tests import make
 from tests.analytics import scene
@@ -125,7 +125,7 @@ class TestFreshness:
         before = snapshots.snapshot(campaign=campaign)
         make.rated(campaign, {"fluency": {"uus": [3, 2, 1, 0, 0, 3, *6 * [None]]}})
         assert snapshots.current_snapshot(campaign=campaign) == (before, True)
-        tasks.refresh(campaign.pk)
+        scene.compute(campaign)
         after, is_stale = snapshots.current_snapshot(campaign=campaign)
         assert not is_stale
         assert alpha(after).value < alpha(before).value  # type: ignore[operator, arg-type]
@@ -161,9 +161,8 @@ class TestFreshness:
 class TestRaters:
     def test_a_subset_has_a_snapshot_of_its_own(self, campaign: Campaign) -> None:
         everyone = snapshots.snapshot(campaign=campaign)
-        chosen = Annotator.objects.filter(pseudonym__in=["noor", "hala"])
-        tasks.refresh(campaign.pk, [annotator.pk for annotator in chosen])
         settings = Settings(raters=("hala", "noor"))
+        scene.compute(campaign, settings)
         subset, is_stale = snapshots.current_snapshot(campaign=campaign, settings=settings)
         assert not is_stale
         assert subset != everyone
@@ -180,7 +179,7 @@ class TestTasks:
             tasks.refresh_stale()
             tasks.refresh_stale()
         assert len(asked) == 1
-        tasks.refresh(campaign.pk)
+        scene.compute(campaign)
         with django_capture_on_commit_callbacks() as asked:
             tasks.refresh_stale()
         assert not asked
@@ -189,7 +188,7 @@ class TestTasks:
         self, campaign: Campaign, django_capture_on_commit_callbacks: Any
     ) -> None:
         tasks.refresh_stale()
-        tasks.refresh(campaign.pk)
+        scene.compute(campaign)
         make.rated(campaign, {"fluency": {"uus": [3, *11 * [None]]}})
         with django_capture_on_commit_callbacks() as asked:
             tasks.refresh_stale()

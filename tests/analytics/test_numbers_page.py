@@ -14,7 +14,7 @@ from django.utils import timezone
 
 import analytics
 from accounts.models import Heartbeat
-from analytics import snapshots, tasks
+from analytics import snapshots
 from analytics.models import Chart
 from annotation import campaigns
 from annotation.models import Campaign
@@ -193,7 +193,7 @@ class TestFreshness:
         stale = client.get(again, headers={"HX-Request": "true"})
         assert "data-stale" in stale.content.decode()
         assert "HX-Retarget" not in stale
-        tasks.refresh(campaign.pk)
+        scene.compute(campaign)
         fresh = client.get(again, headers={"HX-Request": "true"})
         assert (fresh["HX-Retarget"], fresh["HX-Reselect"]) == ("#main", "#main")
         assert "data-stale" not in fresh.content.decode()

@@ -28,7 +28,7 @@ from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
 from tests.judging import made_up
-from tests.workers import kill, long_after, until, working
+from tests.workers import absent_broker, kill, long_after, until, working
 
 DIALOGUES = "id,language,question,model\n" + "".join(f"d{n},et,Kus on pakk {n}?,m{n % 2}\n" for n in range(1, 81))
 
@@ -227,15 +227,11 @@ def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Po
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_a_queue_nothing_large_is_stored_inside_a_request(
-    cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_queue_nothing_large_is_stored_inside_a_request(cast: Cast, settings: Any) -> None:
     boris = cast.client("boris")
     file_import = uploaded(boris)
     carried_out(file_import)
-    with monkeypatch.context() as broken:
-        broken.setattr(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
-        broken.setattr(app.amqp, "_producer_pool", None)
+    with absent_broker():
         assert boris.post(f"/p/kassa/imports/{file_import.pk}/store/").status_code == 302
     assert (state(file_import), Item.objects.count()) == ("storing", 0)
     heartbeat.pulse(heartbeat.WORKER, "a worker that the queue does not reach")
