@@ -6,7 +6,7 @@ from analytics.api import exports as export_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import exports, numbers, projects, shares
+from analytics.views import exports, items, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -15,6 +15,9 @@ pages = [
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
     ),
+    path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
+    path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),
+    path("p/<slug:project>/numbers/<int:campaign>/items/<int:item>/", items.item_scores_page, name="numbers_item"),
     path("p/<slug:project>/export/", exports.export_page, name="export"),
     path("p/<slug:project>/export/file/", exports.export_file, name="export_file"),
     path("p/<slug:project>/export/transfers/", exports.transfers_part, name="transfers"),

@@ -1,0 +1,373 @@
+"""The items behind the numbers, for leads and researchers: a list by disagreement or judge's error, and one item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.text import slugify
+from django.utils.translation import get_language, gettext_lazy, ngettext
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts import access, languages
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from analytics import items, ratings
+from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemOptions, ItemScores
+from analytics.views.exports import download
+from annotation.desk import presentation
+from annotation.desk.service import worst
+from annotation.exports import consistent
+from annotation.models import Campaign, Criterion, Duty, Item, PanelSeat, Rating
+from judging.models import Verdict
+
+PAGE = 50
+MOST_BARS = 12
+BAR, GAP, TALLEST = 7, 2, 20
+MOST_SCORES_LISTED = 12
+SORT_NAMES = {
+    "disagreement": gettext_lazy("Disagreement"),
+    "judge_error": gettext_lazy("Judge’s error"),
+    "n": gettext_lazy("Number of scores"),
+    "id": gettext_lazy("Order of the dataset"),
+}
+RULE_NAMES = {
+    "mode": gettext_lazy("Mode (ties: none)"),
+    "median": gettext_lazy("Median"),
+    "mean": gettext_lazy("Mean"),
+}
+
+
+# --- what the templates read -----------------------------------------------------------------------------------------
+def number_text(value: float | None) -> str:
+    """0.67, 2, or nothing."""
+    return "" if value is None else f"{round(value, 2):g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One point of the scale in a small chart: x and y from the top left, in pixels."""
+
+    x: int
+    y: int
+    height: int
+    is_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresShown:
+    """One item's scores on one criterion, as text and as a small chart."""
+
+    scores: ItemScores
+    choice: ItemChoice
+
+    @property
+    def criterion(self) -> Criterion:
+        return self.choice.criterion
+
+    @property
+    def text(self) -> str:
+        """2, 3 ×2, N/A: each answer, and how many gave it."""
+        answers = [(point_text(self.criterion, score), count) for score, count in self.scores.counts.items()]
+        shown = [f"{text} ×{count}" if count > 1 else text for text, count in answers[:MOST_SCORES_LISTED]]
+        more = ["…"] if len(answers) > MOST_SCORES_LISTED else []
+        missing = ((_("N/A"), self.scores.not_applicable), (_("stopped"), self.scores.stopped))
+        return ", ".join([*shown, *more, *(f"{text} ×{count}" for text, count in missing if count)])
+
+    @property
+    def bars(self) -> list[Bar]:
+        """A bar for every point of a short scale; nothing for a long one, or without scores."""
+        points = self.criterion.values
+        if not self.scores.n or not 1 < len(points) <= MOST_BARS:
+            return []
+        most = max(self.scores.counts.values())
+        heights = [round(TALLEST * self.scores.counts.get(point, 0) / most) for point in points]
+        return [
+            Bar(place * (BAR + GAP), TALLEST - max(height, 1), max(height, 1), not height)
+            for place, height in enumerate(heights)
+        ]
+
+    @property
+    def width(self) -> int:
+        return len(self.criterion.values) * (BAR + GAP) - GAP
+
+    @property
+    def disagreement(self) -> str:
+        return number_text(self.scores.disagreement)
+
+    @property
+    def reference(self) -> str:
+        return point_text(self.criterion, self.scores.reference)
+
+    @property
+    def no_reference(self) -> str:
+        """Why there is no reference."""
+        return _("tied") if self.scores.n else _("no score")
+
+    @property
+    def judge(self) -> str:
+        """The judge's score, N/A, or why there is none."""
+        judge = self.scores.judge
+        if judge is None:
+            return ""
+        return verdict_text(self.criterion, judge.status, judge.score, applicable=judge.applicable)
+
+    @property
+    def judge_error(self) -> str:
+        return number_text(self.scores.judge_error)
+
+
+@dataclass(frozen=True, slots=True)
+class RatingShown:
+    """One person's rating of the item."""
+
+    rating: Rating
+
+    @property
+    def score(self) -> str:
+        if self.rating.score is None:
+            return str(self.rating.get_status_display())
+        return point_text(self.rating.criterion, self.rating.score)
+
+    @property
+    def label(self) -> str:
+        return point_label(self.rating.criterion, self.rating.score)
+
+    @property
+    def is_critical_mark(self) -> bool:
+        """Whether it is the worst point of a critical criterion, which stops the rest of the assignment."""
+        criterion, score = self.rating.criterion, self.rating.score
+        return criterion.is_critical and score is not None and score == worst(criterion)
+
+    @property
+    def panel(self) -> str:
+        assignment = self.rating.annotation.assignment
+        return assignment.duty.panel.name if assignment else ""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShown:
+    """One verdict on the item."""
+
+    given: GivenVerdict
+    criterion: Criterion
+
+    @property
+    def score(self) -> str:
+        verdict = self.given.verdict
+        return verdict_text(self.criterion, verdict.status, verdict.score, applicable=verdict.applicable)
+
+    @property
+    def label(self) -> str:
+        verdict = self.given.verdict
+        return point_label(self.criterion, verdict.score) if verdict.status == Verdict.Status.OK else ""
+
+    @property
+    def error(self) -> str:
+        return number_text(self.given.error)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCriterion:
+    """Everything on one criterion of one item."""
+
+    given: CriterionScores
+
+    @property
+    def key(self) -> str:
+        return self.given.criterion.key
+
+    @property
+    def name(self) -> str:
+        return criterion_name(self.given.criterion)
+
+    @property
+    def shown(self) -> ScoresShown:
+        return ScoresShown(self.given.scores, self.given.choice)
+
+    @property
+    def rule(self) -> str:
+        return str(RULE_NAMES[self.given.choice.reference])
+
+    @property
+    def shares(self) -> list[tuple[str, str, int, int]]:
+        """The distribution of answers: score, its label, how many gave it, and that in percent."""
+        criterion = self.given.criterion
+        return [
+            (point_text(criterion, score) or _("N/A"), point_label(criterion, score), count, round(100 * share))
+            for score, count, share in self.given.shares
+        ]
+
+    @property
+    def ratings(self) -> list[RatingShown]:
+        return list(map(RatingShown, self.given.ratings))
+
+    @property
+    def superseded(self) -> list[RatingShown]:
+        return list(map(RatingShown, self.given.superseded))
+
+    @property
+    def verdicts(self) -> list[VerdictShown]:
+        return [VerdictShown(verdict, self.given.criterion) for verdict in self.given.verdicts]
+
+    @property
+    def basis(self) -> str:
+        """3 ratings, 2 verdicts."""
+        n_ratings, n_verdicts = len(self.given.ratings), len(self.given.verdicts)
+        return ", ".join(
+            [
+                ngettext("%d rating", "%d ratings", n_ratings) % n_ratings,
+                ngettext("%d verdict", "%d verdicts", n_verdicts) % n_verdicts,
+            ]
+        )
+
+
+def criterion_name(criterion: Criterion) -> str:
+    """In the reader's language where the rubric has it."""
+    return str(criterion.says("name", get_language() or "en") or criterion.key)
+
+
+def point_text(criterion: Criterion, score: float | None) -> str:
+    """A score as a list shows it: 3 or 2.33; on a nominal scale the name of the point where it has one."""
+    if score is None:
+        return ""
+    name = point_label(criterion, score) if criterion.level == Criterion.Level.NOMINAL else ""
+    return name or number_text(score)
+
+
+def point_label(criterion: Criterion, score: float | None) -> str:
+    """What the rubric calls the point, in the reader's language where it can."""
+    return "" if score is None else criterion.label(score, get_language() or "en")
+
+
+def verdict_text(criterion: Criterion, status: str, score: float | None, *, applicable: bool) -> str:
+    """A verdict's score, N/A, or why there is none; a number off the scale is shown with that reason."""
+    if status == Verdict.Status.OK:
+        return point_text(criterion, score) if applicable else _("N/A")
+    return " · ".join(filter(None, (number_text(score), str(Verdict.Status(status).label))))
+
+
+# --- views -----------------------------------------------------------------------------------------------------------
+def shown_campaign(user: User, project: str, campaign: int) -> Campaign:
+    """The campaign, to leads and researchers of its project."""
+    current_project: Project = access.require(user=user, slug=project)
+    mine = Campaign.objects.visible_to(user).filter(project=current_project)
+    with_parts = mine.select_related("project", "dataset", "rubric_version__rubric")
+    return get_object_or_404(with_parts.prefetch_related("rubric_version__criteria"), pk=campaign)
+
+
+@require_safe
+@login_required
+def items_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """The items of a campaign with their scores on one criterion, filtered, in the order chosen."""
+    current = shown_campaign(request.user, project, campaign)
+    options = items.item_options(current)
+    choice, refusal = _choice(current, options, request.GET)
+    scored = [] if refusal else items.listed_items(current, choice)
+    page = Paginator(scored, PAGE).get_page(request.GET.get("page"))
+    rows = [(item, ScoresShown(scores, choice)) for item, scores in items.with_items(page.object_list)]
+    context = {
+        "title": _("Items"),
+        "rows": rows,
+        "page_obj": page,
+        "n_ratings": sum(scores.n_ratings for scores in scored),
+        "n_verdicts": sum(scores.judge is not None for scores in scored),
+        "refusal": refusal,
+        **_context(request, current, options, choice),
+    }
+    return render(request, "analytics/items.html", context, status=422 if refusal else 200)
+
+
+@require_safe
+@login_required
+def items_file(request: HttpRequest, project: str, campaign: int) -> HttpResponseBase:
+    """The same list, whole, as CSV; what is wrong with the address is shown on the page."""
+    current = shown_campaign(request.user, project, campaign)
+    choice, refusal = _choice(current, items.item_options(current), request.GET)
+    if refusal:
+        return redirect(f"{reverse('numbers_items', args=[project, campaign])}?{request.GET.urlencode()}")
+    name = slugify(current.name) or f"campaign-{current.pk}"
+    with consistent():
+        rows = items.csv_rows(items.listed_items(current, choice), choice)
+        lines = (line.encode() for line in ratings.csv_lines(items.COLUMNS, rows))
+        name = f"{name}-{choice.criterion.key}-items.csv"
+        return download(lines, name=name, media_type="text/csv; charset=utf-8")
+
+
+@require_safe
+@login_required
+def item_scores_page(request: HttpRequest, project: str, campaign: int, item: int) -> HttpResponse:
+    """One item as the desk shows it, and beside it every rating and every verdict, by criterion."""
+    current = shown_campaign(request.user, project, campaign)
+    stored = get_object_or_404(Item.objects.visible_to(request.user).of(current.dataset), pk=item)
+    options = items.item_options(current)
+    choice, refusal = _choice(current, options, request.GET)
+    scored = items.scores_of_item(current, stored, options, choice)
+    context = {
+        "title": stored.title or stored.external_id,
+        "stored": stored,
+        "item": presentation.show_item(stored, (), current.dataset.layout),
+        "criteria": [ItemCriterion(given) for given in scored],
+        "skips": items.skips_of_item(current, stored),
+        "others": items.other_campaigns(current, stored),
+        "refusal": refusal,
+        **_neighbours(current, choice, stored),
+        **_context(request, current, options, choice),
+    }
+    return render(request, "analytics/item.html", context, status=422 if refusal else 200)
+
+
+def _choice(campaign: Campaign, options: ItemOptions, query: QueryDict) -> tuple[ItemChoice, str]:
+    """What the address asks for; or what it would show without parameters, and what is wrong with those given."""
+    try:
+        return items.chosen_items(campaign, options, query), ""
+    except Refused as refused:
+        return items.chosen_items(campaign, options, QueryDict()), refused.sentence
+
+
+def _neighbours(campaign: Campaign, choice: ItemChoice, item: Item) -> dict[str, Any]:
+    """The items before and after this one in the list, and its number there; nothing where it is not in the list."""
+    in_order = [scores.item for scores in items.listed_items(campaign, choice)]
+    if item.pk not in in_order:
+        return {}
+    place = in_order.index(item.pk)
+    return {
+        "before": in_order[place - 1] if place else None,
+        "after": in_order[place + 1] if place + 1 < len(in_order) else None,
+        "number": place + 1,
+        "total": len(in_order),
+    }
+
+
+def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, choice: ItemChoice) -> dict[str, Any]:
+    """What both pages show of the campaign and the choice."""
+    seats = PanelSeat.objects.filter(
+        annotator__user=request.user, panel__in=Duty.objects.filter(campaign=campaign).values("panel")
+    )
+    chosen = dict(choice.attributes)
+    return {
+        "project": campaign.project,
+        "campaign": campaign,
+        "options": options,
+        "choice": choice,
+        "criterion_names": [(key, criterion_name(criterion)) for key, criterion in options.criteria.items()],
+        "criterion_name": criterion_name(choice.criterion),
+        "languages": [(tag, languages.endonym(tag)) for tag in options.languages],
+        "attributes": [
+            (f"{items.ATTRIBUTE}{key}", key, values, chosen.get(key, ""))
+            for key, values in options.attributes.items()
+            if (values and len(values) > 1) or key in chosen
+        ],
+        "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
+        "rules": RULE_NAMES.items(),
+        "rule": RULE_NAMES[choice.reference],
+        "ends": (number_text(choice.criterion.minimum), number_text(choice.criterion.maximum)),
+        "rates_here": seats.exists(),
+        "simulated": bool(choice.run and choice.run.judge.simulated),
+    }

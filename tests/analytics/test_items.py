@@ -1,0 +1,294 @@
+"""From a figure down to its items: the list by disagreement and judge's error, and everything given to one item."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+
+import pytest
+
+from accounts.models import Membership, Role
+from analytics import items
+from annotation.desk import service
+from annotation.desk.service import Answer
+from annotation.models import Annotation, Campaign, Item
+from judging.models import Attempt, Call, Verdict
+from tests import make
+from tests.analytics import scene
+from tests.annotation import scene as panel_scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+DISAGREEING = {
+    "fluency": {
+        "mari": [0, 1, 2, 3, None],
+        "jaan": [3, 1, 1, 3, None],
+        "liis": [3, 1, None, 2, None],
+    },
+    "coherence": {"mari": [1, 0, None, None, None]},
+}
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    """Five items: d1 is rated 0, 3, 3; d2 1, 1, 1; d3 2, 1; d4 3, 3, 2; d5 by the judge alone."""
+    rows = [
+        make.item(1, generator="atlas", attributes={"style": "plain", "turns": 3}),
+        make.item(2, generator="atlas", attributes={"style": "ornate", "turns": 3}),
+        make.item(3, generator="birch", attributes={"style": "plain", "turns": 4}),
+        make.item(4, "ar", generator="birch"),
+        make.item(5, "ar", generator="birch"),
+    ]
+    made = make.campaign(cast.kassa, items=rows)
+    make.rated(made, DISAGREEING)
+    scene.judged(made, {"fluency": [2, 3, "unparsed", 3, 0]})
+    return made
+
+
+def read(cast: Cast, campaign: Campaign, query: str = "", *, who: str = "boris", status: int = 200) -> str:
+    answer = cast.client(who).get(f"/p/kassa/numbers/{campaign.pk}/items/{query}")
+    assert answer.status_code == status, answer.content
+    return " ".join(answer.content.decode().split())
+
+
+def ids(page: str) -> list[str]:
+    return re.findall(r'<th scope="row"><a href="[^"]+"><bdi>([^<]+)</bdi>', page)
+
+
+def cells(page: str, item: str) -> list[str]:
+    """The text of each cell of an item's row."""
+    row = next(row for row in page.split("<tr>") if f"<bdi>{item}</bdi>" in row)
+    return [" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in re.findall(r"<td.*?</td>", row)]
+
+
+def item_page(cast: Cast, campaign: Campaign, name: str, query: str = "", *, who: str = "boris") -> str:
+    pk = Item.objects.get(dataset=campaign.dataset, external_id=name).pk
+    answer = cast.client(who).get(f"/p/kassa/numbers/{campaign.pk}/items/{pk}/{query}")
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+# --- measures --------------------------------------------------------------------------------------------------------
+def test_disagreement_is_the_mean_over_all_pairs_of_ratings() -> None:
+    for scores in itertools.combinations_with_replacement((0.0, 1.0, 2.5, 3.0), 4):
+        counts = {score: scores.count(score) for score in scores}
+        pairs = list(itertools.combinations(scores, 2))
+        expected = sum(abs(a - b) for a, b in pairs) / len(pairs)
+        assert items.item_disagreement(counts, "pair_difference") == pytest.approx(expected)
+    assert items.item_disagreement({1: 2, 0: 1, 7: 1}, "mode_share") == 0.5
+    assert items.item_disagreement({1: 1}, "mode_share") is None
+
+
+def test_a_tied_mode_is_no_reference() -> None:
+    assert items.reference_score({0: 1, 3: 1}, "mode") is None
+    assert items.reference_score({0: 1, 3: 2}, "mode") == 3
+    assert items.reference_score({0: 1, 3: 1}, "median") == 1.5
+    assert items.reference_score({0: 1, 3: 2}, "mean") == 2
+    assert items.reference_score({}, "mean") is None
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+class TestList:
+    def test_items_come_by_disagreement_with_scores_reference_and_judge(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast, campaign)
+        assert ids(page) == ["d1", "d3", "d4", "d2", "d5"]
+        assert "5 items · 11 ratings · 5 verdicts of Kohtunik" in page
+        assert cells(page, "d1") == ["et", "atlas", "3", "0, 3 ×2", "2", "3", "2", "1"]
+        assert cells(page, "d3") == ["et", "birch", "2", "1, 2", "1", "tied", "Unreadable", "– none"]
+        assert cells(page, "d5") == ["ar", "birch", "0", "–", "– fewer than two scores", "no score", "0", "– none"]
+
+    def test_orders(self, cast: Cast, campaign: Campaign) -> None:
+        assert ids(read(cast, campaign, "?sort=judge_error")) == ["d2", "d1", "d4", "d3", "d5"]
+        assert ids(read(cast, campaign, "?sort=id")) == ["d1", "d2", "d3", "d4", "d5"]
+        assert ids(read(cast, campaign, "?sort=n")) == ["d1", "d2", "d4", "d3", "d5"]
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ("?criterion=coherence", ["d1", "d2"]),
+            ("?language=ar", ["d4", "d5"]),
+            ("?generator=birch&language=et", ["d3"]),
+            ("?attribute.style=plain", ["d1", "d3"]),
+            ("?attribute.turns=3&attribute.style=ornate", ["d2"]),
+            ("?attribute.style=plain&attribute.style=ornate", ["d1", "d3", "d2"]),
+            ("?q=number+4", ["d4"]),
+            ("?rater=mari&rater=liis", ["d1", "d4", "d2", "d3", "d5"]),
+        ],
+    )
+    def test_filters(self, cast: Cast, campaign: Campaign, query: str, expected: list[str]) -> None:
+        assert ids(read(cast, campaign, query)) == expected
+
+    def test_only_the_chosen_raters_and_the_chosen_rule_count(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast, campaign, "?rater=mari&rater=jaan&reference=mean")
+        assert cells(page, "d1")[2:] == ["2", "0, 3", "3", "1.5", "2", "0.5"]
+
+    @pytest.mark.parametrize(
+        ("query", "sentence"),
+        [
+            ("?criterion=grace", "This rubric has no criterion “grace”."),
+            ("?language=fi", "No item of this campaign has the language “fi”."),
+            ("?generator=elm", "No item of this campaign is by generator “elm”."),
+            ("?judge=Nobody", "No judge “Nobody” has rated these items."),
+            ("?rater=mari&rater=x&rater=y", "Nobody called x, y has rated in this campaign."),
+            ("?panel=Estonian", "No panel “Estonian” rates in this campaign."),
+            ("?sort=beauty", "“beauty” is no order."),
+            ("?reference=max", "“max” is no rule."),
+            ("?blind=no", "“blind” can only be “only”"),
+            ("?attribute.size=3", "No item of this campaign has the attribute “size”."),
+            ("?attribute.style=x", "No item of this campaign has “x” as its attribute “style”."),
+        ],
+    )
+    def test_what_names_nothing_is_refused_in_words(
+        self, cast: Cast, campaign: Campaign, query: str, sentence: str
+    ) -> None:
+        page = read(cast, campaign, query, status=422)
+        assert sentence in page
+        assert "The list is not shown. Choose again below." in page
+        assert ids(page) == []
+
+    def test_a_nominal_criterion_counts_scores_that_differ(self, cast: Cast) -> None:
+        points = [{"value": 0, "label": {"en": "No"}}, {"value": 1, "label": {"en": "Yes"}}]
+        flag = {"key": "toxic", "name": {"en": "Toxic"}, "scale": {"level": "nominal", "points": points}}
+        made = make.campaign(cast.kassa)
+        version = make.rubric(cast.kassa, flag, key="flags")
+        made.rubric_version = version
+        made.save(update_fields=["rubric_version"])
+        make.rated(made, {"toxic": {"a": [1, 0, 1, 0], "b": [1, 1, 1, 0], "c": [0, 1, 1, 0]}})
+        scene.judged(made, {"toxic": [0, 1, 1, 0]})
+        page = read(cast, made)
+        assert cells(page, "d1") == ["atlas", "3", "No, Yes ×2", "0.33", "Yes", "No", "1"]
+        assert cells(page, "d3") == ["atlas", "3", "Yes ×3", "0", "Yes", "Yes", "0"]
+
+    def test_pages_and_the_whole_list_as_csv(self, cast: Cast) -> None:
+        made = make.campaign(cast.kassa, items=60)
+        make.rated(made, {"fluency": {"mari": [number % 4 for number in range(60)], "jaan": [0] * 60}})
+        first, second = read(cast, made), read(cast, made, "?page=2")
+        assert (len(ids(first)), len(ids(second))) == (50, 10)
+        assert not set(ids(first)) & set(ids(second))
+        answer = cast.client("boris").get(f"/p/kassa/numbers/{made.pk}/items.csv?generator=atlas")
+        rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
+        assert [row["item"] for row in rows] == ids(first) + ids(second)
+        assert rows[0]["scores"] == '{"0": 1, "3": 1}'
+        assert (rows[0]["disagreement"], rows[0]["disagreement_measure"], rows[0]["judge"]) == (
+            "3", "pair_difference", "",
+        )  # fmt: skip
+
+    def test_a_wrong_address_of_the_csv_leads_to_the_page_that_says_so(self, cast: Cast, campaign: Campaign) -> None:
+        answer = cast.client("boris").get(f"/p/kassa/numbers/{campaign.pk}/items.csv?sort=beauty")
+        assert answer["Location"] == f"/p/kassa/numbers/{campaign.pk}/items/?sort=beauty"
+
+    def test_before_anything_is_rated(self, cast: Cast) -> None:
+        page = read(cast, make.campaign(cast.kassa))
+        assert "Nothing is rated yet" in page
+        page = read(cast, Campaign.objects.get(), "?sort=judge_error", status=422)
+        assert "No judge has rated these items, so they can&#x27;t be sorted by the judge&#x27;s error." in page
+
+    def test_no_more_queries_for_more_items(self, cast: Cast, django_assert_max_num_queries: object) -> None:
+        made = make.campaign(cast.kassa, items=40)
+        make.rated(made, {"fluency": {"mari": [1] * 40, "jaan": [2] * 40}})
+        client = cast.client("boris")
+        with django_assert_max_num_queries(22):  # type: ignore[operator]
+            client.get(f"/p/kassa/numbers/{made.pk}/items/")
+
+
+# --- one item --------------------------------------------------------------------------------------------------------
+class TestItem:
+    def test_it_shows_the_dialogue_and_everything_that_was_given(self, cast: Cast, campaign: Campaign) -> None:
+        page = item_page(cast, campaign, "d1")
+        assert "Tere! Minu pakk number 1 on kadunud." in page
+        assert re.findall(r'<h2 id="criterion-(\w+)">', page) == ["fluency", "coherence"]
+        assert "disagreement 2" in page
+        for pseudonym in ("mari", "jaan", "liis"):
+            assert f"<bdi>{pseudonym}</bdi>" in page
+        assert "error 1" in page
+        assert "67%" in page  # two of three raters gave 3
+
+    def test_an_unreadable_verdict_is_missing_and_never_wrong(self, cast: Cast, campaign: Campaign) -> None:
+        page = item_page(cast, campaign, "d3")
+        assert "<bdi>Unreadable</bdi>" in page
+        assert "error" not in page.split("Verdicts")[1]
+
+    def test_a_verdict_leads_to_its_call(self, cast: Cast, campaign: Campaign) -> None:
+        verdict = Verdict.objects.get(item__external_id="d1", criterion__key="fluency")
+        call = Call.objects.create(run=verdict.run, item=verdict.item, state=Call.State.SETTLED)
+        verdict.attempt = Attempt.objects.create(call=call, number=1, outcome="replied")
+        verdict.rationale = "<b>Two slips</b>"
+        verdict.save()
+        page = item_page(cast, campaign, "d1")
+        assert f'href="/p/kassa/runs/{verdict.run_id}/calls/{call.pk}/"' in page
+        assert "&lt;b&gt;Two slips&lt;/b&gt;" in page
+
+    def test_a_run_that_the_numbers_do_not_read_is_marked(self, cast: Cast, campaign: Campaign) -> None:
+        assert "not in the numbers" not in item_page(cast, campaign, "d1")
+        scene.judged(campaign, {"fluency": [3, 3, 3, 3, 3]})
+        page = item_page(cast, campaign, "d1")
+        assert page.count("not in the numbers") == 1
+
+    def test_the_neighbours_are_those_of_the_list(self, cast: Cast, campaign: Campaign) -> None:
+        page = item_page(cast, campaign, "d3", "?generator=birch")
+        following = Item.objects.get(dataset=campaign.dataset, external_id="d4").pk
+        assert "Item 1 of 3 in the list" in page
+        assert 'rel="prev"' not in page
+        assert re.search(
+            rf'rel="next" href="/p/kassa/numbers/{campaign.pk}/items/{following}/\?[^"]*generator=birch', page
+        )
+        assert "not in the list with these filters" in item_page(cast, campaign, "d1", "?generator=birch")
+
+    def test_earlier_ratings_na_and_critical_marks(self, cast: Cast) -> None:
+        critical = make.criterion("safety", (0, 1), group="critical")
+        work = panel_scene.duty(
+            cast, items=1, overlap=1, criteria=[critical, make.criterion("fluency", not_applicable=True)]
+        )
+        lease = panel_scene.taken(cast, work)
+        answers = {
+            "safety": Answer(score=1, rationale="nothing wrong"),
+            "fluency": Answer(score=None, status="na", rationale="no text"),
+        }
+        service.submit(assignment=lease, key=lease.key, answers=answers, seconds=31)
+        lease = service.undo(assignment=lease)
+        marked = {"safety": Answer(score=0, rationale="a threat")}
+        service.submit(assignment=lease, key=lease.key, answers=marked, seconds=8)
+        assert Annotation.objects.exclude(superseded_at=None).count() == 1
+        page = item_page(cast, work.campaign, "d1")
+        assert "critical mark" in page
+        assert "a threat" in page
+        assert "<bdi>Stopped</bdi>" in page
+        assert "1 earlier rating" in page
+        assert "nothing wrong" in page
+        assert "<bdi>Not applicable</bdi>" in page
+        assert "8 s for the item" in page
+        assert "<bdi>Estonian</bdi>" in page
+
+    def test_campaigns_are_shown_apart(self, cast: Cast, campaign: Campaign) -> None:
+        from annotation import campaigns
+
+        other = campaigns.open_campaign(
+            project=cast.kassa, name="Round 2", dataset=campaign.dataset, rubric_version=campaign.rubric_version
+        )
+        make.rated(other, {"fluency": {"teine": [3, 3, 3, 3, 3]}})
+        page = item_page(cast, campaign, "d1")
+        assert "<bdi>teine</bdi>" not in page
+        pk = Item.objects.get(dataset=campaign.dataset, external_id="d1").pk
+        assert f'href="/p/kassa/numbers/{other.pk}/items/{pk}/">Round 2</a>' in page
+        assert "<bdi>teine</bdi>" in item_page(cast, other, "d1")
+
+
+# --- who may see it --------------------------------------------------------------------------------------------------
+def test_annotators_reach_neither_page_nor_file(cast: Cast, campaign: Campaign) -> None:
+    pk = campaign.dataset.items.first().pk
+    for address in ("items/", "items.csv", f"items/{pk}/"):
+        answer = cast.client("maarika").get(f"/p/kassa/numbers/{campaign.pk}/{address}")
+        assert answer.status_code == 403
+        assert "Kohtunik" not in answer.content.decode()
+        assert cast.client("zoltan").get(f"/p/kassa/numbers/{campaign.pk}/{address}").status_code == 404
+
+
+def test_a_lead_who_rates_in_the_campaign_is_warned(cast: Cast) -> None:
+    work = panel_scene.duty(cast, seated=[cast.aino])
+    warning = "You rate in this project. The scores of judges and of other people could influence your ratings."
+    assert Membership.objects.get(user=cast.aino, project=cast.kassa).role == Role.LEAD
+    assert warning in read(cast, work.campaign, who="aino")
+    assert warning in item_page(cast, work.campaign, "d1", who="aino")
+    assert warning not in read(cast, work.campaign, who="boris")
