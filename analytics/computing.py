@@ -48,13 +48,11 @@ def begin_computation(*, campaign: Campaign, settings: Settings) -> Computation 
             return None
         asked = {"raters": list(settings.raters), "blind_only": settings.blind_only}
         computation, _is_new = Computation.objects.get_or_create(campaign=campaign, **_identity(settings))
-        failed_job = computation.job_id
         tries = computation.tries + 1
         state = {"asked": asked, "tries": tries, "next_at": timezone.now() + pause(tries)}
         Computation.objects.filter(pk=computation.pk).update(**state, reason=Computation.Reason.ENDED, detail="")
-        jobs.begin(kind=Job.Kind.NUMBERS, subject=computation, project=campaign.project, owner=None)
-        if failed_job is not None:
-            Job.objects.filter(pk=failed_job).delete()  # the computation says why it failed
+        project = campaign.project
+        jobs.begin(kind=Job.Kind.NUMBERS, subject=computation, project=project, owner=None, delete_former=True)
     return computation
 
 

@@ -11,9 +11,10 @@ class AccountsConfig(AppConfig):
         from allauth.mfa.signals import authentication_failed
         from django.contrib.auth.signals import user_logged_in
 
-        from accounts import middleware
+        from accounts import deliveries, jobs, middleware
 
         _refuse_numbers_for_text()
+        jobs.KINDS.update(deliveries.KINDS)
         # What Django and allauth tell by signals only.
         user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")

@@ -1,11 +1,12 @@
-"""Jobs of imports and transfers: begun, sent to the workers, leased, reported, ended, swept.
+"""Jobs, that is everything long that workers do: begun, sent to the workers, leased, reported, ended, swept.
 
 A function that changes data writes the waiting row in its own transaction (`begin`); the view, API or command that
 called it has it sent (`enqueue`). Where the broker can't be reached the row waits, its page says so, and the sweep
-sends it later: a web request stores only what is small. Judge runs, figures and deliveries have leases of their own
-(decision 0025). A worker takes the lease (`take`) and reports that it lives and how far it is (`JobHeartbeat`); when it
-falls silent, the sweep has another worker begin again, a few times at most. Whoever ends a job changes what it is about
-first and the job after it, in one transaction: one that lost its lease meanwhile changes nothing.
+sends it later: a web request stores only what is small. Only the calls of judge runs have leases of their own, one for
+every call (decision 0025). A worker takes the lease (`take`) and reports that it lives and how far it is
+(`JobHeartbeat`); when it falls silent, the sweep has another worker begin again, a few times at most. Whoever ends a
+job changes what it is about first and the job after it, in one transaction: one that lost its lease meanwhile changes
+nothing.
 """
 
 from __future__ import annotations
@@ -77,17 +78,30 @@ cleanings: list[Callable[[], object]] = []
 
 
 # --- asking for one -------------------------------------------------------------------------------------------------
-def begin(*, kind: Job.Kind, subject: Any, project: Project, owner: User | None, total: int = 0, unit: str = "") -> Job:
+def begin(
+    *,
+    kind: Job.Kind,
+    subject: Any,
+    project: Project,
+    owner: User | None,
+    total: int = 0,
+    unit: str = "",
+    delete_former: bool = False,
+) -> Job:
     """A waiting job of ``subject``, in the caller's transaction; the one before it, if it is still open, is cancelled.
 
     Whoever called either has it sent (`enqueue`) or takes it at once. If neither happens, the sweep sends it.
+    ``delete_former`` also deletes the one before it: for what has one job after another.
     """
+    former = subject.job_id
     job = Job.objects.create(
         kind=kind, project=project, owner=owner, total=total, unit=unit, due_at=timezone.now() + RESEND
     )
     drop(subject)
     type(subject)._base_manager.filter(pk=subject.pk).update(job=job)
     subject.job = job
+    if delete_former and former is not None:
+        Job.objects.filter(pk=former).delete()
     return job
 
 
@@ -188,8 +202,8 @@ class JobHeartbeat:
                 with suppress(OperationalError):
                     now = timezone.now()
                     alive = {"beat_at": now, "lease_until": now + LEASE_TIMEOUT}
-                    told = _held(self.job).update(**alive, done=self.done, total=self.total)
-                    self.is_lost = not told and Job.objects.filter(pk=self.job.pk).exists()
+                    is_held = _held(self.job).update(**alive, done=self.done, total=self.total)
+                    self.is_lost = not is_held and Job.objects.filter(pk=self.job.pk).exists()
         finally:
             connection.close()
 
@@ -205,7 +219,7 @@ def _held(job: Job) -> models.QuerySet[Job]:
 
 # --- the end of it --------------------------------------------------------------------------------------------------
 def finish(job: Job, **figures: Any) -> bool:
-    """Say that a leased job is done, in the transaction that stores what it made; False when the lease is lost."""
+    """Say that a leased job is done, in the transaction that stores its result; False when the lease is lost."""
     return bool(_held(job).update(**_ended(State.FINISHED), **figures))
 
 
@@ -226,8 +240,8 @@ def cancel(*, job: Job, actor: User) -> None:
         raise Refused(_("Only a lead of the project or the person who started this can cancel it."), code="not_yours")
     sentence = _("This was cancelled by %s.") % actor
     for _attempt in range(2):  # a worker may take it just now
-        found = Job.objects.open().filter(pk=job.pk).first()
-        if found is not None and _give_up(found, State.CANCELLED, sentence):
+        open_job = Job.objects.open().filter(pk=job.pk).first()
+        if open_job is not None and _give_up(open_job, State.CANCELLED, sentence):
             job.refresh_from_db()
             return
     raise Refused(_("This is over already. Reload the page."), code="wrong_state")
@@ -306,16 +320,16 @@ class ListedJob:
     may_cancel: bool
 
 
-def listed(found: Iterable[Job], *, user: User) -> list[ListedJob]:
-    """Jobs with what they are about: one query for each kind. Nothing is known of one that has been replaced."""
-    every = list(found)
-    keys = [job.pk for job in every]
-    mine = set(Job.objects.filter(pk__in=keys).cancellable_by(user).values_list("pk", flat=True))
+def listed(shown_jobs: Iterable[Job], *, user: User) -> list[ListedJob]:
+    """Jobs with what they are about: one query for every kind. Nothing is known of one that has been replaced."""
+    all_jobs = list(shown_jobs)
+    keys = [job.pk for job in all_jobs]
+    cancellable = set(Job.objects.filter(pk__in=keys).cancellable_by(user).values_list("pk", flat=True))
     subjects: dict[int, Any] = {}
-    for name in {job.kind for job in every}:
-        rows: Any = KINDS[name].model._base_manager.filter(job__in=[job.pk for job in every if job.kind == name])
+    for name in {job.kind for job in all_jobs}:
+        rows: Any = KINDS[name].model._base_manager.filter(job__in=[job.pk for job in all_jobs if job.kind == name])
         subjects |= {row.job_id: row for row in rows.prefetch_related(*KINDS[name].related)}
-    return [_listed(job, KINDS[job.kind], subjects.get(job.pk), job.pk in mine) for job in every]
+    return [_listed(job, KINDS[job.kind], subjects.get(job.pk), job.pk in cancellable) for job in all_jobs]
 
 
 def _listed(job: Job, kind: JobKind, subject: Any, may_cancel: bool) -> ListedJob:

@@ -1,21 +1,19 @@
-"""What workers do for webhooks and mails. A delivery may be sent twice, never lost: its row says what is left to do."""
+"""Celery tasks for webhooks and mails, and the sweep. A delivery may be sent twice, never lost."""
 
 import logging
 from collections.abc import Callable
 
 from celery import shared_task
 
-from accounts import deliveries, jobs, mail, removal
-from accounts.webhooks import LULL
+from accounts import deliveries, jobs, mail, removal, webhooks
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task
 def deliver(webhook_pk: int) -> None:
-    """One turn of sending to one webhook, and the next queued behind it while things get through."""
-    if deliveries.send_due(webhook_pk=webhook_pk) and webhook_pk in deliveries.due():
-        deliver.delay(webhook_pk)
+    """Send what is due at one webhook."""
+    deliveries.carry_out(webhook_pk=webhook_pk)
 
 
 @shared_task
@@ -36,7 +34,7 @@ def sweep() -> None:
         except Exception:
             logger.exception("%s could not be cleared away; the next sweep tries again", clear.__module__)
     for webhook_pk in deliveries.due():
-        deliver.apply_async((webhook_pk,), expires=LULL)
+        webhooks.ask_to_send(webhook_pk)
 
 
 @shared_task

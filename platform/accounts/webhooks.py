@@ -1,38 +1,32 @@
 """Webhooks: the addresses of a project's leads, and the deliveries to them.
 
 `announce` writes one delivery for each webhook that listens, in the transaction of the verb that did something; what is
-rolled back is so never told. Once that is committed a worker is asked to send it (decision 0012); `accounts.deliveries`
-says how.
+rolled back is so never announced. Once that is committed a worker is asked to send it (decision 0012);
+`accounts.deliveries` does it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from celery import current_app
 from django import conf
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.translation import gettext as _
-from kombu.exceptions import OperationalError
 from uuid_utils.compat import uuid7
 
-from accounts import audit, outgoing
-from accounts.models import Delivery, Event, Project, User, Webhook
+from accounts import audit, jobs, outgoing
+from accounts.models import Delivery, Event, Job, Project, User, Webhook
 from accounts.refusals import Refused
-
-logger = logging.getLogger(__name__)
 
 MOST = 10  # webhooks of one project
 OFFERED = (Event.RATINGS, Event.RUN, Event.IMPORT)
 PREFIX = "whsec_"
-LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
 
 def add(*, project: Project, address: str, events: Iterable[str], actor: User) -> Webhook:
@@ -78,6 +72,7 @@ def remove_webhook(*, webhook: Webhook, actor: User) -> None:
     """Forget the address and all that was sent to it."""
     with transaction.atomic():
         audit.record(actor=actor, project=webhook.project, verb="remove webhook", subject=webhook)
+        jobs.drop(webhook)
         Webhook.objects.filter(pk=webhook.pk).delete()
 
 
@@ -112,7 +107,7 @@ def limits() -> outgoing.Limits:
 
 
 def signing_key(webhook: Webhook) -> bytes:
-    """The bytes that sign: made anew of the nonce and SECRET_KEY, so that a copy of the database can't sign."""
+    """The bytes that sign: derived from the nonce and SECRET_KEY, so that a copy of the database can't sign."""
     return salted_hmac("panelbench.webhooks", webhook.nonce, algorithm="sha256").digest()
 
 
@@ -121,38 +116,44 @@ def secret(webhook: Webhook) -> str:
     return PREFIX + base64.b64encode(signing_key(webhook)).decode()
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
+# --- announcing -----------------------------------------------------------------------------------------------------
 def listening(*, project: int, event: Event) -> list[Webhook]:
     """The project's webhooks for ``event``: one look-up in an index that is empty for most projects."""
     webhooks = Webhook.objects.filter(project=project, off="").select_related("project")
-    return [each for each in webhooks if event in each.events]
+    return [webhook for webhook in webhooks if event in webhook.events]
 
 
 def announce(*, project: int, event: Event, subject: int, payload: Mapping[str, Any]) -> int:
-    """Write what listens is to be told, in the caller's transaction; returns how many deliveries that made.
+    """Write a delivery for every webhook that listens, in the caller's transaction; returns how many.
 
     ``payload`` holds keys and counts: no text of items or ratings, no name, nothing an annotator may not see.
     """
     webhooks = listening(project=project, event=event)
-    for each in webhooks:
-        if each.failing_since is None:  # a receiver in trouble is asked by the sweep, not for every event
-            _send_soon(each)
-    return len(Delivery.objects.bulk_create([_delivery(each, event, subject, payload) for each in webhooks]))
+    for webhook in webhooks:
+        if webhook.failing_since is None:  # a receiver in trouble is asked by the sweep, not for every event
+            _send_soon(webhook)
+    return len(Delivery.objects.bulk_create([_delivery(webhook, event, subject, payload) for webhook in webhooks]))
 
 
 def _send_soon(webhook: Webhook) -> None:
-    """Have a worker asked for a turn of sending once this transaction is committed."""
-    transaction.on_commit(partial(_ask_to_send, webhook.pk))
+    """Have a worker asked for a turn of sending once this transaction is committed; if that fails, by the sweep."""
+    transaction.on_commit(partial(ask_to_send, webhook.pk), robust=True)
 
 
-def _ask_to_send(webhook_pk: int) -> None:
-    """Queue a turn, a task known here by name alone. A queue that is away loses nothing: the sweep finds it."""
-    try:
-        current_app.send_task("accounts.tasks.deliver", (webhook_pk,), expires=LULL)
-    except OperationalError as error:
-        logger.warning(
-            "The message broker is not available; webhook %s waits for the next sweep: %s", webhook_pk, error
-        )
+def ask_to_send(webhook_pk: int) -> None:
+    """Begin and enqueue a turn of sending what is due at a webhook, unless one waits or runs.
+
+    One that runs looks once more, after its end, for what became due meanwhile.
+    """
+    with transaction.atomic():
+        webhooks = Webhook.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
+        webhook = webhooks.filter(pk=webhook_pk, off="").first()
+        if webhook is None or Job.objects.open().filter(pk=webhook.job_id or 0).exists():
+            return
+        project, unit = webhook.project, Job.Unit.DELIVERIES
+        kind = Job.Kind.DELIVERIES
+        jobs.begin(kind=kind, subject=webhook, project=project, owner=None, unit=unit, delete_former=True)
+        jobs.enqueue(webhook)
 
 
 def test(*, webhook: Webhook, actor: User) -> Delivery:
@@ -185,8 +186,8 @@ def _require_on(webhook: Webhook) -> None:
 
 def _delivery(webhook: Webhook, event: Event, subject: int, payload: Mapping[str, Any]) -> Delivery:
     now = timezone.now()
-    told = {"type": event.value, "timestamp": now.isoformat(), "data": {"project": webhook.project.slug, **payload}}
-    return Delivery(webhook=webhook, key=uuid7(), event=event, subject_pk=subject, payload=told, due_at=now)
+    content = {"type": event.value, "timestamp": now.isoformat(), "data": {"project": webhook.project.slug, **payload}}
+    return Delivery(webhook=webhook, key=uuid7(), event=event, subject_pk=subject, payload=content, due_at=now)
 
 
 def delivery_key(delivery: Delivery) -> str:

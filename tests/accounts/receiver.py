@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from accounts import deliveries, webhooks
+from accounts.models import Webhook
+
+
+def send_due(webhook: Webhook) -> int:
+    """Send what is due at a webhook, as a worker does that was asked to; how many got through."""
+    webhooks.ask_to_send(webhook.pk)
+    return deliveries.carry_out(webhook_pk=webhook.pk)
 
 
 @dataclass
@@ -18,6 +28,7 @@ class Receiver:
     address: str = ""
     status: int = 204
     location: str = ""
+    delay: float = 0.0  # seconds before it answers
     came: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
 
@@ -30,6 +41,7 @@ def receiver(*, port: int = 0, certificate: Path | None = None) -> Iterator[Rece
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             kept.came.append(({name.lower(): value for name, value in self.headers.items()}, body))
+            time.sleep(kept.delay)
             self.send_response(kept.status)
             if kept.location:
                 self.send_header("Location", kept.location)

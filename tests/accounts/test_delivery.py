@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from accounts import deliveries, tasks, webhooks
-from accounts.models import Delivery, Event, Webhook
+from accounts import deliveries, jobs, tasks, webhooks
+from accounts.models import Delivery, Event, Job, Webhook
+from panelbench.celery import app
 from panelbench_client import Forged, received
 from tests.accounts.certificates import certificate
-from tests.accounts.receiver import Receiver, receiver
+from tests.accounts.receiver import Receiver, receiver, send_due
 from tests.annotation import scene
 from tests.cast import Cast
+from tests.workers import kill, long_after, until, working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,13 +46,6 @@ def secret(cast: Cast, there: Receiver) -> str:
     answer = cast.client("aino").post(ADDRESS, said, content_type="application/json")
     assert answer.status_code == 201, answer.content
     return str(answer.json()["secret"])
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
 
 
 def announced(cast: Cast, *subjects: int) -> None:
@@ -95,15 +90,54 @@ def test_what_fails_comes_again_later_signed_anew_under_the_same_id(
 
 def test_events_come_in_their_order(cast: Cast, there: Receiver, secret: str) -> None:
     announced(cast, *range(10))
-    assert deliveries.send_due(webhook_pk=Webhook.objects.get().pk) == 10
+    assert send_due(Webhook.objects.get()) == 10
     assert [received(secret, *each)["data"]["import_id"] for each in there.came] == list(range(10))
+
+
+def test_a_delivery_whose_worker_is_killed_is_sent_again_under_its_id(
+    cast: Cast, there: Receiver, secret: str, settings: Any
+) -> None:
+    if not settings.REDIS_URL:
+        pytest.skip("needs Redis")
+    app.control.purge()
+    there.delay = 8.0
+    with working(queues="default") as doomed:
+        announced(cast, 1, 2)
+        until(lambda: bool(there.came) and Job.objects.get().total)  # it reports every other second
+        kill(doomed)
+    there.delay = 0.0
+    job = Job.objects.get()
+    assert (job.state, job.kind, job.tries) == ("running", "deliveries", 1)
+    (listed,) = cast.client("aino").get("/api/v1/projects/kassa/jobs/").json()["results"]
+    assert (listed["title"], listed["state"], listed["total"]) == ("localhost", "running", 2)
+    assert cast.client("boris").get("/api/v1/projects/kassa/jobs/").json()["results"] == [], "webhooks are for leads"
+    with working(queues="default"):
+        assert jobs.sweep(now=long_after()) == [job]
+        until(lambda: Delivery.objects.filter(state="delivered").count() == 1)  # the second, which is due
+        until(lambda: Job.objects.get().state == "finished")
+        Delivery.objects.update(due_at=timezone.now())
+        tasks.sweep.delay()
+        until(lambda: Delivery.objects.filter(state="delivered").count() == 2)
+    assert [received(secret, *event)["data"]["import_id"] for event in there.came] == [1, 2, 1]
+    assert there.came[0][0]["webhook-id"] == there.came[2][0]["webhook-id"]
+    assert list(Delivery.objects.order_by("pk").values_list("tries", flat=True)) == [2, 1]
+
+
+def test_what_a_lead_cancels_is_not_sent_and_can_be_sent_again(cast: Cast, there: Receiver, secret: str) -> None:
+    announced(cast, 1)
+    answer = cast.client("aino").post(f"/api/v1/projects/kassa/jobs/{Job.objects.get().pk}/cancel/")
+    assert answer.json()["state"] == "cancelled"
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.reason, there.came) == ("given_up", "This was cancelled by Aino.", [])
+    webhooks.send_again(delivery=delivery, actor=cast.aino)
+    assert (deliveries.carry_out(webhook_pk=delivery.webhook_id), len(there.came)) == (1, 1)
 
 
 def test_the_documented_check_refuses_what_is_old_changed_or_signed_by_another(
     cast: Cast, there: Receiver, secret: str
 ) -> None:
     announced(cast, 1)
-    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    send_due(Webhook.objects.get())
     headers, body = there.came[0]
     signed_at = int(headers["webhook-timestamp"])
     assert received(secret, {name.title(): value for name, value in headers.items()}, body)
@@ -137,7 +171,7 @@ def test_a_network_that_is_not_allowed_any_more_is_not_sent_to(
 ) -> None:
     announced(cast, 1)
     settings.WEBHOOK_NETWORKS = ()
-    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    send_due(Webhook.objects.get())
     assert (there.came, "private network" in Delivery.objects.get().reason) == ([], True)
     again = cast.client("aino").post(
         ADDRESS, {"address": there.address, "events": ["run.finished"]}, content_type="application/json"
@@ -148,5 +182,5 @@ def test_a_network_that_is_not_allowed_any_more_is_not_sent_to(
 def test_a_redirect_leads_nowhere_and_is_said(cast: Cast, there: Receiver, secret: str) -> None:
     there.status, there.location = 302, there.address
     announced(cast, 1)
-    deliveries.send_due(webhook_pk=Webhook.objects.get().pk)
+    send_due(Webhook.objects.get())
     assert (len(there.came), "redirect" in Delivery.objects.get().reason) == (1, True)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from accounts import deliveries, webhooks
+from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Webhook
-from tests.accounts.receiver import Receiver, receiver
+from tests.accounts.receiver import Receiver, receiver, send_due
 from tests.cast import Cast
 
 PAGE = "/p/kassa/settings/webhooks/"
@@ -68,7 +68,7 @@ def test_what_cannot_be_told_is_said_beside_its_field(cast: Cast, said: dict[str
 def test_a_test_is_sent_and_what_came_of_it_is_shown(cast: Cast, webhook: Webhook, there: Receiver) -> None:
     there.status = 418
     assert "It is being sent" in posted(cast, f"{webhook.pk}/test/")
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     shown = page(cast, f"{webhook.pk}/")
     assert "418" in shown
     assert "No delivery has succeeded since" in shown
@@ -93,10 +93,10 @@ def test_a_delivery_is_sent_again(cast: Cast, webhook: Webhook, there: Receiver)
     told = Delivery.objects.get()
     again = f"{webhook.pk}/deliveries/{told.pk}/again/"
     assert again not in page(cast, f"{webhook.pk}/"), "it waits still"
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     assert again in page(cast, f"{webhook.pk}/")
     posted(cast, again)
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     assert len({headers["webhook-id"] for headers, _body in there.came}) == 1
     assert len(there.came) == 2
 

@@ -19,7 +19,7 @@ from accounts.refusals import Refused
 from annotation.desk import service
 from annotation.imports import lifecycle
 from annotation.models import Annotation, Import
-from tests.accounts.receiver import Receiver, receiver
+from tests.accounts.receiver import Receiver, receiver, send_due
 from tests.annotation import scene
 from tests.cast import Cast
 from tests.workers import long_after
@@ -58,7 +58,7 @@ def test_a_submission_is_told_without_saying_who_or_what(cast: Cast, webhook: We
     annotation = service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
     service.submit(assignment=taken, key=taken.key, answers=scene.ANSWERS, seconds=5)
     tasks.sweep.apply()
-    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+    assert send_due(webhook) == 1
     headers, body = there.came[0]
     told = json.loads(body)
     assert told["type"] == "ratings.submitted"
@@ -132,7 +132,7 @@ def test_a_failed_delivery_is_tried_again_later_and_later_and_then_given_up(
     there.status = 500
     told = announced(cast)
     for number, wait in enumerate(deliveries.WAITS, start=1):
-        assert deliveries.send_due(webhook_pk=webhook.pk) == 0
+        assert send_due(webhook) == 0
         told.refresh_from_db()
         assert (told.tries, told.status, len(there.came)) == (number, 500, number)
         if number < len(deliveries.WAITS):
@@ -150,10 +150,10 @@ def test_a_receiver_in_trouble_is_asked_once_a_turn_and_gets_everything_when_it_
     there.status = 503
     for subject in range(5):
         announced(cast, subject)
-    assert (deliveries.send_due(webhook_pk=webhook.pk), len(there.came)) == (0, 1)
+    assert (send_due(webhook), len(there.came)) == (0, 1)
     there.status = 200
     later(seconds=3600)
-    assert deliveries.send_due(webhook_pk=webhook.pk) == 5
+    assert send_due(webhook) == 5
     webhook.refresh_from_db()
     assert webhook.failing_since is None
 
@@ -161,7 +161,7 @@ def test_a_receiver_in_trouble_is_asked_once_a_turn_and_gets_everything_when_it_
 def test_a_receiver_that_is_gone_is_sent_nothing_more(cast: Cast, webhook: Webhook, there: Receiver) -> None:
     there.status = 410
     first = announced(cast)
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     webhook.refresh_from_db()
     assert webhook.off == Webhook.Off.GONE
     assert announced(cast) == first, "nothing is written for a webhook that is off"
@@ -169,7 +169,7 @@ def test_a_receiver_that_is_gone_is_sent_nothing_more(cast: Cast, webhook: Webho
     assert (deliveries.due(), deliveries.claim(webhook_pk=webhook.pk)) == ([], None)
     there.status = 200
     webhooks.turn_on(webhook=webhook, actor=cast.aino)
-    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+    assert send_due(webhook) == 1
 
 
 def test_a_delivery_is_claimed_by_one_sender(cast: Cast, webhook: Webhook) -> None:
@@ -182,7 +182,7 @@ def test_a_sender_that_dies_loses_nothing(cast: Cast, webhook: Webhook, there: R
     announced(cast)
     deliveries.claim(webhook_pk=webhook.pk)
     later(seconds=60)
-    assert deliveries.send_due(webhook_pk=webhook.pk) == 1
+    assert send_due(webhook) == 1
 
 
 def test_a_sender_that_dies_at_the_last_try_leaves_it_given_up(cast: Cast, webhook: Webhook) -> None:
@@ -199,9 +199,9 @@ def test_a_delivery_is_sent_again_under_the_same_id(cast: Cast, webhook: Webhook
     told = announced(cast)
     with pytest.raises(Refused, match="waiting"):
         webhooks.send_again(delivery=told, actor=cast.aino)
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     webhooks.send_again(delivery=told, actor=cast.aino)
-    deliveries.send_due(webhook_pk=webhook.pk)
+    send_due(webhook)
     assert len(there.came) == 2
     assert there.came[0][0]["webhook-id"] == there.came[1][0]["webhook-id"]
 

@@ -17,13 +17,16 @@ RECENT = timedelta(days=7)
 
 class JobQuerySet(models.QuerySet["Job"]):
     def visible_to(self, user: User) -> JobQuerySet:
-        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+        """The jobs of one's projects, for researchers without those of webhooks, which only leads see."""
+        leads = models.Q(project__memberships__role=Role.LEAD)
+        others = models.Q(~models.Q(kind=Job.Kind.DELIVERIES), project__memberships__role__in=SIGHTED)
+        return self.filter(leads | others, project__memberships__user=user)
 
     def cancellable_by(self, user: User) -> JobQuerySet:
         """What somebody may cancel: what they asked for themselves, and everything of the projects that they lead."""
         seen = JobQuerySet(Job).visible_to(user)
         led = seen.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
-        own = seen.filter(owner=user).exclude(kind=Job.Kind.DELIVERIES)
+        own = seen.filter(owner=user)
         return self.filter(models.Q(pk__in=led.values("pk")) | models.Q(pk__in=own.values("pk")), state__in=Job.OPEN)
 
     def current(self) -> JobQuerySet:

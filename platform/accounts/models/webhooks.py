@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from accounts.models.jobs import HasJob
 from accounts.models.people import Project, Role, User
 
 
@@ -26,8 +27,11 @@ class WebhookQuerySet(models.QuerySet["Webhook"]):
         return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
 
 
-class Webhook(models.Model):
-    """An address that receives a project's events. Its secret is made of `nonce` and SECRET_KEY, and not stored."""
+class Webhook(HasJob):
+    """An address that receives a project's events. Its secret is derived from `nonce` and SECRET_KEY, and not stored.
+
+    Its ``job`` is the newest turn of sending what is due.
+    """
 
     class Off(models.TextChoices):
         BY_HAND = "by_hand", _("Turned off by hand.")
