@@ -31,7 +31,7 @@ from annotation.models import Annotator, Campaign, Dataset, Panel, Rubric
 from annotation.readers import FormatError, Problem
 from annotation.writers.archives import dateless
 from annotation.writers.files import PIECE, spooled
-from annotation.writers.tables import told
+from annotation.writers.tables import with_progress
 from judging.exports import BUNDLE_MEMBERS as OF_JUDGING
 from judging.models import Judge
 
@@ -113,7 +113,7 @@ def load_bundle(
 ) -> Carried:
     """Store everything a bundle holds in an empty project, all or nothing. Raises `Refused` naming what is wrong.
 
-    ``progress`` is told how many rows are stored, and of how many.
+    ``progress`` is called with the number of rows stored so far, and the number of all rows.
     """
     with _explained(name), ZipFile(content) as archive:
         version, members = _manifest(name, archive)
@@ -152,7 +152,7 @@ def _stored(incoming: Incoming, archive: ZipFile, members: dict[str, Any], progr
         _require_empty(project)
         for member in MEMBERS:
             with archive.open(member.file) as file:
-                lines = told(_lines(member, file), partial(_tell, progress, done, total))
+                lines = with_progress(_lines(member, file), partial(_tell, progress, done, total))
                 bundle.store(member, lines, carried.rows[member.name], incoming)
             done += carried.rows[member.name]
         audit.record(actor=incoming.actor, project=project, verb="import bundle", subject=project)

@@ -25,7 +25,7 @@ from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
 from annotation.writers import files, label_studio
 from annotation.writers.label_studio import Interface, LabelStudioAnswer
-from annotation.writers.tables import Column, Table, told
+from annotation.writers.tables import Column, Table, with_progress
 from judging import exports as judged
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
@@ -240,7 +240,7 @@ def export_pieces(export: Export, tell: Callable[[int], None] | None = None) -> 
         with consistent():
             if export.is_table:
                 wanted = export_table(export)
-                rows = told(wanted.rows, tell) if tell else wanted.rows
+                rows = with_progress(wanted.rows, tell) if tell else wanted.rows
                 yield from files.pieces(Table(wanted.name, wanted.columns, rows), export.kind)
             else:
                 yield from _DOCUMENT_MAKERS[export.what](export)

@@ -1,4 +1,4 @@
-"""Which items a panel rates, with what probability each was drawn, and the slots that hold its annotators."""
+"""Allocation: draw items for a panel, store their inclusion probabilities, and create the slots for annotators."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class DutyShare:
-    """One panel's part of a campaign, as somebody plans it."""
+    """The planned duty of one panel in a campaign."""
 
     panel: Panel
     overlap: int
@@ -67,7 +67,7 @@ def items_for(*, dataset: Dataset, panel: Panel, languages: Sequence[str] | None
 
 
 def size(*, dataset: Dataset, panel: Panel, overlap: int) -> Size:
-    """What ``allocate`` would make."""
+    """The size of the duty that `allocate` would create."""
     items = items_for(dataset=dataset, panel=panel).count()
     return Size(items=items, assignments=items * overlap, seats=panel.seats.count())
 
@@ -85,15 +85,15 @@ def allocate(
     again: bool = False,
     actor: User | None = None,
 ) -> Duty:
-    """A duty of ``panel`` over every item in its language (or in ``languages``), each drawn with probability 1.
+    """Create a duty: ``panel`` rates every item in its language (or in ``languages``), with inclusion probability 1.
 
-    ``criteria`` defaults to the whole rubric. The order of the items depends on ``seed`` alone; without one, a random
-    seed is drawn and stored, so that nobody can tell the order of the dataset, and with it the generators, from it.
-    Items that show generators' names are refused, unless they were kept knowingly when they were imported or are now
-    (``keep_names``). Items that the panel rates in this campaign already, on some of the same criteria, are refused
-    (code ``rated_already``) unless ``again``: most often the form was sent twice.
+    ``criteria`` defaults to the whole rubric. The order of the items depends only on ``seed``. Without one, a random
+    seed is drawn and stored, so that the order does not reveal the order of the dataset, and so the generators.
+    Items that show generators' names are refused, unless the names were kept on import or ``keep_names`` is set.
+    Items that the panel already rates in this campaign on some of the same criteria are refused (code
+    ``rated_already``) unless ``again``: usually the form was sent twice.
     """
-    asked = _asked(campaign, criteria)
+    duty_criteria = _criteria_of_duty(campaign, criteria)
     _require_open(campaign)
     _require_sound(campaign, panel, overlap)
     knowingly = _require_blind(campaign.dataset, keep_names)
@@ -109,9 +109,9 @@ def allocate(
         stored = secrets.randbelow(SEEDS) if seed is None else seed
         duty = _open_duty(campaign, panel, name or panel.name, overlap, stored, languages or ())
         if not again:
-            _require_new(campaign, panel, asked, items)
-        duty.criteria.set(asked)
-        criteria_of.cache_clear()  # a primary key comes back when the transaction that took it was rolled back
+            _require_new(campaign, panel, duty_criteria, items)
+        duty.criteria.set(duty_criteria)
+        criteria_of.cache_clear()  # after a rollback the same primary key can be used again
         _draw(duty, list(items.values_list("pk", flat=True)), 1.0, "", stored, "all")
         fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
@@ -140,8 +140,7 @@ def _require_new(campaign: Campaign, panel: Panel, criteria: Sequence[Criterion]
 def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
     """Remove a duty that has no ratings, with its assignments, drafts and skips.
 
-    Refused (code ``has_ratings``) as soon as somebody has submitted something in it: then it stays, and the campaign
-    can be paused or closed.
+    Refused (code ``has_ratings``) if somebody has submitted ratings in it.
     """
     sentence = _(
         "“%(duty)s” already has ratings, so it can't be removed. To stop the work, pause or close the campaign."
@@ -155,34 +154,35 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
             for model in (Draft, Skip, Assignment, Selection):
                 model.objects.filter(duty=duty).delete()
             duty.delete()
-    except IntegrityError:  # somebody submitted meanwhile
+    except IntegrityError:  # somebody submitted at the same time
         raise Refused(sentence, code="has_ratings") from None
 
 
 def names_shown(dataset: Dataset) -> list[dict[str, Any]]:
-    """The generators' names in what annotators and judges see of a dataset, looked for once: its items never change."""
+    """The generators' names that annotators and judges would see in a dataset. Searched once, because items never
+    change."""
     if dataset.names_shown is None:
         items = Item.objects.of(dataset)
         generators = items.order_by().values_list("generator", flat=True).distinct()
         shown = generator_names.find_generator_names(items.iterator(), dataset.layout, generators=generators)
-        dataset.names_shown = [each.as_dict() for each in shown]
+        dataset.names_shown = [finding.as_dict() for finding in shown]
         Dataset.objects.filter(pk=dataset.pk).update(names_shown=dataset.names_shown)
     return list(dataset.names_shown)
 
 
 def keeps_names(dataset: Dataset) -> bool:
-    """Whether whoever imported the dataset, or a part of it, kept generators' names in it knowingly."""
+    """Whether the import of the dataset, or of a part of it, has the choice to keep generators' names."""
     kept = Q(file_import__target__generator_names=generator_names.KEEP)
     return Dataset.objects.parts_of(dataset).filter(kept).exists()
 
 
 def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
-    """Whether the items show generators' names and somebody has decided now that they may."""
+    """Refuse items that show generators' names; True if they do and ``keep_names`` allows it now."""
     shown = names_shown(dataset)
     if not shown or keeps_names(dataset):
         return False
     if not keep_names:
-        places = ", ".join(f"“{each['generator']}” ({each['place']}, {each['items']})" for each in shown[:5])
+        places = ", ".join(f"“{name['generator']}” ({name['place']}, {name['items']})" for name in shown[:5])
         sentence = _(
             "Annotators would see which model wrote the text: %(places)s. Import the dataset again with these names "
             "masked, or confirm that annotators may see them."
@@ -194,7 +194,7 @@ def _require_blind(dataset: Dataset, keep_names: bool) -> bool:
 def allocate_all(
     *, campaign: Campaign, shares: Sequence[DutyShare], keep_names: bool = False, actor: User | None = None
 ) -> list[Duty]:
-    """A duty for every share, or none of them."""
+    """Create a duty for every share, all or none."""
     if not shares:
         raise Refused(_("Choose at least one panel."), code="invalid", fields={"panel": _("Choose at least one.")})
     with transaction.atomic():
@@ -219,7 +219,7 @@ def _free_name(campaign: Campaign, name: str) -> str:
     return next(free for n in count(1) if (free := name if n == 1 else f"{name} {n}") not in taken)
 
 
-def _asked(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Criterion]:
+def _criteria_of_duty(campaign: Campaign, criteria: Sequence[Criterion] | None) -> list[Criterion]:
     whole = list(campaign.rubric_version.criteria.all())
     if criteria is None:
         return whole
@@ -255,21 +255,21 @@ def _open_duty(campaign: Campaign, panel: Panel, name: str, overlap: int, seed: 
 
 @lru_cache(maxsize=512)
 def criteria_of(duty: int) -> tuple[Criterion, ...]:
-    """A duty's criteria in the rubric's order. They never change, so each server process reads them once."""
+    """A duty's criteria in the rubric's order. They never change, so every server process keeps them in a cache."""
     return tuple(Criterion.objects.filter(pk__in=Duty.criteria.through.objects.filter(duty=duty).values("criterion")))
 
 
 def left(duty: Duty) -> QuerySet[Item]:
-    """The items in the duty's languages that came with parts of the dataset from which it has drawn nothing yet."""
+    """The items in the duty's languages from parts of the dataset that the duty has drawn no item from yet."""
     drawn = Selection.objects.filter(duty=duty).values("item__dataset")
     dataset = duty.campaign.dataset
     return items_for(dataset=dataset, panel=duty.panel, languages=duty.languages).exclude(dataset__in=drawn)
 
 
 def hand_out(*, campaign: Campaign, actor: User | None = None) -> int:
-    """Give every duty the items that a later version of the dataset added: one more wave, drawn with probability 1.
+    """Assign the items that a later version of the dataset added: one more wave in every duty, with probability 1.
 
-    Overlap and seed are the duty's. Returns how many assignments that made; once everything is handed out, none.
+    Overlap and seed are those of the duty. Returns the number of new assignments, 0 if no item was left.
     """
     _require_open(campaign)
     with transaction.atomic():
@@ -295,10 +295,12 @@ def draw(
     seed: int | None = None,
     origin: str,
 ) -> int:
-    """One more wave: the items (each drawn with the probability at its place) that the duty has not got yet.
+    """Add one wave to a duty: the ``items`` that it does not have yet.
 
-    Their order depends on ``seed``, by default the duty's, and on the number of the wave. Returns how many were new.
-    ``origin`` says who chose them, ``stratum`` out of which part of the dataset.
+    ``probabilities``: the inclusion probability of every item, in the same order, each in (0, 1]. The order of the new
+    items depends on ``seed`` (default: the duty's) and on the number of the wave. ``origin``: what chose the items;
+    ``stratum``: the part of the dataset they were drawn from. Returns the number of new items. Raises ``ValueError``
+    for other probabilities, and for items that are not in the campaign's dataset.
     """
     if len(items) != len(probabilities) or not all(0 < chance <= 1 for chance in probabilities):
         raise ValueError("one inclusion probability above 0 and at most 1 per item")
@@ -316,9 +318,9 @@ def draw(
 
 
 def _draw(duty: Duty, items: list[int], chance: dict[int, float] | float, stratum: str, seed: int, origin: str) -> None:
-    """Selections and slots for ``items`` (in the dataset's order), in an order that is independent of their generators.
+    """Store selections and slots for ``items`` (primary keys in the dataset's order), shuffled.
 
-    The order depends on the seed, the wave and the places of the items in the dataset, not on primary keys.
+    The new order depends on the seed, the wave and the positions of the items in the dataset, not on primary keys.
     """
     wave = (Selection.objects.filter(duty=duty).aggregate(last=Max("wave"))["last"] or 0) + 1
     shuffled = list(items)
@@ -341,7 +343,7 @@ def _chance(chance: dict[int, float] | float, item: int) -> float:
 
 
 def _slots(duty: Duty, items: list[int], start: int) -> Iterator[tuple[object, ...]]:
-    """All slots of an item have the same position, so that items are finished one after the other."""
+    """The rows of all slots. Slots of one item share a position, so that items are completed one after the other."""
     for position, item in enumerate(items, start):
         for slot in range(1, duty.overlap + 1):
             yield (duty.pk, item, slot, position, Assignment.State.OPEN.value, 1)

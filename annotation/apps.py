@@ -25,7 +25,10 @@ class AnnotationConfig(AppConfig):
         if not invitations.panel_access:
             invitations.panel_access.append(
                 invitations.PanelAccess(
-                    offered=panels.offered, reserve=panels.reserve, seat=panels.seat_invited, names=panels.invited_to
+                    choices=panels.choices,
+                    reserve=panels.reserve,
+                    seat=panels.seat_invited,
+                    names=panels.names_by_invitation,
                 )
             )
         if wrong := [name for name, value in settings.IMPORT_BOUNDS.items() if value < 1]:

@@ -29,7 +29,7 @@ def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -
     Runs in the caller's transaction and raises its IntegrityError when a row breaks a constraint.
     """
     rows = rows if isinstance(rows, list) else list(rows)
-    # A list: a row that asks the database something would wait for ever while COPY holds the connection.
+    # A list: a lazy row that queries the database would wait for ever, because COPY uses the connection.
     names = ", ".join(_column(model, field) for field in fields)
     if connection.vendor == "postgresql":
         _copy(f"COPY {_table(model)} ({names}) FROM STDIN", rows)
@@ -38,7 +38,7 @@ def insert(model: Model, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -
 
 
 def reserve_keys(model: Model, count: int) -> Sequence[int]:
-    """So many primary keys that nobody else gets; on SQLite, in a transaction that writes."""
+    """Reserve ``count`` primary keys for the caller; on SQLite, call it in a transaction that writes."""
     table = model._meta.db_table
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -53,7 +53,8 @@ def reserve_keys(model: Model, count: int) -> Sequence[int]:
 
 @dataclass(slots=True)
 class _Written:
-    """What was written to a table: rows whose first column, ``field``, lies between two numbers, and their keys."""
+    """The rows written to one table: ``field`` is from ``first`` to ``last`` in them. ``keys``: their foreign
+    keys, each with the model it refers to."""
 
     field: str
     first: int
@@ -62,13 +63,13 @@ class _Written:
 
 
 class Load:
-    """Many rows of several tables, inserted in the caller's transaction, with their foreign keys looked up all at once.
+    """Insert many rows into several tables in the caller's transaction, and check their foreign keys in one query each.
 
-    PostgreSQL looks up every foreign key of every row by itself, at the end of the transaction, which takes four times
-    as long as writing the rows; and until then it remembers each of them. Where our role may suspend that (a superuser
-    does, or whoever was granted ``SET ON PARAMETER session_replication_role``), one query per key and table does the
-    same when the load ends: every row that is pointed at is there, and locked so that it stays. Elsewhere the keys are
-    looked up as the rows come. Uniqueness and checks hold row by row in any case. SQLite needs none of this
+    PostgreSQL checks every foreign key of every row separately at the end of the transaction, which takes four times as
+    long as writing the rows, and keeps a list of them in memory. If our role may suspend these checks (a superuser, or
+    a role with ``SET ON PARAMETER session_replication_role``), one query per key and table checks the same when the
+    load ends: every referenced row exists, and is locked so that it is not deleted. Otherwise PostgreSQL checks the
+    keys as rows are inserted. Unique and check constraints are always checked row by row. SQLite needs none of this
     (docs/decisions/0013).
     """
 
@@ -82,7 +83,7 @@ class Load:
         return self
 
     def insert(self, model: Model, fields: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
-        """`insert`; the first of ``fields`` is a number by which the rows can be found again."""
+        """As `insert`; the first of ``fields`` must be a number, because its range identifies the new rows."""
         if not rows:
             return
         if not self.suspends:
@@ -109,11 +110,11 @@ class Load:
 
 
 def _look_up(model: Model, written: _Written, key: str, parent: Model, *, is_ours: bool) -> None:
-    """Raise ``IntegrityError`` unless all rows of ``parent`` that are pointed at are there.
+    """Raise ``IntegrityError`` unless every row of ``parent`` that the new rows refer to exists.
 
-    They are locked as a foreign key locks them, unless they are our own, which nobody else sees yet. One index look-up
-    for each, whatever the planner believes: after a load that was rolled back it takes full tables for empty ones, and
-    would compare every row with every other.
+    The rows are locked as a foreign key locks them, except rows of the same load, which nobody else can see yet.
+    Sequential scans are off, so that every row takes one index look-up: after a load that was rolled back the planner
+    takes full tables for empty ones, and would compare every row with every other.
     """
     column = _column(model, key)
     with connection.cursor() as cursor:
@@ -131,13 +132,13 @@ def _look_up(model: Model, written: _Written, key: str, parent: Model, *, is_our
         pointed, there = cursor.fetchone()
         cursor.execute("SET LOCAL enable_seqscan = DEFAULT")
     if pointed != there:
-        raise IntegrityError(f"{_table(model)}.{column} points at {pointed - there} rows that are not there")
+        raise IntegrityError(f"{_table(model)}.{column} refers to {pointed - there} rows that do not exist")
 
 
 def _keys(model: Model, fields: Sequence[str]) -> dict[str, Model]:
-    """The foreign keys among some fields, with the model that each points at."""
-    found = {field: model._meta.get_field(field) for field in fields}
-    return {name: each.related_model for name, each in found.items() if isinstance(each, models.ForeignKey)}
+    """The foreign keys among ``fields``, and the model that each refers to."""
+    columns = {field: model._meta.get_field(field) for field in fields}
+    return {name: column.related_model for name, column in columns.items() if isinstance(column, models.ForeignKey)}
 
 
 def _may_suspend() -> bool:
@@ -168,7 +169,7 @@ def _copy(statement: str, rows: list[Sequence[Any]]) -> None:
 
 
 def _written(rows: Sequence[Sequence[Any]]) -> str:
-    """Rows as COPY reads them, made a column at a time: psycopg makes them cell by cell, which takes twice as long."""
+    """Rows in COPY's text format. Built column by column, in half the time that psycopg takes cell by cell."""
     columns = map(_texts, zip(*rows, strict=True))
     return "\n".join(map("\t".join, zip(*columns, strict=True))) + "\n"
 
@@ -185,7 +186,7 @@ def _texts(column: tuple[Any, ...]) -> Iterable[str]:
 
 
 def _is_one(column: tuple[Any, ...]) -> bool:
-    """Whether all rows have the identical object, not only an equal one: 0.0 equals -0.0."""
+    """Whether all rows have the same object, not only an equal one: 0.0 equals -0.0."""
     return column[0] is column[-1] and len(set(map(id, column))) == 1
 
 
@@ -194,11 +195,11 @@ def _escaped(text: str) -> str:
 
 
 class _Texts(dict[type, Callable[[Any], str]]):
-    """How values of a type are written; those of a kind of it, such as the choices of a field, as it is."""
+    """By type, the function that writes its values. A subclass, such as a field's choices, is written as its base."""
 
     def __missing__(self, kind: type) -> Callable[[Any], str]:
-        self[kind] = found = next(self[base] for base in kind.__mro__ if base in self)
-        return found
+        self[kind] = writer = next(self[base] for base in kind.__mro__ if base in self)
+        return writer
 
 
 _SPECIAL = re.compile(r"[\\\t\n\r]")
@@ -218,7 +219,8 @@ _TEXTS = _Texts(
 
 
 def _executemany(insert_into: str, width: int, rows: list[Sequence[Any]]) -> None:
-    """Insert many rows by one statement, which takes half as long as one by one, and the last few one by one."""
+    """Insert ``OF_A_STATEMENT`` rows per statement, which takes half as long as one by one; the remaining rows one by
+    one."""
     marks = f"({', '.join('?' * width)})"
     last = len(rows) // OF_A_STATEMENT * OF_A_STATEMENT
     with connection.cursor() as cursor, connection.wrap_database_errors:
@@ -229,7 +231,7 @@ def _executemany(insert_into: str, width: int, rows: list[Sequence[Any]]) -> Non
 
 
 def _values(rows: list[Sequence[Any]], count: int) -> Iterator[list[Any]]:
-    """The values of rows as SQLite takes them, so many at a time; made a column at a time."""
+    """The values of rows in SQLite's types, in lists of ``count`` values; converted column by column."""
     for start in range(0, len(rows), TOGETHER):
         columns = zip(*rows[start : start + TOGETHER], strict=True)
         values = list(chain.from_iterable(zip(*map(_adapted, columns), strict=True)))

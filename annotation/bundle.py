@@ -1,8 +1,8 @@
-"""Write a project's rows to a bundle and read them into another database: every field, with references by number.
+"""Write a project's rows to a bundle, and read them into another database.
 
-A member is one table of a bundle: its rows in the order of their keys, one JSON object a line. A row is referred to by
-its place in its member, from 0, so that nothing of it depends on the database it came from: the same content is the
-same bytes. What belongs to one instance alone (users, leases, keys) is not carried; each member says what it leaves.
+A member is one table of a bundle: its rows in the order of their primary keys, one JSON object per line. References to
+a row give its position in its member, counted from 0, and no primary key: the same content gives the same bytes.
+Data that belongs to one instance (users, leases, keys) is left out; every member lists the fields it leaves out.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _DUMPED = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One table of a bundle: its rows, the fields that are left out, and the fields that refer to other members.
+    """One table of a bundle.
 
-    ``sent`` changes a row on its way out; ``given`` fills in what was left, on its way in, and may refuse the row by
-    raising ``ValueError`` with what was expected. ``written`` gives the names of fields that bundles call otherwise.
-    ``since`` names the fields that bundles before that version do not have; read from one of those, they are what a
-    new row has.
+    ``refers``: by field, the member that it refers to. ``leaves``: the fields left out. ``written``: by field, its name
+    in the bundle if that differs. ``since``: by field, the version of bundles that has it first; for an older bundle
+    the field gets its default. ``on_write`` changes a row before it is written. ``on_read`` fills in fields that were
+    left out; it refuses the row by raising ``ValueError`` with the expected content.
     """
 
     name: str
@@ -48,16 +48,16 @@ class Member:
     leaves: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
-    sent: Callable[[Row, Outgoing], None] | None = None
-    given: Callable[[Row, Incoming], None] | None = None
+    on_write: Callable[[Row, Outgoing], None] | None = None
+    on_read: Callable[[Row, Incoming], None] | None = None
 
     @property
-    def carried(self) -> list[models.Field[Any, Any]]:
-        """The columns that go along, by name."""
+    def columns(self) -> list[models.Field[Any, Any]]:
+        """The columns that the bundle has, sorted by name."""
         left = {"id", *self.leaves}
         return sorted(
             (field for field in self.model._meta.concrete_fields if field.name not in left),
-            key=lambda each: each.name,
+            key=lambda column: column.name,
         )
 
     @property
@@ -67,7 +67,7 @@ class Member:
 
 @dataclass(slots=True)
 class Outgoing:
-    """What is being written: by member, the keys of the rows written so far, rising."""
+    """The bundle being written; ``keys``: by member, the primary keys of the rows written so far, ascending."""
 
     project: Project
     replies: bool = False
@@ -75,7 +75,7 @@ class Outgoing:
     keys: dict[str, array[int]] = field(default_factory=dict)
 
     def number(self, member: str, key: int | None) -> int | None:
-        """The place of a row in its member; None for one that stays behind."""
+        """The position of a row in its member, from 0; None if the member does not have it."""
         if key is None:
             return None
         keys = self.keys[member]
@@ -85,7 +85,7 @@ class Outgoing:
 
 @dataclass(slots=True)
 class Incoming:
-    """What is being read: by member, the keys that its rows have here."""
+    """The bundle being read; ``keys``: by member, the primary keys that its rows get in this database."""
 
     project: Project
     version: int
@@ -94,21 +94,21 @@ class Incoming:
     seed: UUID = field(default_factory=uuid4)
 
     def lease_key(self, assignment: int, revision: int) -> UUID:
-        """The key of a submission: another one here, and the same on the assignment and on its annotation."""
+        """A new key for a submission, the same for the assignment and its annotation."""
         return uuid5(self.seed, f"{assignment}:{revision}")
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
 def written(member: Member, outgoing: Outgoing) -> Iterator[bytes]:
-    """The lines of a member, many at a time."""
-    names = [each.name for each in member.carried]
+    """The lines of a member, in blocks of ``BATCH`` lines."""
+    names = [column.name for column in member.columns]
     keys = outgoing.keys.setdefault(member.name, array("q"))
-    found = member.rows(outgoing.project).order_by("pk").values_list("pk", *names)
+    rows = member.rows(outgoing.project).order_by("pk").values_list("pk", *names)
     lines: list[bytes] = []
-    for key, *values in found.iterator(BATCH):
+    for key, *values in rows.iterator(BATCH):
         row = {"id": key, **dict(zip(names, values, strict=True))}
-        if member.sent is not None:
-            member.sent(row, outgoing)
+        if member.on_write is not None:
+            member.on_write(row, outgoing)
         del row["id"]
         for name, other in member.refers.items():
             row[name] = outgoing.number(other, row[name])
@@ -124,28 +124,28 @@ def written(member: Member, outgoing: Outgoing) -> Iterator[bytes]:
 
 # --- in -------------------------------------------------------------------------------------------------------------
 def store(member: Member, lines: Iterator[bytes], count: int, incoming: Incoming) -> None:
-    """Insert the rows of a member, in the caller's transaction. Raises ``FormatError`` naming the line at fault."""
+    """Insert the rows of a member in the caller's transaction. Raises ``FormatError`` with the line of the problem."""
     keys = _reserved(member.model, count)
     incoming.keys[member.name] = keys
-    reading = _Reading(member, incoming)
+    reader = _RowReader(member, incoming)
     batch: list[tuple[Any, ...]] = []
     number = -1
     for number, line in enumerate(lines):
         if number >= count:
             break
-        batch.append((keys[number], *reading.row(number + 1, keys[number], line)))
+        batch.append((keys[number], *reader.row(number + 1, keys[number], line)))
         if len(batch) == BATCH:
-            bulk.insert(member.model, ("id", *reading.columns), batch)
+            bulk.insert(member.model, ("id", *reader.columns), batch)
             batch.clear()
     if number + 1 != count:
         text = f"{number + 1:,} rows or more" if number >= count else f"{number + 1:,} rows"
         raise FormatError(Problem(member.file, None, None, text, f"{count:,}, as the manifest says", "rows"))
     if batch:
-        bulk.insert(member.model, ("id", *reading.columns), batch)
+        bulk.insert(member.model, ("id", *reader.columns), batch)
 
 
 def _reserved(model: type[models.Model], count: int) -> Sequence[int]:
-    """Keys that nobody else gets, rising."""
+    """``count`` primary keys reserved for the caller, ascending."""
     if connection.vendor != "postgresql":
         newest = model._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
         return range(newest + 1, newest + 1 + count)
@@ -157,96 +157,98 @@ def _reserved(model: type[models.Model], count: int) -> Sequence[int]:
         return array("q", sorted(key for (key,) in cursor.fetchall()))
 
 
-class _Reading:
-    """Lines of a member -> tuples for `bulk.insert`, in the order of ``columns``."""
+class _RowReader:
+    """Converts the lines of a member into tuples for `bulk.insert`, in the order of ``columns``."""
 
     def __init__(self, member: Member, incoming: Incoming) -> None:
         self.member, self.incoming = member, incoming
         self.read_as = {other: name for name, other in member.written.items()}
-        self.names = {member.written.get(each.name, each.name) for each in member.carried}
+        self.names = {member.written.get(column.name, column.name) for column in member.columns}
         self.required = {name for name in self.names if member.since.get(name, 1) <= incoming.version}
         self.fields = [field for field in member.model._meta.concrete_fields if field.name != "id"]
-        self.columns = [each.attname for each in self.fields]
+        self.columns = [column.attname for column in self.fields]
         self.readers: dict[str, Reader] = {
-            each.name: reader_of(each) for each in member.carried if each.name not in member.refers
+            column.name: reader_of(column) for column in member.columns if column.name not in member.refers
         }
-        self.nullable = {each.name for each in self.fields if each.null}
+        self.nullable = {column.name for column in self.fields if column.null}
 
     def row(self, line: int, key: int, raw: bytes) -> list[Any]:
-        """One row, whole and checked."""
-        said = self._object(line, raw)
-        values: Row = {name: self._value(line, name, said[name]) for name in said}
+        """One complete, validated row."""
+        parsed = self._object(line, raw)
+        values: Row = {name: self._value(line, name, parsed[name]) for name in parsed}
         values["id"] = key
-        if self.member.given is not None:
+        if self.member.on_read is not None:
             try:
-                self.member.given(values, self.incoming)
+                self.member.on_read(values, self.incoming)
             except (ValueError, KeyError, TypeError) as fault:
                 raise self._fault(line, None, excerpt(raw.decode("utf-8", "replace")), str(fault), "row") from None
-        return [self._stored(each, values) for each in self.fields]
+        return [self._stored(column, values) for column in self.fields]
 
     def _object(self, line: int, raw: bytes) -> Row:
         try:
-            said = orjson.loads(raw)
+            parsed = orjson.loads(raw)
         except orjson.JSONDecodeError:
             raise self._fault(line, None, "no JSON", "one JSON object per line", "json") from None
-        if not isinstance(said, dict) or not self.required <= said.keys() <= self.names:
-            text = ", ".join(sorted(said)) if isinstance(said, dict) else "no object"
+        if not isinstance(parsed, dict) or not self.required <= parsed.keys() <= self.names:
+            text = ", ".join(sorted(parsed)) if isinstance(parsed, dict) else "no object"
             raise self._fault(line, None, text, f"the fields {', '.join(sorted(self.names))}", "fields")
-        return {self.read_as.get(str(name), str(name)): value for name, value in said.items()} if self.read_as else said
+        if not self.read_as:
+            return parsed
+        return {self.read_as.get(str(name), str(name)): value for name, value in parsed.items()}
 
-    def _value(self, line: int, name: str, said: Any) -> Any:
-        if said is None and name in self.nullable:
+    def _value(self, line: int, name: str, value: Any) -> Any:
+        if value is None and name in self.nullable:
             return None
         if (other := self.member.refers.get(name)) is not None:
             keys = self.incoming.keys[other]
-            if type(said) is int and 0 <= said < len(keys):
-                return keys[said]
-            raise self._fault(line, name, excerpt(said), f"the number of a row of {other}.jsonl", "foreign_id")
+            if type(value) is int and 0 <= value < len(keys):
+                return keys[value]
+            raise self._fault(line, name, excerpt(value), f"the number of a row of {other}.jsonl", "foreign_id")
         try:
-            return self.readers[name](said)
+            return self.readers[name](value)
         except ValueError as fault:
-            raise self._fault(line, name, excerpt(said), str(fault), "value") from None
+            raise self._fault(line, name, excerpt(value), str(fault), "value") from None
 
-    def _stored(self, each: models.Field[Any, Any], values: Row) -> Any:
+    def _stored(self, column: models.Field[Any, Any], values: Row) -> Any:
         """The value of a column; for a column that is not in the bundle, the default of a new row."""
-        if each.name in values:
-            value = values[each.name]
-        elif each.name == "project":
+        if column.name in values:
+            value = values[column.name]
+        elif column.name == "project":
             value = self.incoming.project.pk
-        elif each.name == "created_by":
+        elif column.name == "created_by":
             value = self.incoming.actor.pk if self.incoming.actor else None
         else:
-            value = each.get_default()
-        is_json = isinstance(each, models.JSONField) and value is not None
+            value = column.get_default()
+        is_json = isinstance(column, models.JSONField) and value is not None
         return orjson.dumps(value).decode() if is_json else value
 
-    def _fault(self, line: int, name: str | None, found: str, expected: str, code: str) -> FormatError:
-        column = self.member.written.get(name, name) if name else None  # as the bundle calls it
-        return FormatError(Problem(self.member.file, line, column, found, expected, code))
+    def _fault(self, line: int, name: str | None, text: str, expected: str, code: str) -> FormatError:
+        column = self.member.written.get(name, name) if name else None  # its name in the bundle
+        return FormatError(Problem(self.member.file, line, column, text, expected, code))
 
 
-# Values of JSON -> what a column holds, or a ``ValueError`` that says what was expected.
+# Functions that convert a JSON value to a column's value, or raise ``ValueError`` with the expected content.
 
 Reader = Callable[[Any], Any]
 
 
 def reader_of(column: models.Field[Any, Any]) -> Reader:
-    """How values of a column are read and checked against its bounds."""
+    """The function that reads a column's values and checks its bounds."""
     for kind, make in _MAKERS:
         if isinstance(column, kind):
             return make(column)
-    raise NotImplementedError(f"a column of the kind {type(column).__name__} can't be carried")
+    raise NotImplementedError(f"a column of the kind {type(column).__name__} can't be part of a bundle")
 
 
 def _text(column: models.Field[Any, Any]) -> Reader:
     longest, choices = column.max_length, {value for value, _label in column.flatchoices}
 
-    def read(said: Any) -> str:
-        if not isinstance(said, str) or holds_nul(said) or (longest and len(said) > longest):
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or holds_nul(value) or (longest and len(value) > longest):
             raise ValueError(f"text of at most {longest:,} characters" if longest else "text without NUL characters")
-        if choices and said not in choices:
+        if choices and value not in choices:
             raise ValueError(f"one of {', '.join(sorted(choices))}")
-        return said
+        return value
 
     return read
 
@@ -256,41 +258,41 @@ def _integer(column: models.Field[Any, Any]) -> Reader:
     highest = 2**15 if isinstance(column, models.PositiveSmallIntegerField) else 2**63
     highest = 2**31 if isinstance(column, models.PositiveIntegerField) else highest
 
-    def read(said: Any) -> int:
-        if type(said) is not int or not lowest <= said < highest:
+    def read(value: Any) -> int:
+        if type(value) is not int or not lowest <= value < highest:
             raise ValueError(f"a whole number from {lowest} and below {highest}")
-        return said
+        return value
 
     return read
 
 
 def _number(column: models.Field[Any, Any]) -> Reader:
-    def read(said: Any) -> float:
-        if type(said) not in (int, float) or not math.isfinite(said):
+    def read(value: Any) -> float:
+        if type(value) not in (int, float) or not math.isfinite(value):
             raise ValueError("a number")
-        return float(said)
+        return float(value)
 
     return read
 
 
 def _switch(column: models.Field[Any, Any]) -> Reader:
-    def read(said: Any) -> bool:
-        if type(said) is not bool:
+    def read(value: Any) -> bool:
+        if type(value) is not bool:
             raise ValueError("true or false")
-        return said
+        return value
 
     return read
 
 
 def _moment(column: models.Field[Any, Any]) -> Reader:
-    def read(said: Any) -> datetime:
+    def read(value: Any) -> datetime:
         try:
-            found = datetime.fromisoformat(said)
+            moment = datetime.fromisoformat(value)
         except (TypeError, ValueError):
-            found = None
-        if found is None or found.tzinfo is None:
+            moment = None
+        if moment is None or moment.tzinfo is None:
             raise ValueError("a moment such as 2026-05-04T12:00:00Z")
-        return found
+        return moment
 
     return read
 
@@ -299,14 +301,14 @@ def _money(column: models.Field[Any, Any]) -> Reader:
     digits = getattr(column, "max_digits", None) or 0
     places = getattr(column, "decimal_places", None) or 0
 
-    def read(said: Any) -> Decimal:
+    def read(value: Any) -> Decimal:
         try:
-            found = Decimal(said) if isinstance(said, str) else None
+            amount = Decimal(value) if isinstance(value, str) else None
         except InvalidOperation:
-            found = None
-        if found is None or not found.is_finite() or abs(found) >= 10 ** (digits - places):
+            amount = None
+        if amount is None or not amount.is_finite() or abs(amount) >= 10 ** (digits - places):
             raise ValueError(f"a number in quotes, of at most {digits - places} digits before the point")
-        return found
+        return amount
 
     return read
 
@@ -314,14 +316,14 @@ def _money(column: models.Field[Any, Any]) -> Reader:
 def _json(column: models.Field[Any, Any]) -> Reader:
     kind = type(column.get_default())
 
-    def read(said: Any) -> Any:
-        if kind in (dict, list) and not isinstance(said, kind):
+    def read(value: Any) -> Any:
+        if kind in (dict, list) and not isinstance(value, kind):
             raise ValueError("an object" if kind is dict else "a list")
         try:
-            require_storable(said)
+            require_storable(value)
         except InvalidValue as fault:
             raise ValueError(fault.expected) from None
-        return said
+        return value
 
     return read
 

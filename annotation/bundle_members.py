@@ -27,7 +27,7 @@ from annotation.models import (
 from annotation.readers import FormatError, rubric_from_dict
 
 _OURS = ("project", "created_by")
-# How the files of an import were read stays behind: a mapping may hold the names that pseudonyms stand for.
+# The mapping of an import is left out: it may contain the names behind the pseudonyms.
 _OF_IMPORTS = ("kind", "created_at")
 
 
@@ -40,7 +40,7 @@ def _stored(row: Row, incoming: Incoming) -> None:
 
 
 def _shown(row: Row, incoming: Incoming) -> None:
-    """Turns as the desk reads them."""
+    """Refuse turns that the desk could not show."""
     if not all(isinstance(turn, dict) and {"speaker", "text"} <= turn.keys() for turn in row["turns"]):
         raise ValueError("turns with a speaker and a text")
 
@@ -53,7 +53,7 @@ def _readable(row: Row, incoming: Incoming) -> None:
 
 
 def _unleased(row: Row, outgoing: Outgoing) -> None:
-    """What lies on somebody's desk is open again elsewhere."""
+    """A leased assignment becomes open in the bundle."""
     if row["state"] == Assignment.State.LEASED:
         row["state"], row["annotator"] = Assignment.State.OPEN.value, None
 
@@ -78,7 +78,7 @@ MEMBERS = (
         model=Import,
         rows=lambda project: Import.objects.filter(project=project, state=Import.State.STORED),
         leaves=tuple(field.name for field in Import._meta.concrete_fields if field.name not in _OF_IMPORTS),
-        given=_stored,
+        on_read=_stored,
     ),
     Member(
         name="datasets",
@@ -99,7 +99,7 @@ MEMBERS = (
         model=Item,
         rows=lambda project: Item.objects.filter(dataset__in=_datasets(project)),
         refers={"dataset": "datasets"},
-        given=_shown,
+        on_read=_shown,
     ),
     Member(name="rubrics", model=Rubric, rows=lambda project: Rubric.objects.filter(project=project), leaves=_OURS),
     Member(
@@ -108,7 +108,7 @@ MEMBERS = (
         rows=lambda project: RubricVersion.objects.filter(rubric__project=project),
         refers={"rubric": "rubrics"},
         leaves=_OURS,
-        given=_readable,
+        on_read=_readable,
     ),
     Member(
         name="criteria",
@@ -121,7 +121,7 @@ MEMBERS = (
         model=Annotator,
         rows=lambda project: Annotator.objects.filter(project=project),
         leaves=("project", "user"),
-        sent=_pseudonym,
+        on_write=_pseudonym,
     ),
     Member(name="panels", model=Panel, rows=lambda project: Panel.objects.filter(project=project), leaves=_OURS),
     Member(
@@ -161,8 +161,8 @@ MEMBERS = (
         rows=lambda project: Assignment.objects.filter(duty__campaign__project=project),
         refers={"duty": "duties", "item": "items", "annotator": "annotators"},
         leaves=("key", "leased_at", "leased_until"),
-        sent=_unleased,
-        given=_keyed,
+        on_write=_unleased,
+        on_read=_keyed,
     ),
     Member(
         name="skips",
@@ -184,7 +184,7 @@ MEMBERS = (
         written={"file_import": "intake"},
         leaves=("key",),
         since={"blind": 2},
-        given=_submitted,
+        on_read=_submitted,
     ),
     Member(
         name="ratings",

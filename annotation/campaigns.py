@@ -1,4 +1,4 @@
-"""Campaigns: opened, paused, closed, and how far they are."""
+"""Campaigns: open, pause and close them, extend their dataset, count their progress."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from annotation.models import (
     Skip,
 )
 
-# Where a campaign may go from each state; closing is for good.
+# By state, the states that can follow; a closed campaign stays closed.
 MOVES = {
     Campaign.State.OPEN: (Campaign.State.PAUSED, Campaign.State.CLOSED),
     Campaign.State.PAUSED: (Campaign.State.OPEN, Campaign.State.CLOSED),
@@ -51,7 +51,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True)
 class DutyProgress:
-    """How far a duty is: slots by state, and items with all their slots submitted."""
+    """The progress of a duty: slots by state, and ``complete``, the items with all slots submitted."""
 
     duty: Duty
     items: int
@@ -65,7 +65,7 @@ class DutyProgress:
 def open_campaign(
     *, project: Project, name: str, dataset: Dataset, rubric_version: RubricVersion, actor: User | None = None
 ) -> Campaign:
-    """One dataset on one published rubric version, open at once; duties are allocated to it next."""
+    """Create an open campaign for one dataset and one published rubric version; it has no duties yet."""
     _require_ready(project, dataset, rubric_version)
     try:
         with transaction.atomic():
@@ -91,7 +91,7 @@ def _require_ready(project: Project, dataset: Dataset, rubric_version: RubricVer
 
 
 def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -> Campaign:
-    """Pause, resume or close; nothing that is on a desk or submitted is lost by it."""
+    """Pause, resume or close a campaign. Drafts and submitted ratings are kept."""
     from_states = [state for state, allowed in MOVES.items() if to in allowed]
     with transaction.atomic():
         if not Campaign.objects.filter(pk=campaign.pk, state__in=from_states).update(state=to):
@@ -102,9 +102,9 @@ def move(*, campaign: Campaign, to: Campaign.State, actor: User | None = None) -
 
 
 def extend_campaign(*, campaign: Campaign, dataset: Dataset, actor: User | None = None) -> Campaign:
-    """Go on with a later version of the campaign's dataset: every rating, assignment and selection stays as it is.
+    """Continue with a later version of the campaign's dataset. Ratings, assignments and selections do not change.
 
-    Nobody is given the new items by it: `allocation.hand_out` does that.
+    The new items are not assigned yet: see `allocation.hand_out`.
     """
     _require_extension(campaign, dataset)
     with transaction.atomic():
@@ -132,7 +132,7 @@ def _require_extension(campaign: Campaign, dataset: Dataset) -> None:
 
 
 def revision(campaign: Campaign) -> str:
-    """Changes with every annotation that is added or taken back: "count:max pk:superseded"."""
+    """A text that changes with every annotation that is added or undone: "count:max pk:superseded"."""
     stored = Annotation.objects.filter(campaign=campaign).aggregate(
         count=Count("pk"), last=Max("pk"), superseded=Count("superseded_at")
     )
@@ -140,7 +140,7 @@ def revision(campaign: Campaign) -> str:
 
 
 def progress(campaign: Campaign) -> list[DutyProgress]:
-    """How far each duty is, and each annotator in it; a fixed number of queries."""
+    """The progress of every duty and of every annotator in it, in a fixed number of queries."""
     duties = list(Duty.objects.filter(campaign=campaign).select_related("panel").order_by("pk"))
     slots = Assignment.objects.filter(duty__campaign=campaign)
     items = Count("item", distinct=True)
@@ -152,14 +152,14 @@ def progress(campaign: Campaign) -> list[DutyProgress]:
 
 
 def skips(campaign: Campaign) -> QuerySet[Skip]:
-    """The items that annotators put aside, newest first, with their reasons and notes."""
+    """The items that annotators skipped, newest first, with their reasons and notes."""
     return (
         Skip.objects.filter(duty__campaign=campaign).select_related("duty", "item", "annotator").order_by("-at", "-pk")
     )
 
 
 def _counts() -> dict[str, Count]:
-    # Distinct, because beside its annotations an assignment that was taken back stands more than once.
+    # Distinct: joined with its annotations, an assignment with several revisions has several rows.
     return {
         "slots": Count("pk", distinct=True),
         "submitted": Count("pk", filter=Q(state=Assignment.State.SUBMITTED), distinct=True),
@@ -181,7 +181,7 @@ def _duty(duty: Duty, counts: dict[str, int], unfinished: int, annotators: Itera
 
 
 def _annotators(campaign: Campaign, duties: Iterable[Duty]) -> dict[int, list[AnnotatorProgress]]:
-    """By duty, everyone seated or with work in it, by pseudonym."""
+    """By duty, the annotators who sit on its panel or have rated in it, sorted by pseudonym."""
     worked: Any = (
         Assignment.objects.filter(duty__campaign=campaign, annotator__isnull=False)
         .values("duty", "annotator__pseudonym")
@@ -208,7 +208,7 @@ def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:
 
 
 def contents(project: Project) -> list[Content]:
-    """What this app keeps in a project; ratings, and an import that is being stored, forbid its removal."""
+    """The contents of a project in this app. Ratings, and imports being stored, forbid removing the project."""
     storing = Import.objects.filter(project=project, state=Import.State.STORING)
     ratings = Annotation.objects.filter(campaign__project=project)
     own = {"project": project}

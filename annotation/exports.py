@@ -1,7 +1,7 @@
-"""What people rated, and what of, as tables: one row per item, or per item x rater x criterion. No names, no e-mails.
+"""Items and people's ratings as tables: one row per item, or per item x rater x criterion. No names, no e-mails.
 
-Rows are read as they are asked for, as plain tuples; what is the same on thousands of rows (names of campaigns, duties,
-panels, criteria) is looked up once instead of being joined to each of them.
+Rows are read lazily, as plain tuples. Values that thousands of rows share (names of campaigns, duties, panels and
+criteria) are looked up once instead of joined to every row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SHARED = (
     Column("scale", "object"),
     Column("score_label"),
 )
-"""What a rating and a verdict have in common."""
+"""The columns of both ratings and verdicts."""
 OWN = (
     Column("rater_identified", "switch"),
     Column("seconds", "number"),
@@ -58,16 +58,16 @@ OWN = (
     Column("superseded_at", "moment"),
     Column("blind", "switch"),
 )
-"""What only a rating has."""
+"""The columns of ratings only."""
 NAME = Column("rater_name")
-"""What a rating has besides where the raters' names were asked for."""
+"""The last column of ratings if the raters' names were requested."""
 RATER = SHARED.index(Column("rater"))
 
 
 @contextmanager
 def consistent() -> Iterator[None]:
-    """Everything read inside is one consistent snapshot. On SQLite, where a transaction would block writers, only each
-    single statement is consistent.
+    """All queries inside read one consistent snapshot of the database. On SQLite only every single query is consistent,
+    because a transaction would block writers.
     """
     if connection.vendor != "postgresql":
         yield
@@ -82,7 +82,7 @@ def consistent() -> Iterator[None]:
 
 # --- items ----------------------------------------------------------------------------------------------------------
 def items(dataset: Dataset) -> Table:
-    """The items of a dataset, as our importer reads them: what no item has is no column."""
+    """The items of a dataset in the form that our importer reads. Named fields that no item has are left out."""
     fields = _fields(dataset)
     return Table(dataset.name, item_columns(fields), _items(dataset, fields))
 
@@ -99,31 +99,31 @@ def item_columns(fields: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _fields(dataset: Dataset) -> tuple[str, ...]:
-    """The named fields that some item has."""
+    """The named fields that at least one item has."""
     counts = {name: Count("pk", filter=Q(fields__has_key=name)) for name in NAMED_FIELDS}
-    found = Item.objects.of(dataset).order_by().aggregate(**counts)
-    return tuple(name for name in NAMED_FIELDS if found[name])
+    filled = Item.objects.of(dataset).order_by().aggregate(**counts)
+    return tuple(name for name in NAMED_FIELDS if filled[name])
 
 
 def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
-    found = Item.objects.of(dataset).values_list(*read, "attributes")
-    for *head, turns, said, warning, attributes in found.iterator(BATCH):
-        yield (*head, turns, *(said.get(name) for name in fields), warning, attributes)
+    rows = Item.objects.of(dataset).values_list(*read, "attributes")
+    for *head, turns, texts, warning, attributes in rows.iterator(BATCH):
+        yield (*head, turns, *(texts.get(name) for name in fields), warning, attributes)
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------
 def pseudonyms(project: Project, renumbered: int | None = None) -> dict[int, str]:
-    """By annotator, the pseudonym, or another one in its place: the same seed gives everybody the same again."""
-    found = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
+    """Pseudonyms by annotator. With the seed ``renumbered``, other pseudonyms; the same seed gives the same ones."""
+    names = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
     if renumbered is None:
-        return found
-    others = other_names(found.values(), renumbered)
-    return {pk: others[name] for pk, name in found.items()}
+        return names
+    others = other_names(names.values(), renumbered)
+    return {pk: others[name] for pk, name in names.items()}
 
 
 def other_names(names: Iterable[str], seed: int) -> dict[str, str]:
-    """Another pseudonym for each."""
+    """A new pseudonym for every name, in an order that depends on ``seed``."""
     order = sorted(names)
     random.Random(seed).shuffle(order)
     width = max(2, len(str(len(order))))
@@ -131,14 +131,14 @@ def other_names(names: Iterable[str], seed: int) -> dict[str, str]:
 
 
 def people(project: Project) -> dict[int, str]:
-    """By annotator, the name of the user behind the pseudonym; imported raters and erased users have none."""
+    """Names of users by annotator; imported raters and erased users are left out."""
     annotators = Annotator.objects.filter(project=project, user__isnull=False)
     return dict(annotators.values_list("pk", "user__name"))
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
-class Drawn(NamedTuple):
-    """How an item came into a duty."""
+class SelectedAs(NamedTuple):
+    """How an item was selected for a duty: its inclusion probability, stratum, wave and origin."""
 
     probability: float
     stratum: str
@@ -146,25 +146,26 @@ class Drawn(NamedTuple):
     origin: str
 
 
-EVERYTHING = Drawn(1.0, "", 1, "all")
-IMPORTED = Drawn(1.0, "", 1, "imported")
+EVERYTHING = SelectedAs(1.0, "", 1, "all")
+IMPORTED = SelectedAs(1.0, "", 1, "imported")
 
 
-class Draws:
-    """How each item came into each duty. A duty whose items all came alike, as most do, needs no entry per item."""
+class SelectionsByDuty:
+    """How every item was selected for every duty. If all items of a duty were selected in the same way, as in most
+    duties, only one entry is kept for the duty."""
 
     def __init__(self, duties: Iterable[int]) -> None:
         ways = Selection.objects.filter(duty__in=list(duties)).order_by()
-        kinds: dict[int, list[Drawn]] = {}
+        kinds: dict[int, list[SelectedAs]] = {}
         for duty, *drawn in ways.values_list("duty", *_WAY).distinct():
-            kinds.setdefault(duty, []).append(Drawn(*drawn))
-        self._alike = {duty: found[0] for duty, found in kinds.items() if len(found) == 1}
+            kinds.setdefault(duty, []).append(SelectedAs(*drawn))
+        self._alike = {duty: drawn_ways[0] for duty, drawn_ways in kinds.items() if len(drawn_ways) == 1}
         mixed = ways.filter(duty__in=kinds.keys() - self._alike.keys()).values_list("duty", "item", *_WAY)
         known = {drawn: drawn for kind in kinds.values() for drawn in kind}
-        self._by_item = {(duty, item): known[Drawn(*drawn)] for duty, item, *drawn in mixed.iterator(BATCH)}
+        self._by_item = {(duty, item): known[SelectedAs(*drawn)] for duty, item, *drawn in mixed.iterator(BATCH)}
 
-    def of(self, duty: int | None, item: int) -> Drawn:
-        """An imported rating has no duty: its item was there for everyone."""
+    def of(self, duty: int | None, item: int) -> SelectedAs:
+        """The selection of an item; ``IMPORTED`` for an imported rating, which has no duty."""
         if duty is None:
             return IMPORTED
         return self._alike.get(duty) or self._by_item.get((duty, item), EVERYTHING)
@@ -181,15 +182,15 @@ def ratings(
     revisions: bool = False,
     people: Mapping[int, str] | None = None,
 ) -> Table:
-    """Every rating of a campaign by item, criterion and annotator; with ``revisions`` the superseded ones too, with
-    ``people`` the names of those behind the pseudonyms in a last column.
+    """Every rating of a campaign, sorted by item, criterion and annotation. ``names``: pseudonyms by annotator.
+    ``revisions``: superseded ratings too. ``people``: names of users by annotator, for a last column.
     """
     rows = _ratings(campaign, names, rationales=rationales, revisions=revisions)
     if people is None:
         return Table(f"{campaign.name} ratings", (*SHARED, *OWN), rows)
     named = {names[pk]: name for pk, name in people.items()}
-    told = ((*row, named.get(row[RATER], "")) for row in rows)
-    return Table(f"{campaign.name} ratings", (*SHARED, *OWN, NAME), told)
+    with_names = ((*row, named.get(row[RATER], "")) for row in rows)
+    return Table(f"{campaign.name} ratings", (*SHARED, *OWN, NAME), with_names)
 
 
 _READ = (
@@ -203,10 +204,10 @@ _READ = (
 def _ratings(
     campaign: Campaign, names: Mapping[int, str], *, rationales: bool, revisions: bool
 ) -> Iterator[tuple[Any, ...]]:
-    found = Rating.objects.filter(annotation__campaign=campaign)
+    selected = Rating.objects.filter(annotation__campaign=campaign)
     if not revisions:
-        found = found.filter(annotation__superseded_at=None)
-    ordered = found.order_by("annotation__item__ordinal", "criterion__position", "annotation")
+        selected = selected.filter(annotation__superseded_at=None)
+    ordered = selected.order_by("annotation__item__ordinal", "criterion__position", "annotation")
     version = campaign.rubric_version
     study = (campaign.dataset.name, campaign.dataset.version)
     rubric = (version.rubric.key, version.number)
@@ -214,23 +215,23 @@ def _ratings(
     duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
     unseated = (campaign.name, "", "")
     identified = dict(Annotator.objects.filter(project=campaign.project_id).values_list("pk", "identified"))
-    draws = Draws(duties)
+    draws = SelectionsByDuty(duties)
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
         seconds, revision, submitted, superseded, blind = row[11:16]
-        drawn, asked = draws.of(duty, item), criteria[criterion]
+        drawn, scale = draws.of(duty, item), criteria[criterion]
         yield (
-            *study, external, language, generator, scenario, *rubric, asked.key,
+            *study, external, language, generator, scenario, *rubric, scale.key,
             names[person], "annotator", 0, status, score, status == "na", row[16] if rationales else "",
-            drawn.probability, file_import, scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
+            drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
         )  # fmt: skip
 
 
 class OnScale(NamedTuple):
-    """What the rows of one criterion say of it: ``scale`` as `Criterion.scale`, ``labels`` by point."""
+    """A criterion as the rows show it: ``scale`` as in `Criterion.scale`, ``labels`` by point."""
 
     key: str
     level: str
@@ -239,7 +240,7 @@ class OnScale(NamedTuple):
 
 
 def on_scales(versions: Iterable[int]) -> dict[int, OnScale]:
-    """By primary key, the criteria of these rubric versions."""
+    """The criteria of these rubric versions, by primary key."""
     criteria = Criterion.objects.filter(rubric_version__in=list(versions))
     return {
         criterion.pk: OnScale(criterion.key, criterion.level, criterion.scale, {**criterion.labels})
@@ -253,9 +254,7 @@ def _duties(campaign: Campaign) -> Iterable[Duty]:
 
 # --- the design -----------------------------------------------------------------------------------------------------
 def design(campaign: Campaign) -> dict[str, Any]:
-    """How a campaign was set up: what is rated on what, by which panels, with what overlap, and which items were drawn
-    how.
-    """
+    """The design of a campaign: dataset, rubric, duties with their panels and overlap, and how items were selected."""
     version = campaign.rubric_version
     duties = _duties(campaign).prefetch_related("criteria")  # type: ignore[attr-defined]
     return {

@@ -1,16 +1,17 @@
 """Find and mask generators' names in the parts of items that annotators and judges see. Pure.
 
-The rule, also in docs/importing.md. A name is looked for in speakers, turn names, the title, the texts that the layout
-shows and the content warning, whatever its case, spacing and punctuation (``GPT-4o``, ``gpt 4O``, ``gpt_4o``), also
-without the folder before it and the date behind it (``openai/gpt-4o-2024-08-06``). What it takes to count:
+The rule (also in docs/importing.md): a name is searched in speakers, turn names, the title, the texts that the layout
+shows and the content warning. Case, spaces and punctuation do not matter (``GPT-4o``, ``gpt 4O``, ``gpt_4o``). It is
+also searched without the folder before it and the date after it (``openai/gpt-4o-2024-08-06``). It counts as follows:
 
-- A name with a letter and a digit, of three characters or more, counts wherever it stands.
-- Another name (``claude``) counts in a speaker, a turn's name, the title, as a whole text, and as a label at the start
-  of a line (``Claude: ...``). Inside running text it counts when it tells.
+- A name with a letter and a digit and at least three characters counts everywhere.
+- Other names (``claude``) count in a speaker, a turn's name or the title, as a complete text, and as a label at the
+  start of a line (``Claude: ...``). Inside running text they count only if they are revealing.
 - An ordinary name (one or two characters, or only numbers, single letters and words such as *human*, *reference*,
-  *assistant*) counts as a whole speaker, name, title, text or label only, and when it tells.
+  *assistant*) counts only as a complete speaker, name, title, text or label, and only if it is revealing.
 
-A name *tells* when, in such a place, items of its own generator have it and items of no other generator do.
+A name is *revealing* in a kind of place if items of its own generator have it there and no items of other generators
+do.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from annotation.readers import ItemRow, excerpt
 
 MASK, KEEP = "mask", "keep"
 CHOICES = (MASK, KEEP)
-MOST_NAMES = 200  # of a dataset with more generators, only an item's own is looked for in it
-NEUTRAL = "assistant"  # what a masked speaker is called, where no other speaker of the dialogue is
-REMOVED = "[…]"  # what stands in a text for a name that was masked
+MOST_NAMES = 200  # with more generators in a dataset, an item is searched for its own generator's name only
+NEUTRAL = "assistant"  # the name of a masked speaker, unless another speaker of the dialogue has it
+REMOVED = "[…]"  # replaces a masked name in a text
 _SPEAKER, _NAME, _TITLE, _TEXT, _WARNING = "speaker", "turn name", "title", "text", "content warning"
 _LABELS = (_SPEAKER, _NAME, _TITLE)
 _ORDINARY = frozenset(
@@ -45,7 +46,7 @@ _OPENING, _CLOSING = r"[\s\[({<*#\"'«“_]{0,8}", r"(?:[\s\])}>*\"'»”_]{0,8}
 
 
 class ShownName(Protocol):
-    """What is looked at: an item as its file gives it, or as it is stored."""
+    """An item that is searched for names: as its file contains it, or as it is stored."""
 
     @property
     def generator(self) -> str | None: ...
@@ -61,7 +62,7 @@ class ShownName(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A generator's name in one kind of place, with the number of items; ``example`` is the text in the first item."""
+    """A generator's name in one kind of place; ``items``: the number of items; ``example``: the text in the first."""
 
     generator: str
     place: str
@@ -82,7 +83,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """A generator's name, the way it is looked for. ``anchors``: every text with the name holds one of them."""
+    """The patterns for a generator's name. ``anchors``: every text with the name contains at least one of them."""
 
     generator: str
     anchors: tuple[str, ...]
@@ -95,7 +96,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    """A name in a place; ``is_sure`` when it counts without having to tell."""
+    """A name in a place; ``is_sure``: it counts even if it is not revealing."""
 
     name: _Name
     place: str
@@ -144,9 +145,9 @@ def find_generator_names(
 
 
 def masker(findings: Iterable[Finding]) -> Callable[[ItemRow], ItemRow]:
-    """What takes the names that were found out of an item: neutral speakers, no turn names, ``[…]`` in texts.
+    """A function that masks these names in an item: neutral speakers, no turn names, ``[…]`` in texts.
 
-    A label at the start of a line goes altogether. Other parts of the item stay as they are.
+    A label at the start of a line is removed completely. Other parts of the item do not change.
     """
     by_place: dict[str, list[_Name]] = {}
     for finding in findings:
@@ -175,7 +176,7 @@ def masker(findings: Iterable[Finding]) -> Callable[[ItemRow], ItemRow]:
 
 
 def _neutral(turns: Sequence[Mapping[str, str]], names: Sequence[_Name]) -> dict[str, str]:
-    """What the speakers that give a generator away are called instead: by the usual name, or by letters if several."""
+    """New names for the speakers that reveal a generator: ``NEUTRAL``, or letters if there are several."""
     speakers = list(dict.fromkeys(turn["speaker"] for turn in turns))
     hidden = [speaker for speaker in speakers if any(_is_in_label(name, speaker) for name in names)]
     kept = {speaker.casefold() for speaker in speakers if speaker not in hidden}
@@ -186,7 +187,7 @@ def _neutral(turns: Sequence[Mapping[str, str]], names: Sequence[_Name]) -> dict
 
 
 def _cleared(text: str, names: Sequence[_Name], nothing: str) -> str:
-    """The text without some names; ``nothing`` is what a text becomes of which nothing else is left."""
+    """The text without the names; ``nothing`` replaces a text that has no other content."""
     before = text
     for name in names:
         for pattern, instead in ((name.label, ""), (name.whole, ""), (name.inside, REMOVED)):
@@ -209,7 +210,7 @@ def _hits(item: ShownName, layout: Mapping[str, Any] | None, names: Sequence[_Na
 
 
 def _parts(item: ShownName, layout: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    """The visible texts of an item, each with its place."""
+    """The visible texts of an item: kind of place and text."""
     shown = lay_out(fields=item.fields, turns=item.turns, layout=layout)
     for turn in shown.turns:
         yield _SPEAKER, turn["speaker"]
@@ -223,7 +224,7 @@ def _parts(item: ShownName, layout: Mapping[str, Any] | None) -> Iterator[tuple[
 
 
 def _counts(name: _Name, place: str, text: str) -> bool | None:
-    """Whether a name in a place is sure (True), depends on its statistics (False), or is not there (None)."""
+    """How a name counts in a text: always (True), if it is revealing (False), or the text does not have it (None)."""
     is_label = place in _LABELS
     if name.is_ordinary:
         return False if name.whole.search(text) or (not is_label and name.label.search(text)) else None
@@ -256,12 +257,12 @@ def _names(generators: Iterable[str]) -> list[_Name]:
 
 @lru_cache(maxsize=4096)
 def _name(generator: str) -> _Name | None:
-    """How a generator's name is looked for; None where there is nothing in it to look for."""
+    """The patterns for a generator's name; None if it has no letters or digits to search for."""
     full = _plain(generator).strip()
     forms = [full, full.rstrip("/").rpartition("/")[2]]
     forms += [_DATED.sub("", form) for form in forms]
-    words = [found for form in dict.fromkeys(forms) if (found := tuple(_WORDS.findall(form)))]
-    # What is left without folder and date has to say as much as a name does.
+    words = [word for form in dict.fromkeys(forms) if (word := tuple(_WORDS.findall(form)))]
+    # The part without folder and date is used only if it is distinctive.
     words = [word for word in dict.fromkeys(words) if word == words[0] or _is_distinct(word)]
     if not words:
         return None

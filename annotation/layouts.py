@@ -1,8 +1,8 @@
-"""Which parts of an item desk and judge see, and in what order. Pure.
+"""Which parts of an item annotators and judges see, and in what order. Pure.
 
-A dataset's layout: ``{"fields": ["question", "answer"], "brief": "context", "turns": false}``, each key optional.
-``fields`` names what is shown, in order (without it everything is, in the usual order); ``brief`` is folded away above
-the text; ``turns`` false leaves the dialogue out. Generator, scenario and attributes have no place in any layout.
+A dataset's layout: ``{"fields": ["question", "answer"], "brief": "context", "turns": false}``; every key is optional.
+``fields``: the fields shown, in order (default: all, in `USUAL_ORDER`). ``brief``: the field shown collapsed above the
+text. ``turns``: false hides the dialogue. Generator, scenario and attributes are never shown.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ USUAL_ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What is seen of an item: the folded brief, (name, text) of each named field, and the turns."""
+class VisibleParts:
+    """The visible parts of an item: the collapsed brief, (name, text) of every field, and the turns."""
 
     brief: str
     fields: tuple[tuple[str, str], ...]
@@ -35,12 +35,12 @@ class Shown:
 
 def lay_out(
     *, fields: Mapping[str, Any], turns: Sequence[Mapping[str, str]], layout: Mapping[str, Any] | None = None
-) -> Shown:
+) -> VisibleParts:
     """The parts of an item that its dataset's layout shows."""
     layout = layout or {}
     brief = layout.get("brief", "")
     names = layout.get("fields") or sorted(fields, key=_place)
-    return Shown(
+    return VisibleParts(
         brief=_text(fields.get(brief, "")),
         fields=tuple((name, _text(fields[name])) for name in names if name in fields and name != brief),
         turns=tuple(turns) if layout.get("turns", True) else (),
@@ -52,5 +52,5 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def _text(value: Any) -> str:
-    """A field's text; of a list, its texts as paragraphs."""
+    """The text of a field; a list of texts becomes paragraphs."""
     return "\n\n".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,4 +1,4 @@
-"""Panels and who sits on them."""
+"""Panels and their annotators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIES = 5
 
 
 def create(*, project: Project, name: str, language: str = "", actor: User | None = None) -> Panel:
-    """An empty panel; ``language`` is what its annotators speak natively, empty for any."""
+    """Create an empty panel. ``language`` is the native language of its annotators, "" for any."""
     try:
         tag = languages.canonical_language(language) if language else ""
     except ValueError as error:
@@ -33,7 +33,7 @@ def create(*, project: Project, name: str, language: str = "", actor: User | Non
 
 
 def annotator_for(*, project: Project, user: User) -> Annotator:
-    """Who this member is to the numbers: one pseudonym per project, made when it is first needed."""
+    """The annotator (pseudonym) of a member in a project; created when it is first needed."""
     for _attempt in range(TRIES):
         annotator = Annotator.objects.filter(project=project, user=user).first()
         if annotator is not None:
@@ -42,12 +42,12 @@ def annotator_for(*, project: Project, user: User) -> Annotator:
             with transaction.atomic():
                 return Annotator.objects.create(project=project, user=user, pseudonym=_pseudonym(project))
         except IntegrityError:
-            continue  # somebody took the number, or made this very annotator, in the meantime
+            continue  # another request has just used the number, or created this annotator
     raise Refused(_("Too many people are being added at the same time. Try again."), code="busy")
 
 
 def _pseudonym(project: Project) -> str:
-    """`A01`, `A02` ...: the next number that nobody in the project has."""
+    """`A01`, `A02` and so on: the next number that is free in the project."""
     taken = set(Annotator.objects.filter(project=project).values_list("pseudonym", flat=True))
     number = len(taken) + 1
     while f"A{number:02d}" in taken:
@@ -63,9 +63,9 @@ def seat(
     actor: User | None = None,
     only_blind: bool = False,
 ) -> PanelSeat:
-    """Put a member, or an annotator there is already, on the panel; a seat already taken is returned as it is.
+    """Add a member (``user``) or an existing ``annotator`` to the panel; an existing seat is returned unchanged.
 
-    ``only_blind``: refuse whoever can see verdicts and other people's ratings (code ``sees_verdicts``).
+    ``only_blind``: refuse a person who can see verdicts and other people's ratings (code ``sees_verdicts``).
     """
     role = _role(panel, annotator.user if annotator else user)
     if only_blind and role in SIGHTED:
@@ -97,40 +97,41 @@ def _role(panel: Panel, user: User | None) -> str | None:
 
 
 def seats(panel: Panel) -> QuerySet[PanelSeat]:
-    """Who sits on the panel, each with ``sees_verdicts``: whether their role lets them see verdicts and ratings now."""
+    """The seats of a panel, with ``sees_verdicts``: whether the person's role shows them verdicts and ratings now."""
     sighted = Membership.objects.filter(project=panel.project_id, user=OuterRef("annotator__user"), role__in=SIGHTED)
     panel_seats = PanelSeat.objects.filter(panel=panel).annotate(sees_verdicts=Exists(sighted))
     return panel_seats.select_related("annotator__user").order_by("annotator__pseudonym")
 
 
 def unseat(*, seat: PanelSeat, actor: User | None = None) -> None:
-    """Take somebody off the panel: they get no new items, may finish what is on their desk, and their ratings stay."""
+    """Remove an annotator from the panel. They get no new items, may finish their current item, and keep their
+    ratings."""
     with transaction.atomic():
         audit.record(actor=actor, project=seat.panel.project, verb="unseat annotator", subject=seat)
         PanelSeat.objects.filter(pk=seat.pk).delete()
 
 
-def offered(project: Project) -> list[tuple[int, str]]:
-    """Primary key and name of each panel of the project, for the form of an invitation."""
+def choices(project: Project) -> list[tuple[int, str]]:
+    """Primary key and name of every panel of the project, for the form of an invitation."""
     return list(Panel.objects.filter(project=project).values_list("pk", "name"))
 
 
 def reserve(invitation: Invitation, panel: int) -> None:
-    """Whoever accepts the invitation will sit on this panel of its project."""
-    found = Panel.objects.filter(project=invitation.project_id, pk=panel).first()
-    if found is None:
+    """Store that the person who accepts the invitation joins this panel."""
+    reserved = Panel.objects.filter(project=invitation.project_id, pk=panel).first()
+    if reserved is None:
         raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panel": _("Unknown.")})
-    InvitedSeat.objects.create(invitation=invitation, panel=found)
+    InvitedSeat.objects.create(invitation=invitation, panel=reserved)
 
 
 def seat_invited(invitation: Invitation, user: User) -> None:
-    """Put whoever accepted the invitation on the panel it names, if it names one."""
+    """Add the person who accepted the invitation to its panel, if it has one."""
     invited = InvitedSeat.objects.select_related("panel__project").filter(invitation=invitation).first()
     if invited is not None:
         seat(panel=invited.panel, user=user, actor=invitation.created_by)
         invited.delete()
 
 
-def invited_to(found: Sequence[Invitation]) -> dict[int, str]:
-    """By invitation's primary key, the name of the panel it leads to."""
-    return dict(InvitedSeat.objects.filter(invitation__in=found).values_list("invitation", "panel__name"))
+def names_by_invitation(invitations: Sequence[Invitation]) -> dict[int, str]:
+    """By primary key of an invitation, the name of its panel; invitations without a panel are left out."""
+    return dict(InvitedSeat.objects.filter(invitation__in=invitations).values_list("invitation", "panel__name"))

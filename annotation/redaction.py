@@ -1,4 +1,4 @@
-"""What an erased person wrote goes; what they gave stays under their pseudonym (DESIGN 8.25)."""
+"""Erase a person's texts in this app; their scores stay under their pseudonym (DESIGN 8.25)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from annotation.models import Annotator, Assignment, Draft, PanelSeat, Rating, S
 
 
 def redact(user: User) -> None:
-    """Blank somebody's rationales and remarks, delete their drafts, free what they hold and leave their seats empty.
+    """Empty a person's rationales and notes, delete their drafts, free their leased items, remove them from panels.
 
-    Runs inside the transaction that erases them. Scores, times and the fact that they rated stay.
+    Runs in the transaction that erases the user. Scores and times are kept.
     """
     own = Annotator.objects.filter(user=user)
     Rating.objects.filter(annotation__annotator__in=own).exclude(rationale="").update(rationale="")

@@ -1,4 +1,4 @@
-"""Rubrics: drafted from a document, published once, never changed after."""
+"""Rubrics: draft a version from a document, publish it, withdraw a draft. A published version never changes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from accounts.refusals import Refused
 from annotation.models import Criterion, Rubric, RubricVersion
 from annotation.readers import CriterionDocument, RubricDocument, parse_rubric
 
-# What of a criterion's document is text for people, kept whole beside the columns that rules are made of.
+# The parts of a criterion's document that are text for people: stored together in one column, `Criterion.text`.
 TEXT_PARTS = ("name", "question", "definition", "anchors", "mark_if", "dont_mark_if", "examples")
 
 
 def draft(*, project: Project, document: RubricDocument, actor: User | None = None) -> RubricVersion:
-    """A new draft version of the rubric with the document's key; the same document again is the same version."""
+    """Create a draft version of the rubric with the document's key. If the newest version has the same content, return
+    that version."""
     content = document.as_dict()
     digest = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
     with transaction.atomic():
-        rubric, _made = Rubric.objects.get_or_create(project=project, key=document.key)
+        rubric, _is_new = Rubric.objects.get_or_create(project=project, key=document.key)
         newest = rubric.versions.order_by("-number").first()
         if newest is not None and newest.digest == digest:
             return newest
@@ -38,7 +39,7 @@ def draft(*, project: Project, document: RubricDocument, actor: User | None = No
 
 
 def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersion:
-    """Freeze a draft: its criteria become rows, and neither they nor the document change again."""
+    """Publish a draft: create its criteria. Neither they nor the document change afterwards."""
     parsed = parse_rubric("rubric.json", orjson.dumps(version.document))
     if parsed.document is None:
         raise Refused(_("This draft can't be published: %s") % "; ".join(parsed.problems.sentences()))
@@ -56,11 +57,11 @@ def publish(*, version: RubricVersion, actor: User | None = None) -> RubricVersi
 
 
 def withdraw(*, version: RubricVersion, actor: User | None = None) -> None:
-    """Delete a draft; a published version stays for ever."""
+    """Delete a draft. A published version can't be deleted."""
     with transaction.atomic():
         audit.record(actor=actor, project=version.rubric.project, verb="withdraw draft", subject=version)
-        gone, _each = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT).delete()
-        if not gone:
+        deleted, _by_model = RubricVersion.objects.filter(pk=version.pk, state=RubricVersion.State.DRAFT).delete()
+        if not deleted:
             raise Refused(_("A published version can't be deleted."), code="already_published")
 
 

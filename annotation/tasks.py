@@ -1,4 +1,4 @@
-"""What workers do for imports."""
+"""The background tasks of imports, and the choice between request and background."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from accounts.refusals import Refused
 from annotation.imports import batches, checks, lifecycle
 from annotation.models import Import
 
-AT_ONCE = 4 * 2**20  # bytes that a page can wait for
+AT_ONCE = 4 * 2**20  # bytes; larger imports are read in the background
 LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
 
 
 def is_large(file_import: Import) -> bool:
-    """Whether reading it takes longer than anybody should look at a page that loads.
+    """Whether an import is read in the background, because a page would load too long.
 
-    Workbooks and archives always may, however small they are. A rubric by itself never does; a study, all of which is
-    stored and taken back to see what comes of it, always may.
+    Workbooks and archives always are, because a small one can expand to a lot of data. So is a study: its check stores
+    everything and rolls it back. A rubric never is.
     """
     if file_import.unread is not None or file_import.kind == Import.Kind.STUDY or lifecycle.is_packed(file_import):
         return True
@@ -32,7 +32,8 @@ def is_large(file_import: Import) -> bool:
 
 # --- looking --------------------------------------------------------------------------------------------------------
 def look(file_import: Import) -> bool:
-    """Let a worker check a large import; whether one has to. Others are looked at by whoever asks."""
+    """Start a background check of a large import, and return True. A small import is checked when its page or preview
+    is requested: return False."""
     if not is_large(file_import):
         return False
     checks.start(file_import=file_import)
@@ -42,9 +43,10 @@ def look(file_import: Import) -> bool:
 
 @shared_task(**LONGEST)
 def open_packed(import_pk: int) -> None:
-    """Open workbooks and archives, guess what they hold, and have what came of them checked, or stored if asked to."""
+    """Open workbooks and archives and detect their contents; then check the resulting imports, or store them if storing
+    was already requested."""
     for file_import in checks.open_packed(
-        import_pk=import_pk, look_into=lambda held: batches.open_packed(file_import=held)
+        import_pk=import_pk, look_into=lambda packed: batches.open_packed(file_import=packed)
     ):
         if file_import.state == Import.State.STORING:
             jobs.enqueue(file_import)
@@ -54,13 +56,13 @@ def open_packed(import_pk: int) -> None:
 
 @shared_task(**LONGEST)
 def check_import(import_pk: int) -> None:
-    """Look at a large import, and keep what was seen."""
+    """Check a large import and save the result."""
     checks.carry_out(import_pk=import_pk, look=lifecycle.preview)
 
 
 # --- storing --------------------------------------------------------------------------------------------------------
 def store(file_import: Import, actor: User) -> bool:
-    """Store an import; whether that is done, or else begun: a large one is stored by a worker."""
+    """Store an import. True if it is stored; False if it is large and a worker stores it in the background."""
     if file_import.unread is not None and lifecycle.store_after_opening(file_import=file_import):
         return False
     if is_large(file_import):
@@ -74,7 +76,7 @@ def store(file_import: Import, actor: User) -> bool:
 
 @shared_task(**LONGEST)
 def store_import(import_pk: int, actor_pk: int | None = None) -> None:
-    """Store a started import for whoever asked for it. A refusal is on the import itself, for its page."""
+    """Store an import in the background. A refusal is saved in the import's report, for its page."""
     if (started := lifecycle.started(import_pk)) is None:
         return
     with suppress(Refused):

@@ -117,8 +117,8 @@ api = [
     ),
     *imports_api,
     *(
-        path(str(each.pattern).replace("/imports/", "/intakes/"), each.callback, name=f"former_{each.name}")
-        for each in imports_api
+        path(str(route.pattern).replace("/imports/", "/intakes/"), route.callback, name=f"former_{route.name}")
+        for route in imports_api
     ),
     path("projects/<slug:project>/mappings/", mapping_routes.Mappings.as_view(), name="api_mappings"),
     path("projects/<slug:project>/mappings/<int:mapping>/", mapping_routes.MappingDetail.as_view(), name="api_mapping"),

@@ -169,7 +169,7 @@ BUNDLE_MEMBERS = (
         written={"file_import": "intake"},
         leaves=_OURS,
         since={"key": 2, "width": 2},
-        sent=_halted,
+        on_write=_halted,
     ),
     Member(
         name="calls",
@@ -177,7 +177,7 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Call.objects.filter(run__project=project),
         refers={"run": "runs", "item": "items", "criterion": "criteria"},
         leaves=("lease", "leased_until", "not_before"),
-        sent=_unleased,
+        on_write=_unleased,
     ),
     Member(
         name="attempts",
@@ -185,7 +185,7 @@ BUNDLE_MEMBERS = (
         rows=lambda project: Attempt.objects.filter(call__run__project=project),
         refers={"call": "calls"},
         since={"estimated": 2, "reserved": 2},
-        sent=_without_bodies,
+        on_write=_without_bodies,
     ),
     Member(
         name="verdicts",

@@ -1,1 +1,1 @@
-"""The annotator's desk: which item is next, what is shown of it, drafts, leases, submission; pages and API."""
+"""The annotator's desk: the next item, its presentation, leases, drafts and submission; pages and API."""

@@ -1,4 +1,4 @@
-"""The desk for programs: what an annotator may work on, the next item, and its submission. As blind as the page."""
+"""The API of the desk: an annotator's duties, the next item, and its submission. It shows no more than the page."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class DeskDuties(APIView):
 
     @extend_schema(responses=DeskDutySerializer(many=True))
     def get(self, request: Request, project: str) -> Response:
-        """What I can work on in this project."""
+        """The user's own duties in this project."""
         current_project = access.require(user=request.user, slug=project, roles=ANYONE)
         mine = [duty for duty in leasing.duties(request.user) if duty.project_slug == current_project.slug]
         return Response(DeskDutySerializer(mine, many=True).data)
@@ -120,9 +120,9 @@ class Take(APIView):
 
     @extend_schema(request=None, responses={200: AssignmentSerializer, 204: None})
     def post(self, request: Request, project: str, duty: int) -> Response:
-        """The item on my desk, else the next one; 204 when nothing is left for me."""
-        seated, annotator = _seat(request.user, project, duty)
-        taken = leasing.take(duty=seated, annotator=annotator)
+        """The item that the user has leased, else the next free item; 204 if no item is left."""
+        own_duty, annotator = _duty_and_annotator(request.user, project, duty)
+        taken = leasing.take(duty=own_duty, annotator=annotator)
         if taken is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         whole = service.on_desk(user=request.user, key=taken.key, related=NEEDED)
@@ -134,7 +134,7 @@ class Submit(APIView):
 
     @extend_schema(request=SubmissionSerializer, responses=AnnotationSerializer)
     def post(self, request: Request, project: str, key: UUID) -> Response:
-        """Hand an item in. The same key again returns what was stored, whatever came in between."""
+        """Submit an item. The same key again returns the stored annotation, even if the item was changed since."""
         current_project = access.require(user=request.user, slug=project, roles=ANYONE)
         assignment = _on_desk(request.user, key, current_project.pk)
         posted = SubmissionSerializer(data=request.data)
@@ -142,21 +142,21 @@ class Submit(APIView):
         annotation = service.submit(
             assignment=assignment,
             key=key,
-            answers={each.pop("criterion"): Answer(**each) for each in posted.validated_data["answers"]},
+            answers={answer.pop("criterion"): Answer(**answer) for answer in posted.validated_data["answers"]},
             seconds=posted.validated_data["seconds"],
         )
         return Response(AnnotationSerializer(annotation).data)
 
 
-def _seat(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
+def _duty_and_annotator(user: User, slug: str, duty: int) -> tuple[Duty, Any]:
     project = access.require(user=user, slug=slug, roles=ANYONE)
     try:
-        seated, annotator = leasing.seat_of(user=user, duty=duty)
+        own_duty, annotator = leasing.duty_and_annotator(user=user, duty=duty)
     except Duty.DoesNotExist:
         raise Http404("You have no such duty.") from None
-    if seated.campaign.project_id != project.pk:
+    if own_duty.campaign.project_id != project.pk:
         raise Http404("You have no such duty.")
-    return seated, annotator
+    return own_duty, annotator
 
 
 def _on_desk(user: User, key: UUID, project: int) -> Assignment:

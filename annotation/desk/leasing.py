@@ -1,9 +1,9 @@
-"""Choose the next item of an annotator, and lease it: their duties, their leases, and the free assignments.
+"""An annotator's duties, and the lease of their next item.
 
-New items are leased only by `take`; `desk.service` renews a lease, and leases again on undo. A claim is a compare-and-
-set on one row, so an item never has more leases than it has slots. The queries written out in SQL are those of every
-item taken: building them with Django took longer than running them, and they decide how many annotators one machine can
-serve (bench/next_item.py).
+Only `take` leases new items; `desk.service` renews leases, and creates a new one on undo. A lease is set by
+compare-and-set on one row, so an item never has more leases than slots. The queries in SQL run for every item taken:
+Django needs longer to build them than the database to run them, and they limit the number of annotators that one
+machine can serve (bench/next_item.py).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _HELD = """
 SELECT own.id FROM annotation_assignment own
 WHERE own.annotator_id = %s AND own.duty_id = %s AND own.state = 'leased' ORDER BY own.leased_at DESC LIMIT 1
 """
-# Past the furthest item of their own everything is new to the annotator, but for what they skipped; the index
-# assignment_queue leads straight to the first free slot there.
+# After the last item that the annotator submitted, every item is new to them, except skipped ones; the index
+# assignment_queue finds the first free slot there directly.
 _AHEAD = """
 SELECT slot.id FROM annotation_assignment slot
 WHERE slot.duty_id = %s AND slot.state = 'open'
@@ -51,7 +51,8 @@ _UNLOCKED = "FOR NO KEY UPDATE OF slot SKIP LOCKED"
 
 
 class LeaseLost(Refused):
-    """The item went to somebody else after its lease ran out, or was handed in or put aside in another tab."""
+    """The lease has ended: somebody else took the item after it expired, or it was submitted or skipped in another
+    tab."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -62,7 +63,7 @@ class LeaseLost(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an annotator is in a duty; ``total`` is their even share of it while there is that much."""
+    """An annotator's progress in a duty, in items; ``total`` is their even share, or less if fewer items are left."""
 
     done: int
     total: int
@@ -70,7 +71,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class DeskDuty:
-    """A duty as the person who does it sees it; ``draft`` when an item lies on their desk."""
+    """A duty as its annotator sees it; ``has_open_item``: they have leased an item in it."""
 
     pk: int
     name: str
@@ -80,13 +81,13 @@ class DeskDuty:
     language: str
     language_name: str
     paused: bool
-    draft: bool
+    has_open_item: bool
     done: int
     total: int
 
 
 def duties(user: User) -> list[DeskDuty]:
-    """What this person can work on: the duties of their panels in campaigns that are not closed."""
+    """The duties of the user's panels, in campaigns that are not closed."""
     mine = Assignment.objects.filter(duty=OuterRef("pk"), annotator__user=user)
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
     free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
@@ -96,7 +97,7 @@ def duties(user: User) -> list[DeskDuty]:
         seats=_count(PanelSeat.objects.filter(panel=OuterRef("panel")), "panel"),
         done=_count(mine.filter(state=Assignment.State.SUBMITTED), "duty"),
         left=_count(free, "duty", Count("item", distinct=True)),
-        draft=Exists(mine.filter(state=Assignment.State.LEASED)),
+        has_open_item=Exists(mine.filter(state=Assignment.State.LEASED)),
     )
     return [_desk_duty(duty) for duty in counted.order_by("campaign__project__name", "campaign", "pk")]
 
@@ -111,7 +112,7 @@ def _count(rows: QuerySet[Any], column: str, counting: Count = Count("pk")) -> C
 
 
 def _desk_duty(duty: Any) -> DeskDuty:
-    left = duty.left + duty.draft
+    left = duty.left + duty.has_open_item
     even = _even_share(items=duty.items, overlap=duty.overlap, seats=duty.seats)
     return DeskDuty(
         pk=duty.pk,
@@ -122,7 +123,7 @@ def _desk_duty(duty: Any) -> DeskDuty:
         language=duty.panel.language,
         language_name=languages.endonym(duty.panel.language) if duty.panel.language else "",
         paused=duty.campaign.state == Campaign.State.PAUSED,
-        draft=duty.draft,
+        has_open_item=duty.has_open_item,
         done=duty.done,
         total=duty.done + (left if duty.done >= even else min(left, even - duty.done)),
     )
@@ -133,22 +134,23 @@ def _even_share(*, items: int, overlap: int, seats: int) -> int:
 
 
 def desk_progress(*, duty: Duty, annotator: Annotator) -> Progress:
-    """How far the annotator is while an item is on their desk."""
+    """The annotator's progress while they have a leased item."""
     done = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.SUBMITTED).count()
     items = Selection.objects.filter(duty=duty).count()
     seats = PanelSeat.objects.filter(panel=duty.panel_id).count()
     return Progress(done=done, total=max(_even_share(items=items, overlap=duty.overlap, seats=seats), done + 1))
 
 
-def seat_of(*, user: User, duty: int) -> tuple[Duty, Annotator]:
-    """The duty with its campaign, and who this person is in it; ``Duty.DoesNotExist`` if it is none of theirs."""
-    seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat that is filtered by
-    found = seated.select_related("campaign").get(pk=duty)
-    return found, Annotator(pk=found.seated)
+def duty_and_annotator(*, user: User, duty: int) -> tuple[Duty, Annotator]:
+    """The user's duty with its campaign, and the user as its annotator. Raises ``Duty.DoesNotExist`` if no panel of
+    the user has this duty."""
+    seated = _seated(user).annotate(seated=F("panel__seats__annotator"))  # of the seat in the filter
+    own_duty = seated.select_related("campaign").get(pk=duty)
+    return own_duty, Annotator(pk=own_duty.seated)
 
 
 def require_open(campaign: Campaign) -> None:
-    """Refuse what a paused or closed campaign does not take."""
+    """Raise ``Refused`` if the campaign is paused or closed."""
     if campaign.state == Campaign.State.PAUSED:
         raise Refused(_("This campaign is paused. Your draft is kept; come back later."), code="campaign_paused")
     if campaign.state == Campaign.State.CLOSED:
@@ -157,14 +159,15 @@ def require_open(campaign: Campaign) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DeskOffer:
-    """What `take` would do, as far as can be seen without taking: the slot it leads to, else whether one is free."""
+    """What `take` would do: return the annotator's own slot ``held``, or lease a free one if ``is_free``."""
 
     held: Assignment | None
     is_free: bool
 
 
 def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: datetime | None = None) -> DeskOffer:
-    """The annotator's own slot, its lease perhaps run out, or whether one of ``item``, else of any item, is free."""
+    """The annotator's own slot (its lease may have expired), or whether a slot of ``item`` (default: any item) is free.
+    Changes nothing."""
     require_open(duty.campaign)
     own = Assignment.objects.filter(duty=duty, annotator=annotator, state=Assignment.State.LEASED)
     held = own.order_by("-leased_at").first()
@@ -174,33 +177,33 @@ def offer(*, duty: Duty, annotator: Annotator, item: int | None = None, now: dat
 def take(
     *, duty: Duty, annotator: Annotator, item: int | None = None, now: datetime | None = None
 ) -> Assignment | None:
-    """The annotator's own slot, else the next free one, or only one of ``item``; None when nothing is left for them.
+    """Lease an item: the annotator's own slot, else the next free slot (of ``item`` if given); None if there is none.
 
-    Safe under any number of annotators and tabs: nobody gets an item twice and no item more slots than its overlap.
+    Safe for concurrent annotators and tabs: nobody gets an item twice, and no item gets more ratings than its overlap.
     """
     now = now or timezone.now()
     require_open(duty.campaign)
     with transaction.atomic():
-        # The locked seat makes one person's tabs queue up, so that nobody holds two items; so does SQLite's write lock.
+        # The locked seat serialises the tabs of one person, so that nobody leases two items; on SQLite its write lock.
         if not _lock_seat(duty, annotator):
             raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
         return _held(duty, annotator, now) or _claim(duty, annotator, item, now)
 
 
 def _lock_seat(duty: Duty, annotator: Annotator) -> bool:
-    """Whether the annotator sits on the duty's panel; the seat's row stays locked until the transaction ends."""
+    """Whether the annotator belongs to the duty's panel; locks the row of their seat until the transaction ends."""
     locking = "FOR NO KEY UPDATE" if connection.features.has_select_for_no_key_update else ""
     return _first_pk(_SEAT + locking, [duty.panel_id, annotator.pk]) is not None
 
 
 def _held(duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
-    """The slot that is the annotator's own already, its lease renewed if it had run out and nobody took it."""
+    """The slot that the annotator has leased already; an expired lease is renewed unless somebody took the slot."""
     pk = _first_pk(_HELD, [annotator.pk, duty.pk])
     if pk is None:
         return None
     own = Assignment.objects.get(pk=pk)
     if own.annotator_id != annotator.pk or own.leased_until is None:
-        return None  # taken over since it was looked up
+        return None  # somebody took it after the first query
     if own.leased_until >= now:
         return own
     until = now + LEASE
@@ -211,7 +214,7 @@ def _held(duty: Duty, annotator: Annotator, now: datetime) -> Assignment | None:
 
 
 def _claim(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> Assignment | None:
-    """Lease the next free slot, or None when nothing is left for this annotator. Call it inside a transaction."""
+    """Lease the next free slot; None if there is none for this annotator. Call it inside a transaction."""
     for _try in range(TRIES):
         free = (item is None and _ahead(duty, annotator)) or _behind(duty, annotator, item, now)
         if free is None or _lease(free, annotator, now):
@@ -220,7 +223,7 @@ def _claim(duty: Duty, annotator: Annotator, item: int | None, now: datetime) ->
 
 
 def _ahead(duty: Duty, annotator: Annotator) -> Assignment | None:
-    """The first open slot that lies ahead of the annotator's own work and is in nobody else's hands, locked."""
+    """The first open slot after the annotator's last submitted item, locked; slots locked by others are passed over."""
     locking = _UNLOCKED if connection.features.has_select_for_update_skip_locked else ""
     pk = _first_pk(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
     if pk is None:
@@ -230,14 +233,14 @@ def _ahead(duty: Duty, annotator: Annotator) -> Assignment | None:
 
 
 def _behind(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> Assignment | None:
-    """Whatever else is left: what others gave back or let run out, and at the very end what this person skipped."""
+    """The first of the other free slots: returned or expired ones, and last those that this annotator skipped."""
     skipped = Exists(Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
     unlocked = _free(duty, annotator, item, now).select_for_update(skip_locked=True, no_key=True)
     return unlocked.order_by(skipped, "position", "slot").first()
 
 
 def _free(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> QuerySet[Assignment]:
-    """The slots that this annotator may take: of items that they have no slot of."""
+    """The slots that this annotator may take: open or expired ones of items in which they have no slot."""
     open_or_over = Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, leased_until__lt=now)
     mine = Exists(Assignment.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
     free = Assignment.objects.filter(open_or_over, ~mine, duty=duty)
@@ -252,7 +255,7 @@ def _first_pk(statement: str, values: Sequence[int]) -> int | None:
 
 
 def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
-    """Compare-and-set: the slot must be as it was read. ``slot`` then holds the new lease."""
+    """Lease the slot by compare-and-set; False if it has changed since it was read. Updates ``slot``."""
     as_read = Assignment.objects.filter(pk=slot.pk, state=slot.state, key=slot.key, leased_until=slot.leased_until)
     lease = {
         "state": Assignment.State.LEASED,
@@ -270,7 +273,7 @@ def _lease(slot: Assignment, annotator: Annotator, now: datetime) -> bool:
 
 
 def _keep_draft(slot: Assignment, now: datetime) -> None:
-    """An annotator whose lease ran out keeps a draft with its key, so that a late submission gets an explanation."""
+    """Keep a draft with the key of the expired lease, so that its annotator's late submission gets an explanation."""
     if slot.key and slot.annotator_id:
         Draft.objects.update_or_create(
             duty_id=slot.duty_id,

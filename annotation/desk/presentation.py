@@ -1,6 +1,6 @@
 """What an annotator sees: the item without its origin, and the duty's criteria in the item's language.
 
-Generator, scenario, ids, attributes, judges and other people's ratings have no place here: that is the blindness.
+Blindness: generator, scenario, ids, attributes, judges and other people's ratings must never be added to it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from annotation.desk.service import Answer
 from annotation.layouts import lay_out
 from annotation.models import Criterion, Item
 
-# Speakers that sit opposite the one who is usually rated.
+# The speakers who are usually not rated; their turns are shown on the opposite side.
 ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
 ANYBODY = frozenset({"", "any"})
 MOST_POINTS = 10
@@ -87,7 +87,7 @@ class RangeShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RationaleAsk:
+class RationaleShown:
     rule: str
     min_words: int
     note: str
@@ -118,7 +118,7 @@ class CriterionShown:
     speaker_label: str
     points: tuple[PointShown, ...]
     numeric: RangeShown | None
-    rationale: RationaleAsk
+    rationale: RationaleShown
     best: float | None
     critical: bool
     mark_if: tuple[str, ...]
@@ -128,7 +128,7 @@ class CriterionShown:
 
 
 def show_item(item: Item, criteria: Sequence[Criterion], layout: Mapping[str, Any] | None = None) -> ItemShown:
-    """The item as its dataset's layout shows it, with the turns marked that ``criteria`` rate."""
+    """The item as its dataset's layout shows it; turns that ``criteria`` rate are marked (``rated``)."""
     parts = lay_out(fields=item.fields, turns=item.turns, layout=layout)
     return ItemShown(
         title=item.title or _("Untitled"),
@@ -159,13 +159,14 @@ def _turns(turns: Sequence[Mapping[str, str]], criteria: Sequence[Criterion]) ->
 
 
 def called(name: str) -> str:
-    """A speaker's or a field's name for the reader."""
+    """The name of a speaker or a field as the page shows it: translated if it is known."""
     known = KNOWN_NAMES.get(name.lower())
     return str(known) if known else name.replace("_", " ").strip().capitalize()
 
 
 def text_language(criteria: Sequence[Criterion], language: str) -> str:
-    """The language in which the criteria are shown beside an item in ``language``: its own where they have it."""
+    """The language of the criteria for an item in ``language``: that language if they have it, else a variant of it,
+    else the rubric's source language."""
     written = {tag for criterion in criteria for tag in criterion.text.get("name", {})}
     base = language.split("-", maxsplit=1)[0]
     near = sorted(tag for tag in written if tag.split("-")[0] == base)
@@ -176,7 +177,7 @@ def text_language(criteria: Sequence[Criterion], language: str) -> str:
 def show_criteria(
     criteria: Sequence[Criterion], language: str, answers: Mapping[str, Answer]
 ) -> tuple[CriterionShown, ...]:
-    """The criteria in ``language``, in order, with what has been answered so far."""
+    """The criteria in ``language``, in order, with the answers so far (by criterion)."""
     return tuple(
         _criterion(criterion, number, language, answers.get(criterion.key, Answer()))
         for number, criterion in enumerate(criteria, 1)
@@ -206,7 +207,7 @@ def _criterion(criterion: Criterion, number: int, language: str, answer: Answer)
 
 
 def _points(criterion: Criterion, language: str) -> tuple[PointShown, ...]:
-    """The scale's points with their anchors; none where the scale is long enough for a number field (DESIGN 8.26)."""
+    """The points with their anchors; none if the scale has more than ``MOST_POINTS`` and gets a number field."""
     if not 0 < len(criterion.points) <= MOST_POINTS:
         return ()
     return tuple(_point(criterion, value, language) for value in criterion.values)
@@ -234,14 +235,14 @@ def _example(example: Mapping[str, Any]) -> ExampleShown:
     )
 
 
-def _rationale(criterion: Criterion, points: Sequence[PointShown]) -> RationaleAsk:
-    return RationaleAsk(
+def _rationale(criterion: Criterion, points: Sequence[PointShown]) -> RationaleShown:
+    return RationaleShown(
         rule=criterion.rationale_rule, min_words=criterion.rationale_words, note=_note(criterion, points)
     )
 
 
 def _note(criterion: Criterion, points: Sequence[PointShown]) -> str:
-    """When the rationale is asked for, in a few words beside its label."""
+    """The note beside the rationale's label, such as "required, at least 5 words"."""
     if criterion.rationale_rule == Criterion.RationaleRule.OPTIONAL:
         return _("optional")
     if criterion.rationale_rule == Criterion.RationaleRule.NEVER:
@@ -257,10 +258,10 @@ def _note(criterion: Criterion, points: Sequence[PointShown]) -> str:
 
 
 def plain_item(value: float | None) -> float | None:
-    """``whole``, for what may be missing."""
+    """As `whole_item`; None stays None."""
     return None if value is None else whole_item(value)
 
 
 def whole_item(value: float) -> float:
-    """A whole number as ``int``, so that it is written 3 and not 3.0."""
+    """A whole number as ``int``, so that pages show 3 and not 3.0."""
     return int(value) if float(value).is_integer() else value

@@ -1,8 +1,8 @@
-"""An item on the desk: look it up by its key, keep a draft, submit it once, put it aside, take it back.
+"""A leased item: find it by its key, save a draft, submit it, skip it, undo the submission.
 
-A lease has a key; the key addresses the page and makes the submission idempotent. Membership is checked where the
-key is looked up (`on_desk`), and every change after that is a compare-and-set on the key. Two queries of every
-submission are written out in SQL: building them with Django took longer than running them (bench/submit.py).
+Every lease has a key. The key is part of the page's address, and makes the submission idempotent. `on_desk` finds an
+item by key and checks membership; every later change is a compare-and-set on the key. Two queries of every submission
+are in SQL, because Django needs longer to build them than the database to run them (bench/submit.py).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from annotation.models import Annotation, Annotator, Assignment, Campaign, Crite
 Status = Literal["scored", "na", "stopped"]
 LONGEST_SECONDS = 86_400.0
 LONGEST_RATIONALE = 10_000
-# Scripts that put no spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. About two letters make a word there.
+# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Han. A word has about two letters there.
 _UNSPACED_LETTER = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 _SPACED_WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
-# The rows of Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares the two.
+# The same rows as Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares both.
 _BY_KEY = """
 SELECT duty.campaign_id, CASE WHEN project.archived_at IS NULL THEN campaign.state ELSE 'closed' END,
        campaign.project_id,
@@ -64,7 +64,7 @@ _KEY = Assignment._meta.get_field("key")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One criterion's answer; ``scored`` without a score is one not given yet."""
+    """The answer to one criterion; status ``scored`` without a score means that there is no answer yet."""
 
     score: float | None = None
     status: Status = "scored"
@@ -76,34 +76,34 @@ class Answer:
 
 
 def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """One answer per criterion, by key: what is blank behind a critical mark becomes ``stopped``.
+    """Check the answers, and return one per criterion, by key; after a critical mark, missing ones are ``stopped``.
 
-    Raises ``Refused`` with every problem at once, by the criterion's key.
+    Raises ``Refused`` with all problems, by the criterion's key.
     """
-    given = {criterion.key: answers.get(criterion.key, Answer()) for criterion in criteria}
-    stopped = any(is_stop(criterion, given[criterion.key]) for criterion in criteria)
+    completed = {criterion.key: answers.get(criterion.key, Answer()) for criterion in criteria}
+    stopped = any(is_stop(criterion, completed[criterion.key]) for criterion in criteria)
     if stopped:
-        given = {key: answer if answer.is_given else Answer(status="stopped") for key, answer in given.items()}
-    problems = {criterion.key: problem(criterion, given[criterion.key], stopped) for criterion in criteria}
-    problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - given.keys()}
+        completed = {key: answer if answer.is_given else Answer(status="stopped") for key, answer in completed.items()}
+    problems = {criterion.key: problem(criterion, completed[criterion.key], stopped) for criterion in criteria}
+    problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - completed.keys()}
     wrong = {key: sentence for key, sentence in problems.items() if sentence}
     if wrong:
         raise Refused(_("Some criteria need a correction."), code="invalid", fields=wrong)
-    return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in given.items()}
+    return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in completed.items()}
 
 
 def worst(criterion: Criterion) -> float | None:
-    """The end of the scale away from the best, or None where neither end is better."""
+    """The worst point of the scale; None if neither direction is better."""
     return {"higher_is_better": criterion.minimum, "lower_is_better": criterion.maximum}.get(criterion.direction)
 
 
 def is_stop(criterion: Criterion, answer: Answer) -> bool:
-    """Whether this answer is a critical mark, which stops the rest of the assignment."""
+    """Whether the answer is a critical mark: it stops the rest of the assignment."""
     return criterion.is_critical and answer.score is not None and answer.score == worst(criterion)
 
 
 def problem(criterion: Criterion, answer: Answer, stopped: bool) -> str:
-    """What is wrong with one answer, as a sentence that says what to do; empty when nothing is."""
+    """The problem of one answer, as a sentence that says what to do; "" if there is none."""
     return _score_problem(criterion, answer, stopped) or _rationale_problem(criterion, answer)
 
 
@@ -141,19 +141,19 @@ def _length_problem(criterion: Criterion, answer: Answer) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words between spaces or punctuation; in scripts without spaces, half the letters, rounded up."""
+    """The number of words; in scripts without spaces, half the number of letters, rounded up."""
     unspaced = len(_UNSPACED_LETTER.findall(text))
     spaced = _SPACED_WORD.findall(_UNSPACED_LETTER.sub(" ", _bare(text)))
     return len(spaced) + -(-unspaced // 2)
 
 
 def _bare(text: str) -> str:
-    """Without vowel signs, accents and joiners: they are part of the word they stand in, and no letters to `re`."""
+    """The text without vowel signs, accents and joiners, which are parts of words and no letters for `re`."""
     return "".join(char for char in text if unicodedata.category(char) not in ("Mn", "Mc", "Me", "Cf"))
 
 
 def words_needed(*, rule: str, minimum: int, score: float | None, best: float | None) -> int:
-    """How many words ``rule`` asks for beside ``score``; none beside N/A, and of the best point at most one."""
+    """The number of words that ``rule`` requires for ``score``: 0 for N/A, at most 1 for the best point."""
     if score is None or rule not in ("required", "required_except_best"):
         return 0
     if score == best:
@@ -162,27 +162,27 @@ def words_needed(*, rule: str, minimum: int, score: float | None, best: float | 
 
 
 def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment:
-    """The assignment that this person leased under ``key``, in a project they are still a member of.
+    """The assignment that the user leased with ``key``, if they are still a member of the project.
 
-    After an undo the assignment has moved on to another `key`. Raises ``LeaseLost`` when somebody else took the slot,
-    and ``Assignment.DoesNotExist`` when the key never was theirs.
+    After an undo the assignment has a new `key`; the old one finds it too. Raises ``LeaseLost`` if somebody else has
+    taken the slot, and ``Assignment.DoesNotExist`` if the key was never theirs.
     """
-    if not related and (found := find_by_key(user=user, key=key)):
-        return found
+    if not related and (assignment := find_by_key(user=user, key=key)):
+        return assignment
     loaded = Assignment.objects.select_related("duty__campaign", *related)
     for mine in (loaded.visible_to(user).filter(key=key), loaded.filter(pk__in=_submitted(user, key))):
-        if found := mine.first():
-            return found
+        if assignment := mine.first():
+            return assignment
     if _drafts_under(user, key).exists():
         raise LeaseLost
     raise Assignment.DoesNotExist
 
 
 def find_by_key(*, user: User, key: UUID) -> Assignment | None:
-    """The assignment this person holds or submitted under ``key``, as a member of its project; the rest is deferred.
+    """The assignment that the user has leased or submitted with ``key``; None if there is none in their projects.
 
-    Of its duty and campaign only the primary keys and the campaign's project and state are loaded; the person's role in
-    the project is its ``holder_role``.
+    Loads only the primary keys of its duty and campaign, and the campaign's project and state; other fields are
+    deferred. ``holder_role`` is the user's role in the project.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -212,14 +212,14 @@ def _own(rows: QuerySet[Any], user: User, campaign: str) -> QuerySet[Any]:
 
 
 def is_leased(assignment: Assignment) -> bool:
-    """Whether its lease lasts, so that nobody else can take the item."""
+    """Whether its lease has not expired, so that nobody else can take the item."""
     leased_until = assignment.leased_until
     return assignment.state == Assignment.State.LEASED and bool(leased_until and leased_until >= timezone.now())
 
 
-def offered_again(*, user: User, key: UUID) -> leasing.DeskOffer:
-    """What `take_again` would lead to, where the lease under ``key`` went to somebody else; or ``LeaseLost``."""
-    duty, annotator, item = _lost(user, key)
+def offer_again(*, user: User, key: UUID) -> leasing.DeskOffer:
+    """What `take_again` would do for a lost lease; raises ``LeaseLost`` if its item has no free slot."""
+    duty, annotator, item = _lost_lease(user, key)
     offer = leasing.offer(duty=duty, annotator=annotator, item=item)
     if not offer.held and not offer.is_free:
         raise LeaseLost
@@ -227,15 +227,15 @@ def offered_again(*, user: User, key: UUID) -> leasing.DeskOffer:
 
 
 def take_again(*, user: User, key: UUID) -> Assignment:
-    """What this person had leased under ``key``, on their desk again, perhaps under another key.
+    """Lease the item of ``key`` again: renew the lease, or take another free slot of the item, which has a new key.
 
-    A submitted assignment is returned as it is, and so is the item that lies on the desk in its place. Raises as
-    `on_desk` does.
+    A submitted assignment is returned unchanged. If the user has leased another item of the duty, that one is returned.
+    Raises as `on_desk` does.
     """
     try:
         assignment = on_desk(user=user, key=key)
     except LeaseLost:
-        duty, annotator, item = _lost(user, key)
+        duty, annotator, item = _lost_lease(user, key)
         taken = leasing.take(duty=duty, annotator=annotator, item=item)
         if taken is None:
             raise
@@ -245,24 +245,24 @@ def take_again(*, user: User, key: UUID) -> Assignment:
     return assignment
 
 
-def _lost(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
-    """The duty, the annotator and the item of a lease that somebody else took over."""
+def _lost_lease(user: User, key: UUID) -> tuple[Duty, Annotator, int]:
+    """The duty, the annotator and the item's primary key of a lease whose slot somebody else has taken."""
     draft = _drafts_under(user, key).first()
     try:
         if draft:
-            return *leasing.seat_of(user=user, duty=draft.duty_id), draft.item_id
+            return *leasing.duty_and_annotator(user=user, duty=draft.duty_id), draft.item_id
     except Duty.DoesNotExist:
         pass  # no longer on its panel
     raise LeaseLost
 
 
 def criteria_on_desk(duty: Duty) -> tuple[Criterion, ...]:
-    """The duty's criteria in the rubric's order. They never change, so each server process reads them once."""
+    """The duty's criteria in the rubric's order, from the cache of `allocation.criteria_of`."""
     return allocation.criteria_of(duty.pk)
 
 
 def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
-    """What the annotator has entered on this item, and the seconds it took."""
+    """The answers in the annotator's draft, by criterion, and the seconds spent so far."""
     draft = _drafts(assignment).first()
     if draft is None:
         return {}, 0.0
@@ -270,7 +270,7 @@ def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float]:
 
 
 def save_draft(*, assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> datetime:
-    """Keep what has been entered, complete or not; raises ``LeaseLost`` once the slot is no longer theirs."""
+    """Save the answers entered so far, and return the time. Raises ``LeaseLost`` if the slot is no longer theirs."""
     now = timezone.now()
     with transaction.atomic():
         if not _leased(assignment).select_for_update(no_key=True).exists():
@@ -284,7 +284,7 @@ def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds:
         name: {"score": _finite(answer.score), "status": answer.status, "rationale": answer.rationale}
         for name, answer in answers.items()
     }
-    lease = _whose(assignment) | {"key": assignment.key}
+    lease = _owner_keys(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
         [Draft(**lease, answers=entered, seconds=_clock(seconds), saved_at=now)],
         update_conflicts=True,
@@ -294,11 +294,11 @@ def _write_draft(assignment: Assignment, answers: Mapping[str, Answer], seconds:
 
 
 def _drafts(assignment: Assignment) -> QuerySet[Draft]:
-    return Draft.objects.filter(**_whose(assignment))
+    return Draft.objects.filter(**_owner_keys(assignment))
 
 
-def _whose(assignment: Assignment) -> dict[str, Any]:
-    """What drafts and skips are known by: the duty, the item and the person."""
+def _owner_keys(assignment: Assignment) -> dict[str, Any]:
+    """The columns that identify a draft or a skip: duty, item and annotator."""
     return {
         "duty_id": assignment.duty_id,
         "item_id": assignment.item_id,
@@ -311,7 +311,7 @@ def _leased(assignment: Assignment) -> QuerySet[Assignment]:
 
 
 def _drop_draft(assignment: Assignment) -> None:
-    """Its holder's draft of the item, if there is one."""
+    """Delete the draft of the assignment's annotator, if there is one."""
     with connection.cursor() as cursor:
         cursor.execute(_DROP_DRAFT, [assignment.duty_id, assignment.item_id, assignment.annotator_id])
 
@@ -325,9 +325,10 @@ def _clock(seconds: float) -> float:
 
 
 def submit(*, assignment: Assignment, key: UUID, answers: Mapping[str, Answer], seconds: float) -> Annotation:
-    """Close the assignment and store its ratings, all or nothing; the same key again returns what it stored.
+    """Submit the assignment: store its ratings, all or none. The same key again returns the stored annotation.
 
-    An expired lease that nobody took still counts. Raises ``Refused`` with all problems by criterion, or ``LeaseLost``.
+    A lease that has expired is accepted if nobody else took the slot. Raises ``Refused`` with all problems by
+    criterion, or ``LeaseLost``.
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return _stored(key)
@@ -364,7 +365,7 @@ def _store(assignment: Assignment, answered: Mapping[str, Answer], seconds: floa
 
 
 def _is_blind(assignment: Assignment) -> bool | None:
-    """Whether the person's role keeps verdicts and other people's ratings from them; None for no member."""
+    """Whether the annotator's role hides verdicts and other people's ratings from them; None if they are no member."""
     role = assignment.holder_role
     if role is None:
         members = Membership.objects.filter(project=assignment.duty.campaign.project_id)
@@ -394,7 +395,7 @@ def _ratings(annotation: Annotation, criteria: Sequence[Criterion], answered: Ma
 
 
 def extend(*, assignment: Assignment) -> datetime:
-    """The heartbeat: the lease runs from now again."""
+    """Renew the lease: it lasts ``LEASE`` from now. Returns its end. Raises ``LeaseLost``."""
     until = timezone.now() + LEASE
     if not _leased(assignment).update(leased_until=until):
         raise LeaseLost
@@ -402,21 +403,21 @@ def extend(*, assignment: Assignment) -> datetime:
 
 
 def skip(*, assignment: Assignment, reason: str, note: str = "") -> None:
-    """Give the slot back to the queue and drop its draft; the annotator meets the item again only at the very end."""
+    """Free the slot and delete its draft. The annotator gets the item again only when no other item is left."""
     with transaction.atomic():
         if not _leased(assignment).update(
             state=Assignment.State.OPEN, annotator=None, key=None, leased_at=None, leased_until=None
         ):
             raise LeaseLost
         Skip.objects.update_or_create(
-            **_whose(assignment),
+            **_owner_keys(assignment),
             defaults={"reason": reason, "note": note, "at": timezone.now()},
         )
         _drop_draft(assignment)
 
 
 def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | None:
-    """The annotator's last submission in the duty while it can be taken back: within a lease's time."""
+    """The annotator's last submitted assignment in the duty, if it can be undone: within ``LEASE`` (two hours)."""
     last = (
         Annotation.objects.filter(annotator=annotator, assignment__duty=duty)
         .select_related("assignment__duty__campaign")
@@ -429,7 +430,7 @@ def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | N
 
 
 def undo(*, assignment: Assignment) -> Assignment:
-    """Take back the last submission: its annotation is superseded, and its answers are a draft on the desk again."""
+    """Undo the last submission: its annotation is superseded, the item is leased again, its answers become a draft."""
     require_open(assignment.duty.campaign)
     if last_submitted(duty=assignment.duty, annotator=assignment.annotator) != assignment:
         raise Refused(_("Only your last submission can be undone, and only within two hours."), code="undo_late")
@@ -452,9 +453,9 @@ def _reopen(assignment: Assignment) -> Assignment:
 
 
 def _answers_of(annotation: Annotation) -> dict[str, Answer]:
-    """Its ratings as answers; what was stopped is blank again."""
-    given = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
+    """The ratings of an annotation as answers, without the stopped ones."""
+    ratings = annotation.ratings.exclude(status=Rating.Status.STOPPED).select_related("criterion")
     return {
         rating.criterion.key: Answer(rating.score, "na" if rating.score is None else "scored", rating.rationale)
-        for rating in given
+        for rating in ratings
     }

@@ -1,4 +1,4 @@
-"""Addresses of the desk. A GET shows; only a POST takes an item."""
+"""The URL patterns of the desk. A GET never leases an item; only a POST does."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The desk, for the browser: pages for people, and JSON for the page's own script when it asks for it."""
+"""The pages of the desk. Requests from the page's own script, which accept JSON, get JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import wraps
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.contrib import messages
@@ -26,16 +26,17 @@ from annotation.desk.service import Answer
 from annotation.models import Assignment, Duty, Skip
 
 View = Callable[..., HttpResponse]
+OfferedItem = Literal["next", "expired", "freed"]
 pages_and_forms = require_http_methods(["GET", "HEAD", "POST"])
 NOT_APPLICABLE = "na"
 NEEDED = ("annotator", "item", "duty__campaign__dataset", "duty__campaign__rubric_version__rubric")
 
 
-def refusals_answered(view: View) -> View:
-    """A refusal becomes an answer: JSON for the script, a message on the way to the desk for a plain form."""
+def refusals_as_responses(view: View) -> View:
+    """Turn a refusal into a response: JSON for the script; for a plain form, a message and a redirect to the desk."""
 
     @wraps(view)
-    def answering(request: HttpRequest, **named: Any) -> HttpResponse:
+    def responding(request: HttpRequest, **named: Any) -> HttpResponse:
         try:
             return view(request, **named)
         except Refused as refused:
@@ -46,7 +47,7 @@ def refusals_answered(view: View) -> View:
         except (Assignment.DoesNotExist, Duty.DoesNotExist):
             raise Http404("You have no item at this address.") from None
 
-    return answering
+    return responding
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -58,21 +59,22 @@ def refusal_json(refused: Refused) -> JsonResponse:
     return JsonResponse(answer, status=422 if refused.fields else 409)
 
 
-def go_on(request: HttpRequest, url: str, **more: Any) -> HttpResponse:
-    """Where to go next, for the script or for the browser."""
+def next_address(request: HttpRequest, url: str, **more: Any) -> HttpResponse:
+    """The next address: as JSON for the script, as a redirect for a plain form."""
     return JsonResponse({"next": url, **more}) if wants_json(request) else HttpResponseRedirect(url)
 
 
-def go_on_to_next_item(request: HttpRequest, duty: int) -> HttpResponse:
-    """To the duty's next item, which a POST takes: the browser repeats its POST there, the script sends one."""
-    onward = go_on(request, reverse("desk_duty", args=[duty]))
-    if onward.status_code == HTTPStatus.FOUND:
-        onward.status_code = HTTPStatus.TEMPORARY_REDIRECT
-    return onward
+def next_item_response(request: HttpRequest, duty: int) -> HttpResponse:
+    """Lead to the duty's next item, which only a POST takes: 307 makes the browser repeat its POST there; the script
+    sends its own."""
+    response = next_address(request, reverse("desk_duty", args=[duty]))
+    if response.status_code == HTTPStatus.FOUND:
+        response.status_code = HTTPStatus.TEMPORARY_REDIRECT
+    return response
 
 
-def held(request: HttpRequest, key: UUID) -> Assignment:
-    """The assignment under this very key; an older key of an assignment that was taken back is lost."""
+def assignment_with_key(request: HttpRequest, key: UUID) -> Assignment:
+    """The user's assignment that has exactly this key. Raises ``LeaseLost`` for a key from before an undo."""
     assignment = service.on_desk(user=request.user, key=key)
     if assignment.key != key:
         raise leasing.LeaseLost
@@ -83,7 +85,7 @@ def held(request: HttpRequest, key: UUID) -> Assignment:
 @login_required
 @never_cache
 def duties_view(request: HttpRequest) -> HttpResponse:
-    """What this person can work on."""
+    """The user's duties."""
     shown = [{**asdict(duty), "url": reverse("desk_duty", args=[duty.pk])} for duty in leasing.duties(request.user)]
     return render(request, "annotation/home.html", {"title": _("Your duties"), "duties": shown})
 
@@ -91,20 +93,20 @@ def duties_view(request: HttpRequest) -> HttpResponse:
 @pages_and_forms
 @login_required
 @never_cache
-@refusals_answered
+@refusals_as_responses
 def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
-    """GET: lead to the item on the desk, or offer the next one. POST: take it, and go there."""
-    seated, annotator = leasing.seat_of(user=request.user, duty=duty)
+    """GET: redirect to the leased item, or offer the next one. POST: lease it, and redirect to it."""
+    own_duty, annotator = leasing.duty_and_annotator(user=request.user, duty=duty)
     if request.method == "POST":
-        taken, is_free = leasing.take(duty=seated, annotator=annotator), False
+        taken, is_free = leasing.take(duty=own_duty, annotator=annotator), False
     else:
-        offer = leasing.offer(duty=seated, annotator=annotator)
+        offer = leasing.offer(duty=own_duty, annotator=annotator)
         taken, is_free = offer.held, offer.is_free
     if taken is not None:
         return redirect("desk_item", key=taken.key)
     if is_free:
-        return offered_item(request, reverse("desk_duty", args=[duty]), duty=seated.name, campaign=seated.campaign.name)
-    undo = undo_url(service.last_submitted(duty=seated, annotator=annotator))
+        return offer_page(request, reverse("desk_duty", args=[duty]), own_duty, offer="next")
+    undo = undo_url(service.last_submitted(duty=own_duty, annotator=annotator))
     done = next(mine for mine in leasing.duties(request.user) if mine.pk == duty)
     state = "finished" if done.done >= done.total else "waiting"
     return render(request, "annotation/done.html", {"duty": done, "state": state, "can_undo": undo})
@@ -113,42 +115,45 @@ def next_item(request: HttpRequest, *, duty: int) -> HttpResponse:
 @pages_and_forms
 @login_required
 @never_cache
-@refusals_answered
+@refusals_as_responses
 def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """GET: the scoring page, or the offer to take an item that nobody holds any more. POST: take it again."""
+    """GET: the scoring page, or the offer to continue after the lease has ended. POST: lease the item again."""
     if request.method == "POST":
-        return at_desk(service.take_again(user=request.user, key=key))
+        return redirect_to_item(service.take_again(user=request.user, key=key))
     try:
         assignment = service.on_desk(user=request.user, key=key, related=NEEDED)
     except leasing.LeaseLost:
-        held = service.offered_again(user=request.user, key=key).held
-        return at_desk(held) if held else offered_item(request, request.path)
+        held = service.offer_again(user=request.user, key=key).held
+        return redirect_to_item(held) if held else offer_page(request, request.path, offer="freed")
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
         return redirect("desk_duty", duty=assignment.duty_id)
     if not service.is_leased(assignment):
-        duty = assignment.duty
-        return offered_item(request, request.path, duty=duty.name, campaign=duty.campaign.name, is_own=True)
+        return offer_page(request, request.path, assignment.duty, offer="expired")
     answers, seconds = service.answers_so_far(assignment)
     return render(request, "annotation/desk.html", {"desk": desk_context(assignment, answers, seconds)})
 
 
-def at_desk(assignment: Assignment) -> HttpResponse:
-    """To the item while it is on the desk, else to its duty."""
+def redirect_to_item(assignment: Assignment) -> HttpResponse:
+    """Redirect to the item if it is leased, else to its duty."""
     if assignment.state == Assignment.State.LEASED:
         return redirect("desk_item", key=assignment.key)
     return redirect("desk_duty", duty=assignment.duty_id)
 
 
-def offered_item(request: HttpRequest, url: str, **named: Any) -> HttpResponse:
-    """The page that takes an item by POST: at once where scripts run, else by its button."""
-    return render(request, "annotation/take.html", {"url": url, **named})
+def offer_page(request: HttpRequest, url: str, duty: Duty | None = None, *, offer: OfferedItem) -> HttpResponse:
+    """The page with the form that leases an item; a script submits the form, without scripts its button does.
+
+    ``offer``: the duty's ``next`` item; the user's own item with an ``expired`` lease; or an item whose lease they
+    lost and that is free again (``freed``).
+    """
+    return render(request, "annotation/take.html", {"url": url, "duty": duty, "offer": offer})
 
 
 @require_POST
 @login_required
-@refusals_answered
+@refusals_as_responses
 def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """Hand the item in; the same key again is answered the same way."""
+    """Submit the item. The same key again gets the same response."""
     assignment = service.on_desk(user=request.user, key=key)
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
     try:
@@ -159,60 +164,60 @@ def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
         whole = service.on_desk(user=request.user, key=key, related=NEEDED)
         shown = {"desk": desk_context(whole, answers, seconds), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
-    return go_on_to_next_item(request, assignment.duty_id)
+    return next_item_response(request, assignment.duty_id)
 
 
 @require_POST
 @login_required
-@refusals_answered
+@refusals_as_responses
 def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """Autosave."""
+    """Save a draft (autosave)."""
     answers, seconds = read_answers(request.POST), read_seconds(request.POST)
-    saved_at = service.save_draft(assignment=held(request, key), answers=answers, seconds=seconds)
-    return go_on(request, reverse("desk_item", args=[key]), saved_at=saved_at)
+    saved_at = service.save_draft(assignment=assignment_with_key(request, key), answers=answers, seconds=seconds)
+    return next_address(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
 
 @require_POST
 @login_required
-@refusals_answered
+@refusals_as_responses
 def heartbeat(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """Somebody is still at it."""
-    expires_at = service.extend(assignment=held(request, key))
-    return go_on(request, reverse("desk_item", args=[key]), expires_at=expires_at)
+    """Renew the lease while the page is in use."""
+    expires_at = service.extend(assignment=assignment_with_key(request, key))
+    return next_address(request, reverse("desk_item", args=[key]), expires_at=expires_at)
 
 
 @require_POST
 @login_required
-@refusals_answered
+@refusals_as_responses
 def skip_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """Put the item aside and go on to the next."""
-    assignment = held(request, key)
+    """Skip the item and lead to the next one."""
+    assignment = assignment_with_key(request, key)
     reason = request.POST.get("reason", "")
     known = reason if reason in Skip.Reason.values else Skip.Reason.OTHER
     note = without_nul(request.POST.get("note", "")).strip()[:500]
     service.skip(assignment=assignment, reason=known, note=note)
-    return go_on_to_next_item(request, assignment.duty_id)
+    return next_item_response(request, assignment.duty_id)
 
 
 @require_POST
 @login_required
-@refusals_answered
+@refusals_as_responses
 def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
-    """Take the last submission back on the desk."""
-    assignment = service.undo(assignment=held(request, key))
-    return go_on(request, reverse("desk_item", args=[assignment.key]))
+    """Undo the last submission."""
+    assignment = service.undo(assignment=assignment_with_key(request, key))
+    return next_address(request, reverse("desk_item", args=[assignment.key]))
 
 
 @require_POST
 @login_required
 def leave(request: HttpRequest) -> HttpResponse:
-    """Stop for now: the item and its draft stay on the desk."""
+    """Leave the scoring page; the lease and the draft are kept."""
     return redirect("desk")
 
 
 # --- the page and its form: docs/interface.md says what the template expects ------------------------------------------
 def read_answers(form: QueryDict) -> dict[str, Answer]:
-    """``score-<criterion>`` and ``rationale-<criterion>`` of a form, as answers by criterion."""
+    """The fields ``score-<criterion>`` and ``rationale-<criterion>`` of a form, as answers by criterion."""
     keys = [name.partition("-")[2] for name in form if name.startswith(("score-", "rationale-"))]
     return {key: _answer(form.getlist(f"score-{key}"), form.get(f"rationale-{key}", "")) for key in keys}
 
@@ -226,7 +231,7 @@ def _answer(scores: list[str], rationale: str) -> Answer:
 
 
 def _number(text: str) -> float:
-    """What was typed as a score; what is no number lies on no scale."""
+    """The typed score; NaN, which is on no scale, if it is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -238,7 +243,7 @@ def read_seconds(form: QueryDict) -> float:
 
 
 def desk_context(assignment: Assignment, answers: Mapping[str, Answer], seconds: float) -> dict[str, Any]:
-    """Everything the desk shows of one assignment, whose ``NEEDED`` relations are loaded, and nothing more."""
+    """The complete context of the scoring page. The ``NEEDED`` relations of the assignment must be loaded."""
     duty, campaign, item = assignment.duty, assignment.duty.campaign, assignment.item
     criteria = service.criteria_on_desk(duty)
     language = presentation.text_language(criteria, item.language)

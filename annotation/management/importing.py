@@ -30,10 +30,10 @@ REFUSED, USAGE = 1, 2
 
 @contextmanager
 def discarded_on_failure(file_import: Import, clear: Callable[[Import], None] = storing.unstage) -> Iterator[None]:
-    """Leave nothing of an import behind when storing it breaks off; refusals are the command's business.
+    """Delete an import if storing it fails with anything but a refusal, which the command handles.
 
-    ``clear`` takes back what is stored of it. Where not even that can be written, the sweep gives the import up, and no
-    worker stores it.
+    ``clear`` deletes the rows stored so far. If the database can't be written at all, the sweep later marks the import
+    as failed, and no worker stores it.
     """
     try:
         yield
@@ -47,7 +47,8 @@ def discarded_on_failure(file_import: Import, clear: Callable[[Import], None] = 
 
 
 class ImportCommand(BaseCommand):
-    """``kind`` is what the files hold; `target` says where it goes, `outcome` what was made of it."""
+    """``kind``: the kind of import. Subclasses define `target` (where the rows are stored) and `outcome` (what was
+    created)."""
 
     kind: ClassVar[str]
 
@@ -69,23 +70,24 @@ class ImportCommand(BaseCommand):
         with ExitStack() as stack:
             uploads = [(path.name, self._open(stack, path)) for path in files]
             try:
-                mapping = self._said(**{name: options.get(name) for name in ("mapping", "columns", "constants")})
+                parts = {name: options.get(name) for name in ("mapping", "columns", "constants")}
+                mapping = self._given_mapping(**parts)
                 target = self.target(current_project, options)
             except FormatError as error:
                 raise CommandError(str(error.problem), returncode=USAGE) from None
             except Refused as refused:
                 raise CommandError(refused.sentence, returncode=USAGE) from None
             if options["dry_run"]:
-                self._look(current_project, uploads, mapping, target, as_json)
+                self._show_preview(current_project, uploads, mapping, target, as_json)
             else:
                 self._store(current_project, uploads, mapping, target, as_json, options)
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
-        """Where the rows go, as an import keeps it. Raises `Refused`, naming what there is."""
+        """The `Import.target` of the options. Raises `Refused` with the available names."""
         return {}
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
-        """What was made of a stored import: a word, and its name."""
+        """What a stored import has created, by kind: ``{"dataset": "Dialogues v1"}``."""
         return {}
 
     def preview(
@@ -96,12 +98,12 @@ class ImportCommand(BaseCommand):
     def carry_out(self, file_import: Import) -> None:
         lifecycle.carry_out(file_import=file_import)
 
-    def _look(
-        self, project: Project, files: Sequence[File], said: Mapping, target: dict[str, Any], as_json: bool
+    def _show_preview(
+        self, project: Project, files: Sequence[File], given_mapping: Mapping, target: dict[str, Any], as_json: bool
     ) -> None:
-        laid = lifecycle.proposal(project, self.kind, files, said)
+        laid = lifecycle.proposal(project, self.kind, files, given_mapping)
         seen = self.preview(project, files, laid, target)
-        self._tell(seen.report, seen.problems, {}, as_json, (laid, said))
+        self._tell(seen.report, seen.problems, {}, as_json, (laid, given_mapping))
         if seen.problems:
             sys.exit(REFUSED)
 
@@ -109,26 +111,28 @@ class ImportCommand(BaseCommand):
         self,
         project: Project,
         files: Sequence[File],
-        said: Mapping,
+        given_mapping: Mapping,
         target: dict[str, Any],
         as_json: bool,
         options: dict[str, Any],
     ) -> None:
-        file_import = lifecycle.open_import(project=project, kind=self.kind, files=files, mapping=said, target=target)
+        file_import = lifecycle.open_import(
+            project=project, kind=self.kind, files=files, mapping=given_mapping, target=target
+        )
         laid = lifecycle.mapping_of(file_import)
         try:
             with discarded_on_failure(file_import):
                 self.carry_out(file_import)
         except FileRefused as refused:
             report = Report.from_dict(file_import.report).after_refusal(refused.problems.refused)
-            self._tell(report, refused.problems, {}, as_json, (laid, said))
+            self._tell(report, refused.problems, {}, as_json, (laid, given_mapping))
             removal.discard(file_import=file_import)
             sys.exit(REFUSED)
         except Refused as refused:
             removal.discard(file_import=file_import)
             raise CommandError(refused.sentence, returncode=REFUSED) from None
-        made = {"import": f"#{file_import.pk}", **self.outcome(file_import, options)}
-        self._tell(Report.from_dict(file_import.report), Problems(), made, as_json, (laid, said), stored=True)
+        texts = {"import": f"#{file_import.pk}", **self.outcome(file_import, options)}
+        self._tell(Report.from_dict(file_import.report), Problems(), texts, as_json, (laid, given_mapping), stored=True)
 
     def _tell(
         self,
@@ -140,17 +144,17 @@ class ImportCommand(BaseCommand):
         *,
         stored: bool = False,
     ) -> None:
-        """Print what came of the files; ``mappings`` are the one that they were read by and the one that was said."""
+        """Print the result; ``mappings`` are the mapping that was used and the one that the options give."""
         if as_json:
             faults = {"problems": [problem.as_dict() for problem in problems], "more_problems": problems.more}
-            told = {
+            result = {
                 "is_stored": stored,
                 **texts,
                 "mapping": mappings[0].as_dict(),
                 "report": report.as_dict(),
                 **faults,
             }
-            self.stdout.write(json.dumps(told, ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(result, ensure_ascii=False, indent=2))
             return
         for sentence in problems.sentences():
             self.stderr.write(sentence)
@@ -162,18 +166,18 @@ class ImportCommand(BaseCommand):
             self.stderr.write("Choose --generator-names mask, or --generator-names keep.")
         for line in report.lines():
             self.stdout.write(line)
-        if guessed := _beyond(*mappings):
+        if guessed := _guessed_parts(*mappings):
             self.stdout.write(f"guessed: {guessed}")
-        for what, name in texts.items():
-            self.stdout.write(f"{what}: {name}")
+        for kind, name in texts.items():
+            self.stdout.write(f"{kind}: {name}")
         if not stored:
             self.stdout.write("Nothing was stored.")
 
     def _project(self, slug: str) -> Project:
         project = Project.objects.filter(slug=slug).first()
         if project is None:
-            there_is = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
-            raise CommandError(f"There is no project “{slug}”. Available: {there_is}.", returncode=USAGE)
+            available = ", ".join(Project.objects.values_list("slug", flat=True)) or "none"
+            raise CommandError(f"There is no project “{slug}”. Available: {available}.", returncode=USAGE)
         return project
 
     def _open(self, stack: ExitStack, path: Path) -> BinaryIO:
@@ -182,26 +186,26 @@ class ImportCommand(BaseCommand):
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror}", returncode=USAGE) from None
 
-    def _said(self, mapping: Path | None, columns: list[str] | None, constants: list[str] | None) -> Mapping:
+    def _given_mapping(self, mapping: Path | None, columns: list[str] | None, constants: list[str] | None) -> Mapping:
         try:
-            said = Mapping.from_yaml(mapping.name, mapping.read_bytes()) if mapping else Mapping()
+            read = Mapping.from_yaml(mapping.name, mapping.read_bytes()) if mapping else Mapping()
         except OSError as error:
             raise CommandError(f"{mapping}: {error.strerror}", returncode=USAGE) from None
-        return said.updated(Mapping.from_pairs(columns or (), constants or ()))
+        return read.updated(Mapping.from_pairs(columns or (), constants or ()))
 
 
-def _beyond(laid: Mapping, said: Mapping) -> str:
-    """What was guessed beyond what was said, as a mapping would say it on one line."""
-    given = said.as_dict()
-    guessed = {name: _more(value, given.get(name)) for name, value in laid.as_dict().items()}
+def _guessed_parts(used: Mapping, given_mapping: Mapping) -> str:
+    """The parts of the used mapping that were detected and not given, as YAML on one line; "" if there are none."""
+    known = given_mapping.as_dict()
+    guessed = {name: _difference(value, known.get(name)) for name, value in used.as_dict().items()}
     kept = {name: value for name, value in guessed.items() if value}
     written = yaml.safe_dump(kept, allow_unicode=True, sort_keys=False, default_flow_style=True, width=10**6)
     return written.strip() if kept else ""
 
 
-def _more(laid: Any, said: Any) -> Any:
-    if isinstance(laid, dict):
-        return {name: value for name, value in laid.items() if name not in (said or {})}
-    if isinstance(laid, list):
-        return [value for value in laid if value not in (said or [])]
-    return laid if laid != said else None
+def _difference(used: Any, known: Any) -> Any:
+    if isinstance(used, dict):
+        return {name: value for name, value in used.items() if name not in (known or {})}
+    if isinstance(used, list):
+        return [value for value in used if value not in (known or [])]
+    return used if used != known else None

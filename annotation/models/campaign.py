@@ -1,4 +1,4 @@
-"""Campaigns: one dataset on one rubric version, cut into duties, assignments, annotations and ratings."""
+"""Campaigns (one dataset, one rubric version) and their duties, assignments, annotations and ratings."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class Campaign(models.Model):
 
 class DutyQuerySet(models.QuerySet["Duty"]):
     def visible_to(self, user: User) -> DutyQuerySet:
-        """The duties of the panels this person sits on, and every duty to leads and researchers."""
+        """The duties of the user's own panels; for leads and researchers, every duty of the project."""
         sighted = Project.objects.filter(memberships__user=user, memberships__role__in=SIGHTED)
         seated = Q(panel__seats__annotator__user=user, campaign__project__memberships__user=user)
         return self.filter(Q(campaign__project__in=sighted) | seated).distinct()
 
 
 class Duty(models.Model):
-    """A panel's share of a campaign: which criteria, on how many annotators per item.
+    """A panel's share of a campaign: its criteria, and the number of annotators per item (`overlap`).
 
-    `languages` are the items' languages where they are not simply the panel's. `seed` gives the order of the items:
-    leads see it, annotators never do.
+    `languages`: the languages of the items, if they differ from the panel's. `seed` gives the order of the items: leads
+    see it, annotators never do.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="duties")
@@ -111,11 +111,11 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """One item for one annotator: `slot` 1..overlap of its item in its duty, so that the cap is a row count.
+    """A slot: one item for one annotator. In a duty every item has `overlap` slots, numbered from 1, and never more.
 
-    A slot is `open` until somebody leases it by compare-and-set; an expired lease may be taken by somebody else, a
-    submitted slot never changes hands. `key` is the lease's, and the idempotency key of its submission; `revision` is
-    the one that this submission makes. All slots of an item share its `position`.
+    A slot is `open` until an annotator leases it by compare-and-set. Another annotator may take a slot whose lease has
+    expired, but never a submitted one. `key` identifies the lease and makes its submission idempotent. `revision` is
+    the revision that the submission creates. All slots of an item have the same `position`.
     """
 
     class State(models.TextChoices):
@@ -135,7 +135,7 @@ class Assignment(models.Model):
     leased_until = models.DateTimeField(null=True)
 
     holder_role: str | None = None
-    """Not stored: the role that its annotator has in the project, where the query that loaded it read that too."""
+    """Not a column: the annotator's role in the project, if the query that loaded the row has read it."""
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -154,17 +154,17 @@ class Assignment(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            # Whole, not partial: SQLite can't match a partial index against a bound parameter.
+            # Not a partial index: SQLite does not use one for a condition with a bound parameter.
             models.Index(fields=["duty", "state", "position", "slot"], name="assignment_queue"),
             models.Index(fields=["annotator", "duty", "state", "position"], name="assignment_by_annotator"),
         ]
 
 
 class Draft(models.Model):
-    """What an annotator has entered on an item and not yet submitted; gone with the submission.
+    """What an annotator has entered for an item and not submitted yet. Deleted when they submit.
 
-    `key` is that of the lease it was entered under: when somebody else took the slot after the lease ran out, the draft
-    stays with the one who wrote it, and tells a late submission from one that never was.
+    `key` is the key of the lease. If somebody else takes the slot after the lease has expired, the draft stays with its
+    author; it shows that a late submission had a lease once.
     """
 
     duty = models.ForeignKey(Duty, on_delete=models.CASCADE, related_name="+")
@@ -183,7 +183,7 @@ class Draft(models.Model):
 
 
 class Skip(models.Model):
-    """An item an annotator put aside, with the reason; it comes back to them only when nothing else is left."""
+    """An item that an annotator skipped, with the reason. They get it again only when no other item is left."""
 
     class Reason(models.TextChoices):
         CANNOT_JUDGE = "cannot_judge", _("Can't judge it")
@@ -204,16 +204,16 @@ class Skip(models.Model):
 
 
 class Annotation(models.Model):
-    """A submitted assignment, or an imported rater's work on one item. Append-only: a revision is a new row, and the
-    row it replaces gets `superseded_at`. `key` is the lease's, so that a repeated submission finds what it stored.
+    """A submitted assignment, or an imported rater's ratings of one item. Append-only: a revision is a new row, and the
+    row it replaces gets `superseded_at`. `key` is the key of the lease: a repeated submission finds the stored row.
 
-    `blind` is False when the annotator's role let them see verdicts and other people's ratings as they submitted it,
-    and None when nobody knows: imported, or submitted before this was stored.
+    `blind` is False if the annotator's role showed them verdicts and other people's ratings when they submitted, and
+    None if this is not known (imported, or submitted before this column existed).
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="+")
-    # The constraints and the index below begin with these columns: a second index would only slow the submission.
+    # No index of their own: the constraints and the index below start with these columns already.
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="+", db_index=False)
     assignment = models.ForeignKey(
         Assignment, null=True, on_delete=models.PROTECT, related_name="annotations", db_index=False
@@ -244,7 +244,8 @@ class Annotation(models.Model):
 
 
 class Rating(models.Model):
-    """One criterion of one annotation: a score, or N/A, or stopped by a critical mark. Blank is simply absent."""
+    """The answer to one criterion in an annotation: a score, N/A, or stopped by a critical mark. A criterion without an
+    answer has no row."""
 
     class Status(models.TextChoices):
         SCORED = "scored", _("Scored")

@@ -18,22 +18,23 @@ from annotation.models.imports import Import
 
 class DatasetQuerySet(models.QuerySet["Dataset"]):
     def visible_to(self, user: User) -> DatasetQuerySet:
-        """Ready datasets of the projects where this person may see what is rated."""
+        """Ready datasets of the projects in which the user is a lead or a researcher."""
         return self.ready().filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
     def ready(self) -> DatasetQuerySet:
         return self.filter(state=Dataset.State.READY)
 
     def parts_of(self, dataset: Dataset) -> DatasetQuerySet:
-        """The versions whose own items make up this one: itself, and those it extends."""
+        """This version and the versions that it extends: together they have its items."""
         return self.filter(pk=dataset.pk) if dataset.extends_id is None else self.filter(wholes=dataset)
 
     def holding(self, dataset: Dataset) -> DatasetQuerySet:
-        """The ready versions that have all items of this one, the latest first and itself last."""
+        """The ready versions that contain all items of this one, latest first; this version is last."""
         return self.ready().filter(parts=dataset).order_by("-pk")
 
     def sized(self) -> DatasetQuerySet:
-        """With `items_count` and `languages`, over all parts, and `added`, how many of the items are its own."""
+        """Annotated with `items_count` and `languages` (number of items and of languages, over all parts) and `added`
+        (number of items that this version adds)."""
         own = models.Q(parts=models.F("pk"))
         return self.annotate(
             items_count=models.Count("parts__items"),
@@ -43,12 +44,13 @@ class DatasetQuerySet(models.QuerySet["Dataset"]):
 
 
 class Dataset(models.Model):
-    """A named version of frozen items; invisible while `loading`, swept when abandoned there.
+    """One version of a dataset. Its items never change. It is invisible while `loading`; the sweep deletes an abandoned
+    one.
 
-    A version that `extends` an earlier one has that one's items, the very same rows, before its own: `parts` are the
-    versions whose own items it consists of, itself among them, set when it becomes ready. `Item.objects.of` reads them.
-    `staged_at` is when items were last put into it. `names_shown` are the generators' names in what annotators and
-    judges see of it (`generator_names.find`), NULL until somebody has looked.
+    A version that `extends` an earlier version has the items of that version (the same rows), then its own. `parts` are
+    the versions whose own items it consists of, including itself; they are set when it becomes ready, and
+    `Item.objects.of` reads them. `staged_at`: when items were last inserted. `names_shown`: the generators' names that
+    annotators and judges would see (`generator_names.find_generator_names`), NULL until they are searched.
     """
 
     class State(models.TextChoices):
@@ -81,7 +83,7 @@ class Dataset(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["project", "name", "version"], name="dataset_version_unique"),
             models.CheckConstraint(condition=models.Q(state__in=["loading", "ready"]), name="dataset_state_known"),
-            # Versions that extend each other are a line, not a tree: of two appends at once, one becomes ready.
+            # A version is extended at most once: of two appends at the same time, only one becomes ready.
             models.UniqueConstraint(
                 fields=["extends"], condition=models.Q(state="ready"), name="dataset_extended_once"
             ),
@@ -96,33 +98,34 @@ ITEM_FILTERS = ("language", "generator", "scenario")
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def visible_to(self, user: User) -> ItemQuerySet:
-        """Items of ready datasets, to leads and researchers only: annotators meet items through their assignments."""
+        """Items of ready datasets, for leads and researchers. Annotators see items only through their assignments."""
         return self.filter(dataset__in=Dataset.objects.visible_to(user))
 
     def of(self, dataset: Dataset) -> ItemQuerySet:
-        """The items of a version in their order, those of the versions it extends first."""
+        """The items of a version in order; items of the versions that it extends come first."""
         if dataset.extends_id is None:  # its own only: the index on (dataset, ordinal) has them in order
             return self.filter(dataset=dataset).order_by("ordinal")
         parts = Dataset.parts.through._default_manager.filter(from_dataset=dataset)
         return self.filter(dataset__in=parts.values("to_dataset")).order_by("ordinal")
 
-    def matching(self, said: Mapping[str, str]) -> ItemQuerySet:
-        """Items with the given language, generator and scenario, and with the text ``q`` in their words."""
-        plain = {name: without_nul(text) for name, text in said.items()}
-        found = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
+    def matching(self, filters: Mapping[str, str]) -> ItemQuerySet:
+        """Items with these values of language, generator and scenario, and with the text ``q`` in their turns, fields,
+        title or id."""
+        plain = {name: without_nul(text) for name, text in filters.items()}
+        matching = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
         if not (text := plain.get("q", "").strip()):
-            return found
-        words = {"said_turns": Cast("turns", models.TextField()), "said_fields": Cast("fields", models.TextField())}
-        inside = models.Q(said_turns__icontains=text) | models.Q(said_fields__icontains=text)
-        return found.annotate(**words).filter(
+            return matching
+        words = {"turns_text": Cast("turns", models.TextField()), "fields_text": Cast("fields", models.TextField())}
+        inside = models.Q(turns_text__icontains=text) | models.Q(fields_text__icontains=text)
+        return matching.annotate(**words).filter(
             inside | models.Q(title__icontains=text) | models.Q(external_id__icontains=text)
         )
 
 
 class Item(models.Model):
-    """The unit rated: turns and / or named fields, in one language, by one generator. Never changed once stored.
+    """The unit that is rated: turns and / or named fields, in one language, by one generator. It never changes.
 
-    `dataset` is the version that brought it, `ordinal` its place, from 0, in every version that has it.
+    `dataset` is the version that added it; `ordinal` is its position, from 0, in every version that contains it.
     `turns` is a list of ``{"speaker": str, "name"?: str, "text": str}``, 0-based; `fields` maps a field's name to its
     text (or, for `passages`, a list of texts).
     """
@@ -152,5 +155,5 @@ class Item(models.Model):
 
     @property
     def cluster(self) -> str:
-        """What is resampled as one: the scenario where there is one, else the item itself (METHODS 0)."""
+        """The unit of resampling: the scenario if the item has one, else the item itself (METHODS 0)."""
         return self.scenario or self.external_id

@@ -1,4 +1,4 @@
-"""Imports: their files, uploads that are not complete yet, dry runs, and mappings that a project keeps under a name."""
+"""Imports, their files, resumable uploads, dry runs, and the saved mappings of a project."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from accounts.models import SIGHTED, HasJob, Project, User
 
 
 class Import(HasJob):
-    """One import: the files as they came, how they were read, and what was taken, collapsed, refused and flagged.
+    """One import: its files, their mapping, and a report of the rows stored, merged, refused and flagged.
 
-    What is said of files that only a worker may open, which then guesses the rest, is ``unread``, else NULL.
-    Imports of one upload share a ``batch``; those that a study's import makes are ``part_of`` it. The newest ``job`` is
-    the one that checks or stores it, or did.
+    ``unread``: what the uploader has specified (kind, mapping, target) for files that a worker still has to open; else
+    NULL. Imports of one upload share a ``batch``. The imports created by a study's import are ``part_of`` it. ``job``
+    is the newest job that checks or stores it.
     """
 
     class Kind(models.TextChoices):
@@ -70,7 +70,7 @@ class Import(HasJob):
 
 
 class ImportFile(models.Model):
-    """One uploaded file of an import, kept byte for byte."""
+    """One uploaded file of an import, stored unchanged."""
 
     file_import = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=255)
@@ -81,14 +81,14 @@ class ImportFile(models.Model):
 
 class UploadQuerySet(models.QuerySet["Upload"]):
     def visible_to(self, user: User) -> UploadQuerySet:
-        """One's own, as long as one may import into the project."""
+        """The user's own uploads in projects in which they may import."""
         return self.filter(created_by=user, project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
 class Upload(models.Model):
-    """A file on its way in, appended to chunk by chunk; an import takes it over once it is whole.
+    """A file that is being uploaded in chunks. A complete upload can be imported.
 
-    Only who began it sees it. ``sha256`` is known when ``received`` has reached ``size``.
+    Only its uploader sees it. ``sha256`` is set when ``received`` equals ``size``.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -112,12 +112,13 @@ class Upload(models.Model):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every byte is here."""
+        """Whether every byte was received."""
         return bool(self.sha256)
 
 
 class DryRun(models.Model):
-    """What storing a large import would come to, as its page shows it; ``asked`` is the digest of what it answers."""
+    """The result of the check of a large import, as its page shows it. ``asked`` is a digest of the files, the mapping
+    and the target that were checked."""
 
     file_import = models.OneToOneField(Import, on_delete=models.CASCADE, related_name="dry_run")
     asked = models.CharField(max_length=64)
@@ -127,12 +128,12 @@ class DryRun(models.Model):
 
 class SavedMappingQuerySet(models.QuerySet["SavedMapping"]):
     def visible_to(self, user: User) -> SavedMappingQuerySet:
-        """Of the projects into which this person may import."""
+        """Mappings of the projects in which the user may import."""
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
 class SavedMapping(models.Model):
-    """A mapping that a project keeps under a name, for the next file of the same make."""
+    """A mapping saved under a name, for later files with the same columns."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(_("name"), max_length=120)

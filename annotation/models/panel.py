@@ -1,4 +1,4 @@
-"""Who rates: annotators, and the panels they sit on."""
+"""Annotators, and the panels that they belong to."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from accounts.models import SIGHTED, Invitation, Project, User
 
 
 class SightedAccess(models.QuerySet):
-    """Rows of a project, to its leads and researchers."""
+    """Rows that only leads and researchers of their project see."""
 
     def visible_to(self, user: User) -> SightedAccess:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
 
 
 class Annotator(models.Model):
-    """A person who rates in a project: a member, or a rater of an imported study known only by `pseudonym`.
+    """A person who rates in a project: a member, or a rater of an imported study who is known only by `pseudonym`.
 
-    `pseudonym` is what exports and numbers show. Imported positional raters (slots, not persons) are not `identified`.
+    Exports and numbers show the `pseudonym`. `identified` is False for imported raters that are positions in a file
+    (such as column 1, 2, 3), because the same position may be different persons.
     """
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
@@ -76,7 +77,7 @@ class PanelSeat(models.Model):
 
 
 class InvitedSeat(models.Model):
-    """The panel that an invited annotator joins; gone with the seat that it becomes."""
+    """The panel that an invited annotator will join. Deleted when they accept and get their seat."""
 
     invitation = models.OneToOneField(Invitation, on_delete=models.CASCADE, related_name="+")
     panel = models.ForeignKey(Panel, on_delete=models.CASCADE, related_name="+")

@@ -33,7 +33,7 @@ class Rubric(models.Model):
 
 class RubricVersionQuerySet(models.QuerySet["RubricVersion"]):
     def visible_to(self, user: User) -> RubricVersionQuerySet:
-        """Published versions to everyone in the project; drafts to those who write them."""
+        """Published versions for every member of the project; drafts for leads and researchers."""
         drafting = Project.objects.filter(memberships__user=user, memberships__role__in=(Role.LEAD, Role.RESEARCHER))
         mine = self.filter(rubric__project__in=Project.objects.visible_to(user))
         return mine.filter(models.Q(state=RubricVersion.State.PUBLISHED) | models.Q(rubric__project__in=drafting))
@@ -43,7 +43,7 @@ class RubricVersionQuerySet(models.QuerySet["RubricVersion"]):
 
 
 class RubricVersion(models.Model):
-    """One version of a rubric; `document` is the canonical form of the file it came from (formats.rubric)."""
+    """One version of a rubric; `document` is the canonical JSON form of its file (docs/formats.md)."""
 
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
@@ -80,9 +80,9 @@ class RubricVersion(models.Model):
 
 
 class Criterion(models.Model):
-    """One criterion of one rubric version. `points` are ``[{"value": number, "label": {language: text}}]``, in order;
-    a long interval scale has none and is held by `minimum`, `maximum` and `step` alone. `text` is the criterion's part
-    of the rubric document: name, question, definition, anchors, mark_if, dont_mark_if, examples by language.
+    """One criterion of one rubric version. `points` are ``[{"value": number, "label": {language: text}}]``, in order.
+    A long interval scale has no points, only `minimum`, `maximum` and `step`. `text` is the criterion's part of the
+    rubric document: name, question, definition, anchors, mark_if, dont_mark_if and examples, by language.
     """
 
     class Level(models.TextChoices):
@@ -134,12 +134,12 @@ class Criterion(models.Model):
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The scale's points, in order; empty for a scale given by its ends alone."""
+        """The points of the scale, in order; empty for a scale that has only a minimum and a maximum."""
         return tuple(float(point["value"]) for point in self.points)
 
     @property
     def scale(self) -> list[float] | dict[str, float]:
-        """As exports write it: the points in order, or the ends and the step where there is one."""
+        """The scale as exports write it: the points in order, or minimum, maximum and the step if there is one."""
         if self.points:
             return [plain_number(value) for value in self.values]
         step = {} if self.step is None else {"step": plain_number(self.step)}
@@ -147,13 +147,13 @@ class Criterion(models.Model):
 
     @property
     def labels(self) -> dict[float | None, str]:
-        """By point, its name in the rubric's source language, where points have names."""
+        """By point, its label in the rubric's source language; points without a label are left out."""
         source = self.text.get("source_language", "en")
         return {value: label for value in self.values if (label := self.label(value, source))}
 
     @property
     def best(self) -> float | None:
-        """The point that needs no reason, or None where no direction is better."""
+        """The best point of the scale; None if neither direction is better."""
         return {"higher_is_better": self.maximum, "lower_is_better": self.minimum}.get(self.direction)
 
     @property
@@ -162,22 +162,23 @@ class Criterion(models.Model):
         return self.group == "critical"
 
     def says(self, part: str, language: str) -> Any:
-        """``name``, ``question`` and so on in ``language``, falling back to the rubric's source language."""
+        """A text of the criterion (``name``, ``question`` and so on) in ``language``, else in the source language."""
         return spoken(self.text.get(part), language, self.text.get("source_language", "en"))
 
     def anchor(self, value: float, language: str) -> dict[str, str]:
-        """``{"text", "reason"}`` that fix one point in ``language``; empty texts where there is no anchor."""
+        """The anchor of one point in ``language``: ``{"text", "reason"}``, both "" if there is none."""
         anchors = {float(point): words for point, words in (self.text.get("anchors") or {}).items()}
         words = spoken(anchors.get(value), language, self.text.get("source_language", "en")) or ""
         return {"text": words, "reason": ""} if isinstance(words, str) else {"reason": "", **words}
 
     def label(self, value: float, language: str) -> str:
-        """The name of one point, such as "No", where points have names."""
+        """The label of one point, such as "No"; "" if it has none."""
         labels = next((point.get("label") for point in self.points if float(point["value"]) == value), None)
         return spoken(labels, language, self.text.get("source_language", "en")) or ""
 
     def is_on_scale(self, score: float) -> bool:
-        """Whether a person may give ``score``: one of the points, or a whole step between the ends."""
+        """Whether ``score`` is on the scale: one of the points, or minimum plus a whole number of steps, or (without a
+        step) any number from minimum to maximum."""
         return is_on_scale(score, points=self.values, minimum=self.minimum, maximum=self.maximum, step=self.step)
 
 

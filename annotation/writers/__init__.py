@@ -1,1 +1,1 @@
-"""Tables -> files that our readers, and other people's programs, read back to the same content. Pure."""
+"""Write tables to files that our readers and other programs read back with the same content. Pure."""

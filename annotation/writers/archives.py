@@ -1,4 +1,4 @@
-"""Members of zips that are the same file whenever they are written."""
+"""Zip members without a date, so that the same content always gives the same archive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from zipfile import ZIP_DEFLATED, ZipInfo
 
 
 def dateless(name: str) -> ZipInfo:
-    """A member without the hour of its writing: the same content is the same archive."""
+    """A zip member with a fixed date."""
     member = ZipInfo(name)
     member.compress_type = ZIP_DEFLATED
     return member

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def write_columns(table: Table, out: IO[bytes], *, file: str) -> None:
-    """Write the file, batch by batch. Raises ``FormatError`` where pyarrow is not installed."""
+    """Write the file, batch by batch. Raises ``FormatError`` if pyarrow is not installed."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         expected = "the extra “parquet” to be installed: pip install 'panelbench[parquet]'"
-        raise FormatError(Problem(file, None, None, "no pyarrow here", expected, "no_pyarrow")) from None
+        raise FormatError(Problem(file, None, None, "no pyarrow", expected, "no_pyarrow")) from None
     schema = pa.schema([pa.field(column.name, _type(column)) for column in table.columns])
     with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
         for batch in table.batches():
@@ -31,7 +31,7 @@ def write_columns(table: Table, out: IO[bytes], *, file: str) -> None:
 
 
 def _values(column: Column, values: Any) -> Any:
-    # The keys of attributes are anybody's, so that they have no type in common: they stay JSON.
+    # Attributes can have any keys, so they have no common type: they are written as JSON text.
     return [nested(value) or None for value in values] if column.kind == "object" else values
 
 

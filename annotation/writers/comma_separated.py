@@ -1,4 +1,5 @@
-"""A table as CSV: UTF-8, commas, lines that end in CRLF (RFC 4180); no cell that a spreadsheet would run (marks)."""
+"""Write a table as CSV (RFC 4180: commas, CRLF) in UTF-8. Text that a spreadsheet would run as a formula gets a quote
+before it; the last column, the marks, tells our reader which cells were changed."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Cells = Sequence[Any]
 
 
 def comma_separated(table: Table) -> Iterator[bytes]:
-    """The file in pieces; its last column holds the marks."""
+    """The file in pieces; the last column is the marks."""
     page = StringIO()
     writer = csv.writer(page, lineterminator="\r\n")
     writer.writerow([*table.names, MARKS_COLUMN])
@@ -32,7 +33,7 @@ def _emptied(page: StringIO) -> bytes:
 
 
 def _lines(columns: tuple[Column, ...], batch: list[Cells]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch as cells. Column by column: most have nothing to be done about them."""
+    """The rows of a batch as cells. Converted column by column, because most columns need no change."""
     marks: dict[int, list[str]] = {}
     written = [_cells(column, values, marks) for column, values in zip(columns, zip(*batch, strict=True), strict=True)]
     texts = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]

@@ -1,4 +1,4 @@
-"""Which formats there are, and a table in one of them."""
+"""The file formats of tables, and writing a table in one of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ PIECE = 256 * 1024
 
 
 class FileFormat(NamedTuple):
-    """A kind of file. Either it is made in ``pieces`` as it is sent, or it is written ``whole`` and sent then."""
+    """A file format. It has one of two functions: ``pieces`` creates the file while it is sent; ``whole`` writes the
+    complete file before the first byte is sent."""
 
     ending: str
     media_type: str
@@ -42,7 +43,7 @@ def pieces(table: Table, kind: str) -> Iterator[bytes]:
 
 
 def spooled(write: Callable[[BinaryIO], None]) -> Generator[bytes]:
-    """A file that must be whole before the first of it can be sent, piece by piece."""
+    """Write a complete temporary file, then yield it in pieces."""
     with TemporaryFile() as spool:
         write(spool)
         spool.seek(0)

@@ -1,4 +1,4 @@
-"""A table as JSONL: one object per line, every column in each."""
+"""Write a table as JSONL: one object per line, with all columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Export a campaign for Label Studio: a labelling configuration, and tasks with annotations and predictions.
 
-The server refuses annotators it does not know, so that nobody is named in ``completed_by``: raters, and what an answer
-says besides its value, stand in the ``meta`` of each result, which Label Studio keeps. The ready mapping
+The server refuses annotators that it does not know, so ``completed_by`` is not used. The rater, and the other parts of
+an answer besides its value, are in the ``meta`` of every result, which Label Studio keeps. The ready mapping
 ``panelbench-label-studio`` reads the tasks back.
 """
 
@@ -22,7 +22,7 @@ TURNS = "dialogue"
 
 
 class LabelStudioAnswer(NamedTuple):
-    """What one rater said of one item on one criterion; ``score`` is None for N/A."""
+    """One rater's answer for one item on one criterion; ``score`` is None for N/A."""
 
     criterion: str
     rater: str
@@ -33,18 +33,18 @@ class LabelStudioAnswer(NamedTuple):
 
     @property
     def sitting(self) -> tuple[str, int]:
-        """What is one annotation, or one prediction."""
+        """The key of the annotation or prediction that the answer belongs to: rater and repeat."""
         return self.rater, self.repeat
 
 
 # --- the configuration ----------------------------------------------------------------------------------------------
 class Interface:
-    """What annotators see in Label Studio: the parts of an item that some item has, and a control per criterion."""
+    """The labelling interface: the parts that at least one item has, and a control per criterion."""
 
     def __init__(self, rubric: RubricDocument, *, parts: Iterable[str]) -> None:
-        there = set(parts)
-        self.has_turns = TURNS in there
-        self.fields = [name for name in USUAL_ORDER if name in there]
+        present = set(parts)
+        self.has_turns = TURNS in present
+        self.fields = [name for name in USUAL_ORDER if name in present]
         self._rubric = rubric
         self._criteria = {criterion.key: criterion for criterion in rubric.criteria}
         self.shown = TURNS if self.has_turns or not self.fields else self.fields[0]
@@ -53,8 +53,8 @@ class Interface:
         """The configuration, for Settings > Labeling Interface > Code."""
         shown = [line for name in self.fields for line in _field(name)]
         turns = _tag("Paragraphs", name=TURNS, value=f"${TURNS}", layout="dialogue", nameKey="speaker", textKey="text")
-        asked = [line for criterion in self._rubric.criteria for line in self._control(criterion)]
-        lines = [*shown, *([turns] if self.shown == TURNS else []), *asked]
+        controls = [line for criterion in self._rubric.criteria for line in self._control(criterion)]
+        lines = [*shown, *([turns] if self.shown == TURNS else []), *controls]
         return "<View>\n" + "".join(f"  {line}\n" for line in lines) + "</View>\n"
 
     def results(self, answer: LabelStudioAnswer) -> Iterator[dict[str, Any]]:
@@ -112,7 +112,7 @@ def _field(name: str) -> Iterator[str]:
 
 
 def _header(text: str) -> str:
-    # A dollar would stand for a part of the task.
+    # Label Studio replaces $name by a field of the task.
     return _tag("Header", value=text.replace("$", "＄"))
 
 
@@ -130,7 +130,7 @@ def _in(words: TextByLanguage, language: str) -> str:
 
 
 def _beside(criterion: str, what: str) -> str:
-    """The name of a second control of a criterion; no key holds a colon."""
+    """The name of a second control of a criterion; keys of criteria contain no colon."""
     return f"{criterion}:{what}"
 
 
@@ -142,15 +142,15 @@ def task(
     people: Iterable[LabelStudioAnswer],
     judges: Iterable[LabelStudioAnswer],
 ) -> dict[str, Any]:
-    """One item with what people (annotations) and judges (predictions) said. ``item`` is named as in its export;
-    answers come by rater.
+    """One item with the answers of people (``annotations``) and judges (``predictions``). The keys of ``item`` are the
+    columns of the items export.
     """
-    # Label Studio refuses a task without a part that the configuration shows.
-    texts = {name: _told(item.get(name)) for name in interface.fields}
-    said = {"item": item["id"], "language": item["language"], TURNS: item["turns"], **texts}
+    # Label Studio refuses a task that lacks a part of the configuration.
+    texts = {name: _as_text(item.get(name)) for name in interface.fields}
+    parts = {"item": item["id"], "language": item["language"], TURNS: item["turns"], **texts}
     beside = {name: item[name] for name in _BESIDE if item.get(name)}
     return {
-        "data": said,
+        "data": parts,
         "meta": beside,
         "annotations": [_annotation(interface, sitting) for sitting in _sittings(people)],
         "predictions": [_prediction(interface, sitting) for sitting in _sittings(judges)],
@@ -160,7 +160,7 @@ def task(
 _BESIDE = ("generator", "scenario", "title", "content_warning", "attributes")
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return "\n\n".join(value) if isinstance(value, list) else value or ""
 
 
@@ -170,9 +170,9 @@ def _sittings(answers: Iterable[LabelStudioAnswer]) -> Iterator[list[LabelStudio
 
 
 def _annotation(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> dict[str, Any]:
-    # What is not said to be otherwise is taken for a reference.
-    said = {"was_cancelled": False, "ground_truth": False, "result": _results(interface, sitting)}
-    return said if sitting[0].seconds is None else {**said, "lead_time": sitting[0].seconds}
+    # Without `ground_truth: false` Label Studio takes an annotation for a reference label.
+    annotation = {"was_cancelled": False, "ground_truth": False, "result": _results(interface, sitting)}
+    return annotation if sitting[0].seconds is None else {**annotation, "lead_time": sitting[0].seconds}
 
 
 def _prediction(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> dict[str, Any]:
@@ -184,9 +184,9 @@ def _results(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> list
 
 
 def as_json(tasks: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """The file that Label Studio imports, a task to a line."""
+    """The file that Label Studio imports, one task per line."""
     lead = b"[\n"
-    for each in tasks:
-        yield lead + orjson.dumps(each)
+    for labelling_task in tasks:
+        yield lead + orjson.dumps(labelling_task)
         lead = b",\n"
     yield b"\n]\n" if lead != b"[\n" else b"[]\n"

@@ -1,6 +1,6 @@
-"""A table as XLSX, written straight into its zip: text is always text, so that no cell can hold a formula.
+"""Write a table as XLSX. Text cells have the type text, so that no cell can become a formula.
 
-What XML has no character for, and carriage returns, which it would change, are spelled ``_x000D_`` as spreadsheets do.
+Characters that XML does not allow, and carriage returns, which it changes, are written as spreadsheets do: ``_x000D_``.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _ROOT = (
 _WORKBOOK = f'{_HEAD}<workbook xmlns="{_MAIN}" xmlns:r="{_RELATIONS}"><sheets>{{sheets}}</sheets></workbook>'
 _LINKS = f'{_HEAD}<Relationships xmlns="{_PACKAGE}/relationships">{{links}}</Relationships>'
 _CONTROL = "\x00-\x08\x0b-\x1f\ufffe\uffff"
-# Also an underscore that becomes the start of a spelling only because the character after it is spelled out.
+# Also an underscore before such a character: together with its spelling it would read as another spelling.
 _UNSAYABLE = re.compile(f"[{_CONTROL}]|_(?=x[0-9A-Fa-f]{{4}}[_{_CONTROL}])")
 
 
 def write_sheets(table: Table, out: IO[bytes], *, file: str) -> None:
-    """Write the workbook; more rows than a sheet has go on in another one. Raises ``FormatError`` for a text that no
-    cell has room for: it is refused rather than cut."""
+    """Write the workbook; rows beyond the limit of a sheet continue on the next sheet. Raises ``FormatError`` for a
+    text longer than a cell can hold: it is not cut."""
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=4) as archive:
         sheets = _write_rows(archive, table, file)
         names = [_sheet_name(table.name, number) for number in range(1, sheets + 1)]
@@ -52,7 +52,7 @@ def write_sheets(table: Table, out: IO[bytes], *, file: str) -> None:
 
 
 def _write_rows(archive: ZipFile, table: Table, file: str) -> int:
-    """Fill sheet after sheet; returns how many there are."""
+    """Write the sheets; returns their number."""
     lines = _lines(table, file)
     sheets, following = 0, next(lines, None)
     while following is not None or sheets == 0:
@@ -65,7 +65,7 @@ def _write_rows(archive: ZipFile, table: Table, file: str) -> int:
 
 
 def _fill(sheet: IO[bytes], first: str | None, lines: Iterator[str]) -> str | None:
-    """Write rows until the sheet is full; returns the one that has no room any more."""
+    """Write rows until the sheet is full; returns the first row that did not fit, or None."""
     page: list[str] = []
     for number, line in enumerate(chain([first] if first is not None else [], lines), start=2):
         if number > MOST_ROWS:
@@ -109,20 +109,20 @@ _SPELLED = frozenset({"turns", "texts", "object"})
 
 def _check(column: Column, texts: Iterable[str | None], file: str, line: int) -> None:
     for place, text in enumerate(texts, start=line + 1):
-        # A cell counts UTF-16 units, of which a character outside the basic plane takes two.
+        # The limit counts UTF-16 units; a character outside the basic plane takes two.
         if text and len(text) > LONGEST_CELL // 2 and (length := len(text.encode("utf-16-le")) // 2) > LONGEST_CELL:
-            found = f"{length:,} characters"
+            length_text = f"{length:,} characters"
             expected = f"at most {LONGEST_CELL:,}, which is what a cell holds; take JSONL, CSV or Parquet"
-            raise FormatError(Problem(file, place, column.name, found, expected, "cell_size"))
+            raise FormatError(Problem(file, place, column.name, length_text, expected, "cell_size"))
 
 
 def _text(text: str) -> str:
-    """A cell of text. An empty one is written too: it is not the same as nothing."""
+    """A text cell. An empty text is written too, because it differs from a missing value."""
     return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(_UNSAYABLE.sub(_spelled, text))}</t></is></c>'
 
 
-def _spelled(found: re.Match[str]) -> str:
-    return f"_x{ord(found[0]):04X}_"
+def _spelled(match: re.Match[str]) -> str:
+    return f"_x{ord(match[0]):04X}_"
 
 
 def _sheet_name(name: str, number: int) -> str:
@@ -131,7 +131,7 @@ def _sheet_name(name: str, number: int) -> str:
 
 
 def _parts(names: list[str]) -> Iterator[tuple[str, str]]:
-    """What stands around the sheets in the package."""
+    """The other files of the XLSX package: name and content."""
     numbers = range(1, len(names) + 1)
     sheets = "".join(
         f'<sheet name={quoteattr(name)} sheetId="{number}" r:id="rId{number}"/>' for number, name in enumerate(names, 1)

@@ -1,4 +1,4 @@
-"""What a writer is given: columns of known kinds, and rows that are read as they are asked for."""
+"""Tables for the writers: columns of known kinds, and rows that are read lazily."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import orjson
 
 Kind = Literal["text", "word", "number", "integer", "switch", "moment", "turns", "texts", "object"]
-"""``text`` came from outside; a ``word`` is one of our own. ``turns``, ``texts`` and ``object`` are nested."""
+"""``text`` is external text; a ``word`` comes from a fixed list of our own. ``turns``, ``texts`` and ``object`` are
+nested values."""
 
 NESTED = frozenset({"turns", "texts", "object"})
 BATCH = 2_000
@@ -19,7 +20,7 @@ R = TypeVar("R")
 
 
 class Column(NamedTuple):
-    """One column; in an ``optional`` one nothing and an empty text are told apart."""
+    """One column. An ``optional`` column distinguishes a missing value from an empty text."""
 
     name: str
     kind: Kind = "text"
@@ -28,7 +29,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows are tuples in the order of the columns; None where there is nothing. They are gone through once."""
+    """A table. ``rows``: tuples in the order of ``columns``, None for a missing value; iterable only once."""
 
     name: str
     columns: tuple[Column, ...]
@@ -39,22 +40,22 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def batches(self) -> Iterator[list[Sequence[Any]]]:
-        """The rows, so many at a time that each can be turned into columns and back."""
+        """The rows in batches of at most ``BATCH``."""
         source = iter(self.rows)
         while batch := list(islice(source, BATCH)):
             yield batch
 
 
-def told(rows: Iterable[R], tell: Callable[[int], None]) -> Iterator[R]:
-    """The rows as they are, telling every so often how many have gone by."""
+def with_progress(rows: Iterable[R], report: Callable[[int], None]) -> Iterator[R]:
+    """Yield the rows unchanged, and call ``report`` with their number so far every ``BATCH`` rows."""
     for count, row in enumerate(rows, start=1):
         yield row
         if count % BATCH == 0:
-            tell(count)
+            report(count)
 
 
 def number(value: float | None) -> str:
-    """A number in digits, whole ones without a point; nothing for None."""
+    """A number as text, whole numbers without a decimal point; "" for None."""
     if value is None:
         return ""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
@@ -66,5 +67,5 @@ def moment(value: datetime | None) -> str:
 
 
 def nested(value: Any) -> str:
-    """A list or an object as JSON in a cell; nothing for None."""
+    """A list or an object as JSON text; "" for None."""
     return "" if value is None else orjson.dumps(value).decode()

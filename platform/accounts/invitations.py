@@ -35,9 +35,9 @@ class InvitedOther(Refused):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelAccess:
-    """What an invitation asks of the app that has the panels: primary keys here, rows there."""
+    """The functions of the app that has the panels; this app knows panels by primary key only."""
 
-    offered: Callable[[Project], list[tuple[int, str]]]
+    choices: Callable[[Project], list[tuple[int, str]]]
     reserve: Callable[[Invitation, int], None]
     seat: Callable[[Invitation, User], None]
     names: Callable[[Sequence[Invitation]], dict[int, str]]
@@ -48,8 +48,8 @@ panel_access: list[PanelAccess] = []
 
 
 def offered_panels(project: Project) -> list[tuple[int, str]]:
-    """Primary key and name of each panel that an invited annotator can be put on."""
-    return [panel for access in panel_access for panel in access.offered(project)]
+    """Primary key and name of every panel that an invited annotator can join."""
+    return [panel for access in panel_access for panel in access.choices(project)]
 
 
 def panel_names(found: Sequence[Invitation]) -> dict[int, str]:

@@ -54,6 +54,6 @@ def test_a_folder_of_a_known_study_is_imported_as_a_whole_and_taken_back(
 
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Undo the import").click()
-    expect(page.get_by_text("Undone. The files are still here")).to_be_visible()
+    expect(page.get_by_text("Undone. The files are kept")).to_be_visible()
     assert not Rating.objects.exists() and not Verdict.objects.exists()
     assert Import.objects.get().files.count() == len(made_up.folder())

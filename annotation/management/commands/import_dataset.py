@@ -25,15 +25,15 @@ class Command(ImportCommand):
         parser.add_argument("--extends", metavar="DATASET", help="add the new items to this dataset")
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
-        said = {"generator_names": options["generator_names"]} if options["generator_names"] else {}
+        choice = {"generator_names": options["generator_names"]} if options["generator_names"] else {}
         if not options["extends"]:
-            return {"name": options["name"], "licence": options["licence"], **said}
+            return {"name": options["name"], "licence": options["licence"], **choice}
         if options["name"]:
             raise Refused("A version that adds items keeps the dataset's name: leave out --name, or --extends.")
         return {
             "extends": targets.dataset_of(project=project, name=options["extends"]).pk,
             "licence": options["licence"],
-            **said,
+            **choice,
         }
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
