@@ -25,7 +25,7 @@ from judging.runs import whole_run
 if TYPE_CHECKING:
     import pandas as pd
 
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
 

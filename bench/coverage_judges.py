@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import percentile
+from analytics.stats.core.estimates import Estimate, percentile
 from analytics.stats.judge import alt_test, audits, calibrators, differences, ppi
 from analytics.stats.judge import panel as judge_panel
 from analytics.stats.judge.ppi import Flags, LabelledSample, rogan_gladen

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters, from_counts, pairwise, reliability
 from analytics.stats.agreement.from_counts import Resampling, patterns_of
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimate import CellEstimate
+from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable, TableError
 from analytics.stats.core.validation import ratings_table

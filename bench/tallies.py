@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 
 SEEN = 0.05
 """Where fewer of the samples have an interval that is not marked, its coverage says nothing: the row is marked."""

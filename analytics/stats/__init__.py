@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         percent_agreement,
         ranking_stability,
     )
-    from analytics.stats.core.estimate import CellEstimate, Estimate
-    from analytics.stats.core.intervals import benjamini_yekutieli, holm
+    from analytics.stats.core.estimates import CellEstimate, Estimate, benjamini_yekutieli, holm
     from analytics.stats.core.scales import Scale, scale_of
     from analytics.stats.core.tables import RatingsTable, TableError
     from analytics.stats.core.validation import ratings_table
@@ -75,8 +74,8 @@ __all__ = [
 
 _ARRAYS = "arrays"
 _PLACES = {
-    "CellEstimate": "core.estimate",
-    "Estimate": "core.estimate",
+    "CellEstimate": "core.estimates",
+    "Estimate": "core.estimates",
     "Flags": "judge.ppi",
     "RatingsTable": "core.tables",
     "Scale": "core.scales",
@@ -84,7 +83,7 @@ _PLACES = {
     "agreement_report": "agreement.among_raters",
     "alt_test": _ARRAYS,
     "alt_test_report": "judge.alt_test",
-    "benjamini_yekutieli": "core.intervals",
+    "benjamini_yekutieli": "core.estimates",
     "calibration": _ARRAYS,
     "calibration_report": "judge.calibration",
     "classical_mean": "judge.ppi",
@@ -94,7 +93,7 @@ _PLACES = {
     "correction_report": "judge.corrected_means",
     "fleiss_kappa": _ARRAYS,
     "gwet_ac": _ARRAYS,
-    "holm": "core.intervals",
+    "holm": "core.estimates",
     "icc": "agreement.reliability",
     "krippendorff_alpha": _ARRAYS,
     "labels_for_mean": "planning.pilot",

@@ -26,7 +26,7 @@ from analytics.stats.judge.panel import Meeting
 from analytics.stats.ranking import stability
 
 if TYPE_CHECKING:
-    from analytics.stats.core.estimate import CellEstimate, Estimate
+    from analytics.stats.core.estimates import CellEstimate, Estimate
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

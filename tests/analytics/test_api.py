@@ -12,7 +12,7 @@ from django.test import Client
 
 from analytics import ratings, snapshots
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimate import CellEstimate
+from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import calibration
 from annotation.models import Annotator, Campaign

@@ -13,7 +13,7 @@ from django.test import Client
 
 from analytics import snapshots
 from analytics.stats.cli.commandline import main
-from analytics.stats.cli.reading import RatingsFile
+from analytics.stats.cli.files import RatingsFile
 from analytics.stats.core.validation import ratings_table
 from annotation import campaigns
 from annotation.imports import storage

@@ -10,11 +10,9 @@ import numpy as np
 
 from analytics.stats.agreement import from_counts, pairwise, reliability
 from analytics.stats.agreement.from_counts import Resampling
-from analytics.stats.core import rater_sample
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import Shape
-from analytics.stats.core.rater_sample import RatersAs
-from analytics.stats.core.resampling import number_of
+from analytics.stats.core import resampling
+from analytics.stats.core.estimates import CellEstimate, Estimate, Shape
+from analytics.stats.core.resampling import RatersAs, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
 
@@ -92,7 +90,7 @@ def agreement_report(
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
     ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
     the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample" makes
-    intervals for raters like these (``rater_sample``); those of one pair and of ICC(3,.) stay with these raters. Each
+    intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each
     cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on
     which other cells are asked for.
     """
@@ -211,7 +209,7 @@ def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -
             for e, raters in _figures(cell.without_rater(int(i)), quiet, streams)
             if not raters
         }
-        for i in (given if not request.positional and len(given) >= rater_sample.FEWEST_RATERS else ())
+        for i in (given if not request.positional and len(given) >= resampling.FEWEST_RATERS else ())
     ]
     found: list[pairwise.Row] = []
     for estimate, raters in figures:
@@ -221,18 +219,18 @@ def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -
         elif estimate.statistic == "icc" and str(estimate.variant).endswith("k"):
             made = reliability.stepped_up(found[-1][0], estimate)
         elif request.positional and estimate.value is not None:
-            made = rater_sample.without_interval(estimate, rater_sample.ANONYMOUS)
+            made = resampling.without_interval(estimate, resampling.ANONYMOUS)
         else:
             values = [one.get((estimate.statistic, estimate.variant)) for one in left]
             bare = estimate.with_(method="F") if _is_random(estimate) else estimate
-            made = rater_sample.for_raters_like_these(bare, values, sizes, _shape(estimate))
+            made = resampling.for_raters_like_these(bare, values, sizes, _shape(estimate))
         found.append((made, raters))
     return found
 
 
 def _as_defined(estimate: Estimate) -> Estimate:
     """For these raters, but where F takes those of ICC(2,.) as a sample."""
-    return rater_sample.for_these(estimate, rater_sample.LIKE_THESE if _is_random(estimate) else rater_sample.THESE)
+    return resampling.for_these(estimate, resampling.LIKE_THESE if _is_random(estimate) else resampling.THESE)
 
 
 def _is_random(estimate: Estimate) -> bool:
@@ -300,7 +298,7 @@ def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEsti
                 note = "; ".join(part for part in (LEFT_OUT, estimate.note) if part)
                 yield _row(
                     cell,
-                    rater_sample.for_these(estimate.with_(note=note, n_clusters=counted(estimate, None))),
+                    resampling.for_these(estimate.with_(note=note, n_clusters=counted(estimate, None))),
                     annotator=name,
                 )
 

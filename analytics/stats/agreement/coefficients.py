@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.resampling import Units
 
 if TYPE_CHECKING:
-    from analytics.stats.core.scales import Level
+    from analytics.stats.core.scales import Level, Scale
     from analytics.stats.core.tables import Coded
 
 
@@ -40,6 +40,22 @@ Floats = NDArray[np.float64]
 TINY = 1e-12
 """Of shares and counts, whose smallest difference from 0 is far larger; never of distances between scores."""
 ROUNDING = 1e-14
+FEW_POINTS = 20
+"""Scales of up to so many points are counted in a table of items by points, however many items there are."""
+MOST_COUNTS = 200_000
+"""Items by points that are still counted in a table and resampled."""
+MOST_CATEGORIES = 1001
+"""Beyond this many points an interval or ratio scale is continuous: categories mean nothing on it."""
+
+
+def is_wide(scale: Scale, n_items: int) -> bool:
+    """Whether ``many_points`` computes a cell: too many points and items for a table of items by points.
+
+    True for more than ``MOST_CATEGORIES`` labels or ranks, or a table of more than ``MOST_COUNTS`` entries.
+    """
+    if scale.q > MOST_CATEGORIES:
+        return scale.level in ("nominal", "ordinal")
+    return scale.q > FEW_POINTS and n_items * scale.q > MOST_COUNTS
 
 
 def percent_agreement_kernel(counts: Floats, weights: Floats) -> Floats:

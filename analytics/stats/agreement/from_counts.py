@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import coefficients, many_points
 from analytics.stats.agreement import coefficients as kernels
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import (
+from analytics.stats.core.estimates import (
     CARRIED,
     MAX_UNDEFINED_SHARE,
     Doubt,
+    Estimate,
     Interval,
     Shape,
     bca,
@@ -218,7 +218,7 @@ def estimates_from_counts(
     cell: Coded, figures: Sequence[CountFigure], *, rng: np.random.Generator, how: Resampling = Resampling()
 ) -> list[Estimate]:
     """An estimate per figure; all figures see the same resamples. Cells of ``wide`` are linearised, not resampled."""
-    if not cell.scale.is_sparse and many_points.is_wide(cell.scale, cell.n_items):
+    if not cell.scale.is_sparse and coefficients.is_wide(cell.scale, cell.n_items):
         return _wide(cell, figures, how)
     if cell.scale.is_continuous:
         return [_continuous(cell, figure, rng, how) for figure in figures]

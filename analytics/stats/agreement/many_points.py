@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement.coefficients import TINY, chance_majority, distances
-from analytics.stats.core.intervals import Interval, Shape, jackknife_interval
+from analytics.stats.core.estimates import Interval, Shape, jackknife_interval
 from analytics.stats.core.resampling import effective_number
 
 if TYPE_CHECKING:
@@ -29,19 +29,6 @@ Codes = NDArray[np.integer]
 Kind = Literal["identity", "adjacent", "linear", "quadratic", "ordinal"]
 Value = tuple[float, Floats]
 """A coefficient, NaN where undefined, and its gradient (N,)."""
-
-FEW_POINTS = 20
-MOST_COUNTS = 200_000
-"""Items by points that are still counted in a table and resampled."""
-MOST_CATEGORIES = 1001
-"""Beyond this many points an interval or ratio scale is continuous: categories mean nothing on it."""
-
-
-def is_wide(scale: Scale, n_items: int) -> bool:
-    """Whether a cell is computed here: many points and many items, or more labels or ranks than a table holds."""
-    if scale.q > MOST_CATEGORIES:
-        return scale.level in ("nominal", "ordinal")
-    return scale.q > FEW_POINTS and n_items * scale.q > MOST_COUNTS
 
 
 def gradient_standard_error(gradient: Floats, cluster: NDArray[np.intp]) -> tuple[float, float, float]:

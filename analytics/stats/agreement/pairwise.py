@@ -14,10 +14,10 @@ from analytics.stats.agreement import coefficients, many_points
 from analytics.stats.agreement import coefficients as kernels
 from analytics.stats.agreement.coefficients import OrderedPatterns, ordered_patterns_of
 from analytics.stats.agreement.from_counts import Resampling, doubt_of, patterns_of
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import (
+from analytics.stats.core.estimates import (
     CARRIED,
     Doubt,
+    Estimate,
     Interval,
     approximate,
     doubted,
@@ -54,7 +54,7 @@ ANONYMOUS = "raters are anonymous slots (--positional): who agrees with whom is 
 def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
     """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean."""
     reason = _refusal(cell, positional)
-    is_wide = reason is None and many_points.is_wide(cell.scale, cell.n_items)
+    is_wide = reason is None and coefficients.is_wide(cell.scale, cell.n_items)
     patterns = None if reason or is_wide else ordered_patterns_of(cell)
     for variant, weighting in COHEN_VARIANTS.items():
         if variant != "unweighted" and not cell.scale.has_order:
@@ -70,7 +70,7 @@ def cohen_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positi
 def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:
     """Conger's kappa of the panel per weighting."""
     reason = _refusal(cell, positional)
-    is_wide = reason is None and many_points.is_wide(cell.scale, cell.n_items)
+    is_wide = reason is None and coefficients.is_wide(cell.scale, cell.n_items)
     patterns = None if reason or is_wide else ordered_patterns_of(cell)
     for weighting in _weightings(cell.scale):
         if is_wide:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import (
+from analytics.stats.core.estimates import (
     FEW_UNITS,
     NO_UNIT_DIFFERS,
     SPREAD_OF_SQUARES,
     Doubt,
+    Estimate,
     Interval,
     doubted,
     kurtosis,

@@ -18,9 +18,9 @@ from analytics.stats.cli import options
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from analytics.stats.cli.files import Lines
     from analytics.stats.cli.options import Subcommand
-    from analytics.stats.cli.reading import Lines
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable, TableProblem
 
 SUBCOMMANDS = {
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; the exit status."""
     given = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(given).parse_args(_with_negative_points(given))
-    from analytics.stats.cli.reading import BrokenRowsError
+    from analytics.stats.cli.files import BrokenRowsError
 
     try:
         return _run(arguments, given)
@@ -147,9 +147,8 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
-    from analytics.stats.cli.reading import RatingsFile
-    from analytics.stats.cli.rendering import rendered_estimates
-    from analytics.stats.core.rater_sample import saying_whom
+    from analytics.stats.cli.files import RatingsFile, rendered_estimates
+    from analytics.stats.core.resampling import saying_whom
     from analytics.stats.core.tables import TableError
 
     source, asked, lines = RatingsFile(arguments.file), subcommand_named(arguments.subcommand), None
@@ -184,7 +183,7 @@ def _scale_of(table: Any, found: CellEstimate) -> str | None:
 
 def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: Mapping[str, str]) -> list[CellEstimate]:
     """A row with the reason for each statistic that was asked for and that no cell has."""
-    from analytics.stats.core.estimate import CellEstimate, Estimate
+    from analytics.stats.core.estimates import CellEstimate, Estimate
 
     there = {found.estimate.statistic for found in shown}
     return [
@@ -195,7 +194,7 @@ def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: Mappi
 
 def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     """The validated ratings table, and ``arguments.by`` settled on columns that exist."""
-    from analytics.stats.cli.reading import known_columns, renamed
+    from analytics.stats.cli.files import known_columns, renamed
     from analytics.stats.core.tables import MISSING
     from analytics.stats.core.validation import ratings_table
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def count(text: str) -> int:
 
 def resamples(text: str) -> int:
     """0, or 200, 201, ...: with fewer the ends of an interval are chance."""
-    from analytics.stats.core.intervals import FEWEST_RESAMPLES
+    from analytics.stats.core.estimates import FEWEST_RESAMPLES
 
     if not text.isdecimal() or 0 < int(text) < FEWEST_RESAMPLES:
         raise ArgumentTypeError(f"should be 0 (no resampling) or a whole number from {FEWEST_RESAMPLES} on")

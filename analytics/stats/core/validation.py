@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytics.stats.core.export_columns import declared_scales, with_table_names
-from analytics.stats.core.scales import Level, Scale, default_level, inferred_scale, scale_of, snapped, spelled, western
+from analytics.stats.core.scales import (
+    Level,
+    Scale,
+    default_level,
+    inferred_scale,
+    scale_of,
+    snapped,
+    spelled,
+    western,
+)
 from analytics.stats.core.tables import (
     FALSE_WORDS,
     HUMAN_KINDS,
@@ -21,6 +29,8 @@ from analytics.stats.core.tables import (
     RatingsTable,
     TableError,
     TableProblem,
+    declared_scales,
+    with_table_names,
 )
 
 if TYPE_CHECKING:

@@ -13,10 +13,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import NO_WIDTH, Interval, benjamini_yekutieli, jackknife_interval
-from analytics.stats.core.rater_sample import RatersAs, of_report
-from analytics.stats.core.resampling import Units, error_of_mean, left_out_error, number_of
+from analytics.stats.core.estimates import (
+    NO_WIDTH,
+    CellEstimate,
+    Estimate,
+    Interval,
+    benjamini_yekutieli,
+    jackknife_interval,
+)
+from analytics.stats.core.resampling import RatersAs, Units, error_of_mean, left_out_error, number_of, of_report
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge.panel import Meeting, cell_key, meet

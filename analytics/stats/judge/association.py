@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import many_points
 from analytics.stats.agreement.many_points import Value
-from analytics.stats.core.intervals import Shape
+from analytics.stats.core.estimates import Shape
 from analytics.stats.core.scales import Scale, Weighting, disagreement, snapped
 
 Floats = NDArray[np.float64]

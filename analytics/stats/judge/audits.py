@@ -23,8 +23,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import approximate, wilson_interval
+from analytics.stats.core.estimates import Estimate, approximate, wilson_interval
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.scales import rounding
 from analytics.stats.judge.calibrators import fit_ordinal
@@ -186,7 +185,7 @@ def _mean(statistic: str, x: Floats, cluster: Codes, reason: str, variant: str |
 
 
 def _normal(statistic: str, value: float, se: float, n_items: int, method: str) -> Estimate:
-    from analytics.stats.core.intervals import normal_interval
+    from analytics.stats.core.estimates import normal_interval
 
     interval = normal_interval(value, se, method=method)
     return Estimate(statistic=statistic, value=value, n_items=n_items).with_(**interval.as_changes())

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import many_points
-from analytics.stats.core import rater_sample, resampling
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import (
+from analytics.stats.core import resampling
+from analytics.stats.core.estimates import (
     CARRIED,
     MAX_UNDEFINED_SHARE,
+    CellEstimate,
     Doubt,
+    Estimate,
     Interval,
     approximate,
     doubted,
@@ -33,8 +34,7 @@ from analytics.stats.core.intervals import (
     tails_of,
     wilson_interval,
 )
-from analytics.stats.core.rater_sample import RatersAs
-from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_error, number_of
+from analytics.stats.core.resampling import MOST_LEFT_OUT, RatersAs, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import association, panel
@@ -47,8 +47,8 @@ from analytics.stats.judge.association import (
     row_shares,
     values,
 )
-from analytics.stats.judge.panel import Meeting, cell_key, meet
-from analytics.stats.judge.reference import Rule, Ties, labels_of, modes
+from analytics.stats.judge.panel import Meeting, cell_key, meet, modes
+from analytics.stats.judge.reference import Rule, Ties, labels_of
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -97,7 +97,7 @@ def calibration_report(
     statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
         the confusion matrix, variant "reference label ~ judge label") only when it is named.
     bootstrap : resamples of clusters; 0 gives values without intervals.
-    raters_as : "sample" makes intervals for raters like these (``rater_sample``), not for these raters alone.
+    raters_as : "sample" makes intervals for raters like these (``resampling``), not for these raters alone.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def calibration_report(
             meeting, rule=rule, statistics=statistics, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         if raters_as == "these":
-            estimates = [e if e.statistic in COUNTS else rater_sample.for_these(e) for e in estimates]
+            estimates = [e if e.statistic in COUNTS else resampling.for_these(e) for e in estimates]
         else:
             left = [_without_annotator(meeting, i, settle) for i in range(len(meeting.annotators))]
             estimates = calibration_for_raters_like_these(estimates, meeting, left, rule)
@@ -206,9 +206,9 @@ def calibration_for_raters_like_these(
     values: list[dict[tuple[str, str | None], float | None]] = [
         {(e.statistic, e.variant): e.value for e in calibrate(one, rule=rule, statistics=names, bootstrap=0)}
         for one, size in zip(left, sizes, strict=True) if size
-    ] if (sizes > 0).sum() >= rater_sample.FEWEST_RATERS else []  # fmt: skip
+    ] if (sizes > 0).sum() >= resampling.FEWEST_RATERS else []  # fmt: skip
     return [
-        rater_sample.for_raters_like_these(
+        resampling.for_raters_like_these(
             e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
         )
         if e.statistic in shapes

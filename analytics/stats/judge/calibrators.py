@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.intervals import percentile
+from analytics.stats.core.estimates import percentile
 from analytics.stats.core.resampling import resampled_sums
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, grouped
 from analytics.stats.core.validation import ratings_table

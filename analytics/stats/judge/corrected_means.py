@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import Shape, approximate
-from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs, of_report
-from analytics.stats.core.resampling import number_of
+from analytics.stats.core.estimates import CellEstimate, Estimate, Shape, approximate
+from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of, of_report
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import ppi

@@ -19,16 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import FEW_UNITS, Interval, Shape, approximate, holm, t_interval
-from analytics.stats.core.rater_sample import RatersAs, of_report
+from analytics.stats.core.estimates import (
+    FEW_UNITS,
+    CellEstimate,
+    Estimate,
+    Interval,
+    Shape,
+    approximate,
+    holm,
+    t_interval,
+)
 from analytics.stats.core.resampling import (
     MOST_LEFT_OUT,
+    RatersAs,
     Units,
     bootstrap,
     effective_number,
     left_out_interval,
     number_of,
+    of_report,
 )
 from analytics.stats.core.tables import RatingsTable, cells, grouped
 from analytics.stats.judge import association, calibration, corrected_means

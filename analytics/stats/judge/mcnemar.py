@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, gammaln
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import holm
+from analytics.stats.core.estimates import CellEstimate, Estimate, holm
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels

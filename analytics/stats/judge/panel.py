@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import (
+from analytics.stats.core.estimates import (
+    CellEstimate,
+    Estimate,
     Interval,
     Shape,
     approximate,
@@ -36,7 +37,6 @@ from analytics.stats.core.resampling import Units, effective_number, error_of_me
 from analytics.stats.core.scales import Scale, snapped, spelled
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.ppi import classical_mean
-from analytics.stats.judge.reference import run_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +134,37 @@ def numbers(frame: pd.DataFrame, scale: Scale) -> Floats:
     score = frame["score"].to_numpy() if scale.is_numeric else frame["code"].to_numpy().astype(np.float64)
     given = ~frame["out_of_range"].to_numpy() & ~frame["missing"].to_numpy() & frame["applicable"].to_numpy()
     return np.where(given, score, np.nan)
+
+
+# --- the commonest score of an item -----------------------------------------------------------------------------------
+def modes(scores: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Mode of each item's scores (N, R), NaN where missing: (N,) scores, NaN where tied or not rated, and (N,) ties.
+
+    Any level; scales of any length, for no table of items by points is made. Source: METHODS 2.
+    """
+    in_order = np.sort(scores, axis=1)
+    length = run_lengths(in_order)
+    top = length.max(axis=1, initial=0)
+    tied = (length == top[:, None]).sum(axis=1) > 1
+    at = length.argmax(axis=1)[:, None] if scores.shape[1] else np.zeros((len(scores), 0), dtype=np.intp)
+    value = np.take_along_axis(in_order, at, axis=1).sum(axis=1)
+    return np.where((top > 0) & ~tied, value, np.nan), tied & (top > 0)
+
+
+def run_lengths(in_order: Floats) -> NDArray[np.intp]:
+    """(N, R) at the last of each run of equal scores in sorted rows (N, R) the run's length; 0 elsewhere and at NaN.
+
+    Any level. Source: METHODS 2.
+    """
+    place, length = np.zeros(len(in_order), dtype=np.intp), np.zeros(in_order.shape, dtype=np.intp)
+    for r in range(in_order.shape[1]):
+        given = ~np.isnan(in_order[:, r])
+        goes_on = given & (in_order[:, r] == in_order[:, r - 1]) if r else np.zeros(len(in_order), dtype=bool)
+        place = np.where(goes_on, place + 1, given.astype(np.intp))
+        length[:, r] = place
+        if r:
+            length[goes_on, r - 1] = 0
+    return length
 
 
 # --- the reliability table -------------------------------------------------------------------------------------------

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.intervals import Interval, normal_interval, percentile, t_interval
+from analytics.stats.core.estimates import Estimate, Interval, normal_interval, percentile, t_interval
 from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
 from analytics.stats.judge.calibrators import CALIBRATORS, default_calibrator, folds_by_cluster, raised
 

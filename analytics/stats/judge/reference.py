@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -217,36 +217,6 @@ def settled_labels(
         instead = np.nan if ties == "exclude" or adjudicated is None else adjudicated
         score = np.where(tied, instead, score)
     return np.where(rated, score, np.nan), tied & rated
-
-
-def modes(scores: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Mode of each item's scores (N, R), NaN where missing: (N,) scores, NaN where tied or not rated, and (N,) ties.
-
-    Any level; scales of any length, for no table of items by points is made. Source: METHODS 2.
-    """
-    in_order = np.sort(scores, axis=1)
-    length = run_lengths(in_order)
-    top = length.max(axis=1, initial=0)
-    tied = (length == top[:, None]).sum(axis=1) > 1
-    at = length.argmax(axis=1)[:, None] if scores.shape[1] else np.zeros((len(scores), 0), dtype=np.intp)
-    value = np.take_along_axis(in_order, at, axis=1).sum(axis=1)
-    return np.where((top > 0) & ~tied, value, np.nan), tied & (top > 0)
-
-
-def run_lengths(in_order: Floats) -> NDArray[np.intp]:
-    """(N, R) at the last of each run of equal scores in sorted rows (N, R) the run's length; 0 elsewhere and at NaN.
-
-    Any level. Source: METHODS 2.
-    """
-    place, length = np.zeros(len(in_order), dtype=np.intp), np.zeros(in_order.shape, dtype=np.intp)
-    for r in range(in_order.shape[1]):
-        given = ~np.isnan(in_order[:, r])
-        goes_on = given & (in_order[:, r] == in_order[:, r - 1]) if r else np.zeros(len(in_order), dtype=bool)
-        place = np.where(goes_on, place + 1, given.astype(np.intp))
-        length[:, r] = place
-        if r:
-            length[goes_on, r - 1] = 0
-    return length
 
 
 def medians(counts: NDArray[np.int64], x: Floats) -> Floats:

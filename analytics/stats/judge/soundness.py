@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import approximate
-from analytics.stats.core.rater_sample import THIS_JUDGE, RatersAs
-from analytics.stats.core.resampling import number_of
+from analytics.stats.core.estimates import CellEstimate, Estimate, approximate
+from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
 from analytics.stats.judge import association, audits, calibration
@@ -392,7 +390,7 @@ def _severity(
 def _shifted(row: Estimate, shift: float, se: float, df: int, pivot: str) -> Estimate:
     from scipy.special import stdtr
 
-    from analytics.stats.core.intervals import t_interval
+    from analytics.stats.core.estimates import t_interval
 
     row = row.with_(value=shift, reason=None, note=f"against {pivot}; logits, positive is more lenient")
     if not (se > 0 and df >= 1):

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import percentile
+from analytics.stats.core.estimates import CellEstimate, Estimate, percentile
 from analytics.stats.core.resampling import number_of, resampled_sums
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import alt_test, calibration, corrected_means, soundness

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.agreement import among_raters
 from analytics.stats.agreement.reliability import variance_components
-from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association

@@ -24,7 +24,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.intervals import MAX_UNDEFINED_SHARE, Interval, approximate
+from analytics.stats.core.estimates import MAX_UNDEFINED_SHARE, Interval, approximate
 from analytics.stats.core.resampling import Units
 from analytics.stats.core.scales import rounding
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.intervals import Interval, holm, percentile
-from analytics.stats.core.rater_sample import THESE, THIS_JUDGE, RatersAs, of_report
+from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, holm, percentile
+from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.panel import cell_key, numbers
 from analytics.stats.ranking import concordance

@@ -1,14 +1,9 @@
-"""Surface metrics of dialogues, cell by cell: what ``panelbench stats surface`` prints (METHODS 6).
+"""Surface metrics, cell by cell: of dialogues (``panelbench stats surface``, METHODS 6), of rationales (METHODS 1).
 
-Dialogues of a plain file, for surface metrics: a dialogue a row with ``text`` or ``turns``, or a turn a row.
-
-How varied a text's words are: TTR, MATTR, MTLD (METHODS 6).
-
-How much texts of one source repeat each other: self-BLEU, self-repetition, mean cosine (METHODS 6).
-
-Sentence embeddings for the similarity of dialogues: an OpenAI-compatible endpoint, or sentence-transformers.
-
-Vectors are cached by model and text, so that a repeated run asks for nothing and pays nothing.
+Dialogues are read from a plain file: a dialogue a row with ``text`` or ``turns``, or a turn a row.
+Variety of words: TTR, MATTR, MTLD. Repetition between texts of one source: self-BLEU, self-repetition, mean cosine of
+sentence embeddings, from an OpenAI-compatible endpoint or from sentence-transformers. Vectors are cached by model and
+text, so that a repeated run sends no request and costs nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +24,9 @@ from urllib.request import Request, urlopen
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.stats.core.estimate import CellEstimate, Estimate
-from analytics.stats.core.tables import TableError, TableProblem
+from analytics.stats.core.estimates import CellEstimate, Estimate
+from analytics.stats.core.resampling import Units, bootstrap, jackknife
+from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells
 from analytics.stats.judge.ppi import classical_mean
 from analytics.stats.text.words import has_stop_words, lemmatiser, sentences, tokeniser, without_stop_words
 
@@ -472,3 +468,92 @@ def _note(cell: list[Dialogue], engine: str) -> str:
 
 def _tokeniser_note(cell: list[Dialogue]) -> str:
     return ", ".join(sorted({tokeniser(d.language)[0] for d in cell}))
+
+
+# --- rationales of people and judges: how long, how varied, in the item's language? (METHODS 1: S2, Tables 6 and 7) ---
+
+
+def rationale_report(
+    table: RatingsTable,
+    *,
+    column: str = "rationale",
+    by: Sequence[str] = ("language", "criterion"),
+    resamples: int = 2000,
+    seed: int = 0,
+) -> list[CellEstimate]:
+    """Per cell, for the annotators together (``judge`` None) and for each judge; blank rationales are left out.
+
+    ``rationale_words``: mean length. ``rationale_mattr``: moving-average type-token ratio (window 100) of all of them
+    in the order of the table. ``rationale_in_language``: mean share of words that the dictionary of the cell's language
+    knows; undefined for a language without one. ``n_missing`` counts ratings without a rationale.
+    """
+    return [row for cell in cells(table, by=by) for row in _of_cell(cell, column, resamples, seed)]
+
+
+def _of_cell(cell: Cell, column: str, resamples: int, seed: int) -> Iterator[CellEstimate]:
+    human = cell.frame["rater_kind"].isin(HUMAN_KINDS).to_numpy()
+    is_judge = cell.frame["rater_kind"].isin(("judge", "jury")).to_numpy()
+    yield from _of_rows(cell, cell.frame[human], None, column, resamples, seed)
+    for judge in sorted(cell.frame["rater"][is_judge].unique()):
+        rows = cell.frame[(cell.frame["rater"] == judge).to_numpy()]
+        yield from _of_rows(cell, rows, judge, column, resamples, seed)
+
+
+def _of_rows(
+    cell: Cell, rows: pd.DataFrame, judge: str | None, column: str, resamples: int, seed: int
+) -> Iterator[CellEstimate]:
+    texts = rows[column].fillna("").astype(str).str.strip()
+    written = (texts != "").to_numpy()
+    kept = rows[written]
+    counts = {
+        "n_items": int(kept["item_key"].nunique()),
+        "n_clusters": int(kept["cluster"].nunique()),
+        "n_raters": int(kept["rater"].nunique()),
+        "n_ratings": int(written.sum()),
+        "n_missing": int((~written).sum()),
+    }
+    language = cell.key.get("language")
+    split = tokeniser(language)[1]
+    words = [split(text) for text in texts[written]]
+    clusters = kept["cluster"].to_numpy(dtype=str)
+    lengths = np.array([len(tokens) for tokens in words], dtype=np.float64)
+    known, why = _shares_in_language(list(texts[written]), language)
+    variety = mattr([word for tokens in words for word in tokens])
+    estimates = (
+        _mean_by_cluster("rationale_words", lengths, clusters, resamples, seed, "nobody wrote one"),
+        Estimate(statistic="rationale_mattr", value=variety, reason=None if variety else "nobody wrote one",
+                 interval_reason="one figure of one long text"),
+        _mean_by_cluster("rationale_in_language", known, clusters, resamples, seed, why),
+    )  # fmt: skip
+    yield from (CellEstimate(estimate=estimate.with_(**counts), cell=cell.key, judge=judge) for estimate in estimates)
+
+
+def _shares_in_language(texts: list[str], language: str | None) -> tuple[Floats, str]:
+    """(N,) share of each text's words that the language's dictionary knows; empty, and why, where there is none."""
+    from simplemma import in_target_language
+
+    base = (language or "").split("-")[0]
+    try:
+        shares = [in_target_language(text, lang=base) for text in texts] if base else []
+    except ValueError:
+        return np.empty(0), f"no dictionary of {language}"
+    return np.array(shares, dtype=np.float64), "nobody wrote one" if base else "the table names no language"
+
+
+def _mean_by_cluster(
+    statistic: str, values: Floats, clusters: NDArray[np.str_], resamples: int, seed: int, why: str
+) -> Estimate:
+    """Mean of values (N,), resampled by cluster: a ratio of the clusters' sums and sizes."""
+    if not values.size:
+        return Estimate(statistic=statistic, value=None, reason=why)
+    cluster = np.unique(clusters, return_inverse=True)[1]
+    sums, sizes = np.bincount(cluster, weights=values), np.bincount(cluster)
+
+    def ratio(weights: Floats) -> Floats:
+        return np.asarray(weights @ sums / (weights @ sizes))
+
+    units = Units.of(np.arange(len(sizes)))
+    rng = np.random.default_rng(seed)
+    interval = bootstrap(ratio, units, rng=rng, resamples=resamples) if resamples else jackknife(ratio, units)
+    estimate = Estimate(statistic=statistic, value=float(values.mean()), seed=seed if resamples else None)
+    return estimate.with_(**interval.as_changes())

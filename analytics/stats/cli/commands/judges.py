@@ -9,7 +9,7 @@ from analytics.stats.cli import options
 from analytics.stats.cli.options import Subcommand
 
 if TYPE_CHECKING:
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
 
 

@@ -10,7 +10,7 @@ from analytics.stats.cli.options import Subcommand
 if TYPE_CHECKING:
     import argparse
 
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from analytics.stats.core.estimate import CellEstimate
+    from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.tables import RatingsTable
     from analytics.stats.text.surface import Dialogue, Embed
 
@@ -43,7 +43,7 @@ def _statistics_surface() -> tuple[str, ...]:
 
 def _read_surface(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Dialogue]:
     """The dialogues of FILE."""
-    from analytics.stats.cli.reading import known_columns, renamed
+    from analytics.stats.cli.files import known_columns, renamed
     from analytics.stats.text.surface import dialogues
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator")}
@@ -103,7 +103,7 @@ def _statistics_rationales() -> tuple[str, ...]:
 def _run_rationales(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Length, variety and language of rationales, annotators and each judge."""
     from analytics.stats.core.tables import TableError, TableProblem
-    from analytics.stats.text.rationales import rationale_report
+    from analytics.stats.text.surface import rationale_report
 
     column = arguments.rationale
     if column not in table.frame:
@@ -137,7 +137,7 @@ def _statistics_recovery() -> tuple[str, ...]:
 
 def _read_recovery(arguments: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
     """The records with item, cluster and language under these names."""
-    from analytics.stats.cli.reading import known_columns, renamed
+    from analytics.stats.cli.files import known_columns, renamed
     from analytics.stats.core.tables import TableError, TableProblem
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator", "cluster")}

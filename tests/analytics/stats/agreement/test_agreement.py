@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.stats.agreement.among_raters import agreement_report, measure
-from analytics.stats.core.estimate import CellEstimate, Estimate
+from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.core.validation import ratings_table

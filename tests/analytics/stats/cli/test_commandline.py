@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analytics.stats.cli.commandline import SUBCOMMANDS, main
-from analytics.stats.core.estimate import COLUMNS
+from analytics.stats.core.estimates import COLUMNS
 from tests.analytics.stats.published import KRIPPENDORFF
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics.stats.cli.reading import BrokenRowsError, RatingsFile
+from analytics.stats.cli.files import BrokenRowsError, RatingsFile
 from analytics.stats.core.tables import TableError
 
 

@@ -14,8 +14,8 @@ from scipy.special import stdtrit
 
 from analytics.stats.agreement.among_raters import measure
 from analytics.stats.cli.commandline import main
-from analytics.stats.core.estimate import Estimate
-from analytics.stats.core.rater_sample import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
+from analytics.stats.core.estimates import Estimate
+from analytics.stats.core.resampling import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
 from analytics.stats.core.scales import scale_of
 from bench.processes import fresh_raters
 

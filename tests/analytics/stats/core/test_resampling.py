@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytics.stats.core.intervals import (
+from analytics.stats.core.estimates import (
     Interval,
     bca,
     log_t_interval,

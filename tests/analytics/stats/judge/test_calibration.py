@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn import metrics
 
 from analytics.stats.core import tables, validation
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import scale_of
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.judge import calibration

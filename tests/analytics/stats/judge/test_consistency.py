@@ -10,7 +10,7 @@ import pytest
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as oracle
 
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import consistency

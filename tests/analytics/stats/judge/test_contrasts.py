@@ -9,7 +9,7 @@ from scipy import stats
 
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.differences import between_criteria, between_panels
-from analytics.stats.text import rationales
+from analytics.stats.text import surface
 
 
 def test_criteria_that_go_together_are_found() -> None:
@@ -49,9 +49,7 @@ def test_rationales_of_people_and_judges() -> None:
         ("a", "j", 1, "judge", "en", "Vastus on lühike ja kordab küsimust mitu korda järjest."),
     ]
     table = ratings_table(pd.DataFrame(rows, columns=["item", "rater", "score", "rater_kind", "language", "rationale"]))
-    found = {
-        (row.judge, row.estimate.statistic): row.estimate for row in rationales.rationale_report(table, resamples=0)
-    }
+    found = {(row.judge, row.estimate.statistic): row.estimate for row in surface.rationale_report(table, resamples=0)}
     people, judge = found[None, "rationale_words"], found["j", "rationale_words"]
     assert (people.value, people.n_ratings, people.n_missing) == (4.0, 2, 1)
     assert judge.value == 9.0

@@ -16,8 +16,8 @@ from analytics.stats.core.scales import scale_of
 from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import panel
-from analytics.stats.judge.panel import substituted, substituted_by_trials
-from analytics.stats.judge.reference import Rule, Ties, excluding, fit, medians, modes, reference_labels, settled_labels
+from analytics.stats.judge.panel import modes, substituted, substituted_by_trials
+from analytics.stats.judge.reference import Rule, Ties, excluding, fit, medians, reference_labels, settled_labels
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 from analytics.stats.planning.gate import PRESETS, Decision, Evidence, decide
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytics.stats.core.estimate import Estimate
+from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.ranking import stability
