@@ -5,36 +5,21 @@ from __future__ import annotations
 from contextlib import suppress
 
 from celery import shared_task
-from django.db.models import Sum
 
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import batches, checks, lifecycle
+from annotation.imports import checks, lifecycle, opening
 from annotation.models import Import
 
-AT_ONCE = 4 * 2**20  # bytes; larger imports are read in the background
 LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
-
-
-def is_large(file_import: Import) -> bool:
-    """Whether an import is read in the background, because a page would load too long.
-
-    Workbooks and archives always are, because a small one can expand to a lot of data. So is a study: its check stores
-    everything and rolls it back. A rubric never is.
-    """
-    if file_import.unread is not None or file_import.kind == Import.Kind.STUDY or lifecycle.is_packed(file_import):
-        return True
-    if file_import.kind == Import.Kind.RUBRIC:
-        return False
-    return (file_import.files.aggregate(size=Sum("size"))["size"] or 0) > AT_ONCE
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
 def look(file_import: Import) -> bool:
     """Start a background check of a large import, and return True. A small import is checked when its page or preview
     is requested: return False."""
-    if not is_large(file_import):
+    if not file_import.is_large():
         return False
     checks.start(file_import=file_import)
     jobs.enqueue(file_import)
@@ -46,7 +31,7 @@ def open_packed(import_pk: int) -> None:
     """Open workbooks and archives and detect their contents; then check the resulting imports, or store them if storing
     was already requested."""
     for file_import in checks.open_packed(
-        import_pk=import_pk, look_into=lambda packed: batches.open_packed(file_import=packed)
+        import_pk=import_pk, look_into=lambda packed: opening.open_packed(file_import=packed)
     ):
         if file_import.state == Import.State.STORING:
             jobs.enqueue(file_import)
@@ -65,12 +50,12 @@ def store(file_import: Import, actor: User) -> bool:
     """Store an import. True if it is stored; False if it is large and a worker stores it in the background."""
     if file_import.unread is not None and lifecycle.store_after_opening(file_import=file_import):
         return False
-    if is_large(file_import):
+    if file_import.is_large():
         lifecycle.start(file_import=file_import, actor=actor)
         jobs.enqueue(file_import)
         return False
     lifecycle.carry_out(file_import=file_import, actor=actor)
-    batches.aim(file_import=file_import)
+    lifecycle.aim(file_import=file_import)
     return True
 
 
@@ -81,4 +66,4 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
         return
     with suppress(Refused):
         lifecycle.finish(file_import=started, actor=started.job.owner if started.job else None)
-        batches.aim(file_import=started)
+        lifecycle.aim(file_import=started)

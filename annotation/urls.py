@@ -33,6 +33,7 @@ pages = [
     path("p/<slug:project>/imports/<int:file_import>/discard/", imports.discard_import, name="import_discard"),
     path("p/<slug:project>/imports/<int:file_import>/mapping.yaml", imports.import_mapping, name="import_mapping"),
     path("p/<slug:project>/imports/<int:file_import>/files/<int:file>/", imports.import_file, name="import_file"),
+    path("p/<slug:project>/imports/<int:file_import>/mappings/", mappings.import_offers, name="import_offers"),
     path("p/<slug:project>/mappings/", mappings.mappings_page, name="mappings"),
     path("p/<slug:project>/mappings/<int:mapping>.yaml", mappings.mapping_yaml, name="mapping_yaml"),
     path("p/<slug:project>/mappings/<int:mapping>/rename/", mappings.rename_mapping, name="mapping_rename"),

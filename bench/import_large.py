@@ -79,10 +79,10 @@ class _Scene:
         self.target = {"dataset": dataset.pk, "rubric_version": self.version.pk}
 
     def opened(self, kind: str, path: Path) -> Any:
-        from annotation.imports import lifecycle
+        from annotation.imports import opening
 
         with path.open("rb") as file:
-            return lifecycle.open_import(
+            return opening.open_import(
                 project=self.project, kind=kind, files=[(path.name, file)], target=self.target, actor=self.lead
             )
 

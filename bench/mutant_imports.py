@@ -18,7 +18,7 @@ from django.db import connection
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import lifecycle, removal
+from annotation.imports import lifecycle, opening, removal
 from annotation.imports import storage as storing
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers.items import ItemRow, parse_items
@@ -129,7 +129,7 @@ class Rooms:
         way, name, others = ways[turn % len(ways)], whole.name, found_by_others(whole.name, raw, whole.layout)
         before = _counts()
         try:
-            file_import = lifecycle.open_import(
+            file_import = opening.open_import(
                 project=self.project, kind=way.kind, files=[(name, raw)], mapping=way.mapping, target=way.target
             )
         except Refused:

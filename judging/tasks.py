@@ -13,7 +13,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from annotation.imports import checks, lifecycle
 from annotation.models import Import
-from annotation.tasks import LONGEST, is_large
+from annotation.tasks import LONGEST
 from judging import calls, judges, work_sessions
 from judging.imports import studies, verdicts
 
@@ -42,7 +42,7 @@ def store(file_import: Import, actor: User) -> bool:
     if file_import.unread is not None:
         sentence = _("The files are still being opened. Store the import when the check is finished.")
         raise Refused(sentence, code="not_checked")
-    if is_large(file_import):
+    if file_import.is_large():
         lifecycle.start(file_import=file_import, actor=actor)
         jobs.enqueue(file_import)
         return False

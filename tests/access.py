@@ -21,7 +21,7 @@ from analytics import exports, shares, snapshots, transfers
 from analytics.models import Chart, Snapshot
 from annotation.desk import service
 from annotation.desk.service import Answer
-from annotation.imports import lifecycle, saved_mappings, uploads
+from annotation.imports import opening, saved_mappings, uploads
 from annotation.models import Import, Skip
 from annotation.readers.mapping import Mapping
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
@@ -162,11 +162,9 @@ def furnish(cast: Cast) -> dict[str, Any]:
 
 def _imported(cast: Cast) -> dict[str, int]:
     uploads = {
-        "file_import": lifecycle.open_import(
-            project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]
-        ),
-        STUDY: lifecycle.open_import(project=cast.kassa, kind=Import.Kind.STUDY, files=[("s.csv", VERDICT)]),
-        VERDICTS: lifecycle.open_import(project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
+        "file_import": opening.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", DIALOGUE)]),
+        STUDY: opening.open_import(project=cast.kassa, kind=Import.Kind.STUDY, files=[("s.csv", VERDICT)]),
+        VERDICTS: opening.open_import(project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("v.csv", VERDICT)]),
     }
     return {name: file_import.pk for name, file_import in uploads.items()} | {
         "file": uploads["file_import"].files.get().pk

@@ -37,7 +37,7 @@ from accounts.refusals import Refused
 from analytics import exports, transfers
 from analytics.exports import SUBJECTS, Export, Options
 from analytics.models import Transfer
-from annotation.imports import lifecycle, uploads
+from annotation.imports import opening, uploads
 from annotation.readers import parquet_is_installed
 from annotation.views.campaigns import show_refusal
 
@@ -316,7 +316,7 @@ def _received(request: HttpRequest, project: Project, said: dict[str, Any]) -> T
         (upload,) = uploads.whole(project=project, keys=[said["upload"]], actor=request.user)
         return transfers.take_over(upload=upload, actor=request.user)
     if not said["files"]:
-        raise lifecycle.no_file()
+        raise opening.no_file()
     file = said["files"]
-    lifecycle.check_sizes({file.name: file.size})
+    opening.check_sizes({file.name: file.size})
     return transfers.receive(project=project, name=file.name, content=file.file, actor=request.user)

@@ -31,7 +31,7 @@ from accounts.refusals import Refused
 from annotation import tasks
 from annotation.api.import_files import ImportFileSerializer
 from annotation.generator_names import CHOICES
-from annotation.imports import batches, checks, lifecycle, removal, targets, uploads
+from annotation.imports import checks, lifecycle, opening, removal, targets, uploads
 from annotation.imports.previews import Preview, outlook
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
@@ -189,7 +189,7 @@ def refused(error: FileRefused) -> Response:
 
 def seen(file_import: Import, preview: Callable[[], Preview]) -> Response:
     """What storing would do. For a large import: the result of the last check, or 202 while a check is running."""
-    if file_import.state == Import.State.CHECKING or tasks.is_large(file_import):
+    if file_import.state == Import.State.CHECKING or file_import.is_large():
         return looked_at(file_import)
     return Response(outlook(preview(), targets.resolve(project=file_import.project, said=file_import.target)))
 
@@ -262,7 +262,7 @@ class Imports(generics.ListAPIView[Import]):
         current_project = access.require(user=request.user, slug=project)
         _check_length(request)
         files, keys, fields = _sent(request)
-        opened = batches.receive(
+        opened = opening.receive(
             project=current_project,
             files=files,
             keys=keys,
@@ -285,7 +285,7 @@ def _sent(request: Request) -> tuple[list[File], list[UUID], dict[str, Any]]:
     serializer = UploadSerializer(data=_form_data(request))
     serializer.is_valid(raise_exception=True)
     sent = serializer.validated_data["files"]
-    lifecycle.check_sizes({file.name: file.size for file in sent})
+    opening.check_sizes({file.name: file.size for file in sent})
     fields = {
         name: _object(serializer.validated_data, name)
         for name in ("mapping", "target")
@@ -402,7 +402,7 @@ class ImportAlso(APIView):
         current_import = find(request.user, project, file_import)
         serializer = AlsoSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        opened = batches.also(file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user)
+        opened = opening.also(file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user)
         tasks.look(opened)
         return answer(opened, status.HTTP_201_CREATED)
 
@@ -411,7 +411,7 @@ class ImportApart(APIView):
     @extend_schema(request=None, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Replace the import of a study by separate imports, one per kind. The response is the first of them."""
-        opened = batches.apart(file_import=find(request.user, project, file_import), actor=request.user)
+        opened = opening.apart(file_import=find(request.user, project, file_import), actor=request.user)
         for opened_import in opened:
             tasks.look(opened_import)
         return answer(opened[0], status.HTTP_201_CREATED)

@@ -12,14 +12,13 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from django.db import transaction
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import jobs, webhooks
 from accounts.jobs import JobHeartbeat, JobKind
-from accounts.models import Event, Job
+from accounts.models import Event, Job, User
 from accounts.refusals import Refused
 from annotation.imports.parsed_files import forget_parsed
 from annotation.models import Import
@@ -163,10 +162,6 @@ def _title(file_import: Import) -> str:
     return ", ".join(file.name for file in file_import.files.all()) or str(file_import.get_kind_display())
 
 
-def _address(file_import: Import) -> str:
-    return reverse("import", args=[file_import.project.slug, file_import.pk])
-
-
 def _check_failed(file_import: Import, sentence: str) -> bool:
     checking = Import.objects.filter(pk=file_import.pk, state=State.CHECKING)
     return bool(checking.update(state=State.FAILED, state_since=timezone.now(), report={"sentence": sentence}))
@@ -187,7 +182,7 @@ KINDS: dict[str, JobKind] = {
         task=lambda file_import: OPENING if file_import.unread is not None else CHECKING[Kind(file_import.kind)],
         fail=_check_failed,
         title=_title,
-        address=_address,
+        address=Import.get_absolute_url,
         related=("project", "files"),
         interrupted=gettext_lazy(
             "The check was interrupted %d times. Split the file, or ask the operator for more memory."
@@ -198,7 +193,7 @@ KINDS: dict[str, JobKind] = {
         task=lambda file_import: STORING[Kind(file_import.kind)],
         fail=lambda file_import, sentence: _failed(file_import, {"sentence": sentence}),
         title=_title,
-        address=_address,
+        address=Import.get_absolute_url,
         related=("project", "files"),
         stranded=_stranded,
         interrupted=gettext_lazy(
@@ -207,3 +202,10 @@ KINDS: dict[str, JobKind] = {
         loses=gettext_lazy("Everything stored so far is deleted. The files are kept and can be stored again."),
     ),
 }
+
+
+def begin_storing(*, file_import: Import, owner: User | None) -> Job:
+    """The job that stores an import, in the transaction that says so."""
+    return jobs.begin(
+        kind=Job.Kind.STORE, subject=file_import, project=file_import.project, owner=owner, unit=Job.Unit.BYTES
+    )

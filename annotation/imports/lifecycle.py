@@ -7,184 +7,43 @@ uploaded.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePath
-from typing import Any, BinaryIO
-from uuid import UUID
+from pathlib import PurePath
+from typing import Any
 
-from django.conf import settings
-from django.core.files import File as StoredFile
-from django.core.files.base import ContentFile
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import access, audit, jobs
-from accounts.inputs import is_storable
-from accounts.models import Job, Project, User
+from accounts import audit, jobs
+from accounts.models import User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import checks, import_jobs, previews, storage, targets, uploads
+from annotation.imports import checks, import_jobs, opening, previews, storage, targets, uploads
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
-from annotation.imports.parsed_files import names_known, parse_import
+from annotation.imports.parsed_files import parse_import
 from annotation.imports.previews import Preview
 from annotation.imports.storage import FileRefused
-from annotation.imports.uploads import Kept, opened
-from annotation.models import Import, ImportFile, RubricVersion
-from annotation.readers import File, Report, propose_mapping, without_absent_columns
+from annotation.models import Import, RubricVersion
 from annotation.readers import Mapping as ColumnMapping
-from annotation.readers import is_compressed as is_packed_name
+from annotation.readers import Report, without_absent_columns
 
 State = Import.State
 UNSTORED = (State.UPLOADED, State.FAILED)
-UNMAPPED = (Import.Kind.RUBRIC, Import.Kind.STUDY)
-
-
-# --- coming in ------------------------------------------------------------------------------------------------------
-def open_import(
-    *,
-    project: Project,
-    kind: str,
-    files: Sequence[File],
-    mapping: ColumnMapping | None = None,
-    target: Mapping[str, Any] | None = None,
-    actor: User | None = None,
-) -> Import:
-    """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
-    if not files:
-        raise no_file()
-    proposed = proposal(project, kind, files, mapping or ColumnMapping())
-    return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
-
-
-def no_file() -> Refused:
-    """The refusal of an upload of nothing."""
-    sentence = _("Choose at least one file.")
-    return Refused(sentence, code="no_file", fields={"files": sentence})
-
-
-def proposal(project: Project, kind: str, files: Sequence[File], said: ColumnMapping) -> ColumnMapping:
-    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
-
-    The criteria of the project's rubrics are known by any of their names.
-    """
-    if kind in UNMAPPED:
-        return said
-    return propose_mapping(kind, files, said, names_known(project))  # type: ignore[arg-type]
-
-
-def enter(
-    *,
-    project: Project,
-    kind: str,
-    mapping: ColumnMapping,
-    files: Sequence[File] = (),
-    kept: Sequence[Kept] = (),
-    target: Mapping[str, Any] | None = None,
-    batch: UUID | None = None,
-    part_of: Import | None = None,
-    unread: Mapping[str, Any] | None = None,
-    actor: User | None = None,
-) -> Import:
-    """Write an import down with its files: new ones are copied, those the media directory holds are taken over.
-
-    ``unread`` is what is said of files that a worker is to open first (`batches.open_packed`).
-    """
-    access.refuse_archived(project)
-    with transaction.atomic():
-        entered = Import.objects.create(
-            project=project,
-            kind=kind,
-            mapping=kept_mapping(mapping),
-            target=_kept_target(target),
-            batch=batch,
-            part_of=part_of,
-            unread=None if unread is None else _kept_target(unread),
-            created_by=actor,
-        )
-        for name, raw in files:
-            _keep(entered, name, raw)
-        for each in kept:
-            name, size, sha256 = uploads.short_name(each.file[0]), each.size, each.sha256
-            ImportFile.objects.create(file_import=entered, name=name, content=each.content, size=size, sha256=sha256)
-        audit.record(actor=actor, project=project, verb="upload files", subject=entered, fields=["kind"])
-    return entered
-
-
-def check_sizes(sizes: Mapping[str, int]) -> None:
-    """Refuse the files of one request, by name, when they are together more than it may bring."""
-    if sum(sizes.values()) > settings.UPLOAD_LIMIT:
-        name = max(sizes, key=lambda each: sizes[each])
-        raise uploads.too_large(name, sizes[name])
-    if sum(sizes.values()) > uploads.AT_ONCE:
-        raise uploads.too_long(sum(sizes.values()))
-
-
-def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
-    content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
-    digest, size = hashlib.sha256(), 0
-    short = uploads.short_name(name)
-    kept = ImportFile(file_import=file_import, name=short)
-    kept.content.save(uploads.stored_name(short), ContentFile(b""), save=False)
-    try:
-        with Path(kept.content.path).open("r+b") as file:
-            for chunk in content.chunks():
-                digest.update(chunk)
-                size += file.write(chunk)
-        kept.size, kept.sha256 = size, digest.hexdigest()
-        kept.save()
-    except BaseException:
-        kept.content.storage.delete(str(kept.content.name))
-        raise
 
 
 # --- looking and correcting -----------------------------------------------------------------------------------------
 def preview(file_import: Import, progress: checks.Progress | None = None) -> Preview:
     """What `carry_out` would store, and what it would refuse; stores nothing."""
-    return previews.preview_import(file_import, mapping_of(file_import), progress)
-
-
-def kept_mapping(mapping: ColumnMapping) -> dict[str, Any]:
-    """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
-    said = mapping.as_dict()
-    if is_storable(said):
-        return said
-    sentence = _("The mapping contains characters that are not text, such as NUL. Remove them.")
-    raise Refused(sentence, code="invalid", fields={"mapping": sentence})
-
-
-def _kept_target(target: Mapping[str, Any] | None) -> dict[str, Any]:
-    said = dict(target or {})
-    if is_storable(said):
-        return said
-    sentence = _("The values for all files contain characters that are not text, such as NUL. Remove them.")
-    raise Refused(sentence, code="invalid", fields={"target": sentence})
-
-
-def mapping_of(file_import: Import) -> ColumnMapping:
-    """The mapping that an import keeps."""
-    return ColumnMapping.from_dict(file_import.mapping)
+    return previews.preview_import(file_import, file_import.column_mapping(), progress)
 
 
 def _layout(mapping: ColumnMapping) -> ColumnMapping:
     """What a mapping says of the files themselves, whatever they hold."""
     said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
     return ColumnMapping(**{name: getattr(mapping, name) for name in said})
-
-
-def is_packed(file_import: Import) -> bool:
-    """Whether small files of it may unfold to large ones, so that only workers open them."""
-    said = mapping_of(file_import).format in ("xlsx", "parquet")
-    names = ImportFile.objects.filter(file_import=file_import.pk).values_list("name", flat=True)
-    return said or any(map(is_packed_name, names))
-
-
-def unread(kind: str, mapping: ColumnMapping, target: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What is said of files that nobody has opened yet."""
-    return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
 
 
 def revise(
@@ -202,15 +61,15 @@ def revise(
     there is nothing left to guess, unless it lays out the files in another way. A check that runs is given up.
     """
     changes: dict[str, Any] = {}
-    about = file_import.target if target is None else _kept_target(target)
+    about = file_import.target if target is None else opening.kept_target(target)
     if kind is not None and kind != file_import.kind:
-        changes = {"kind": kind, **_laid(file_import, kind, _layout(mapping_of(file_import)), about)}
-    elif mapping is not None and file_import.kind in UNMAPPED:
-        changes = {"mapping": kept_mapping(mapping)}
+        changes = {"kind": kind, **_laid(file_import, kind, _layout(file_import.column_mapping()), about)}
+    elif mapping is not None and file_import.kind in opening.UNMAPPED:
+        changes = {"mapping": opening.kept_mapping(mapping)}
     elif mapping is not None:
-        is_laid_out_anew = is_whole and _layout(mapping) != _layout(mapping_of(file_import))
-        is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and is_packed(file_import)
-        complete = {"mapping": kept_mapping(mapping)} if is_complete else None
+        is_laid_out_anew = is_whole and _layout(mapping) != _layout(file_import.column_mapping())
+        is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and file_import.is_packed()
+        complete = {"mapping": opening.kept_mapping(mapping)} if is_complete else None
         changes = complete or _laid(file_import, file_import.kind, mapping, about, narrow=is_laid_out_anew)
     if target is not None:
         changes["target"] = about
@@ -223,12 +82,12 @@ def _laid(
 ) -> dict[str, Any]:
     """The mapping ``said``, laid over the guess: here and now, or by the worker who may open the files. ``narrow``
     leaves out the columns that the files, laid out in another way, have no longer."""
-    if is_packed(file_import):
-        later = {**unread(kind, said, about), **({"narrow": True} if narrow else {})}
-        return {"mapping": kept_mapping(said), "unread": later}
-    with opened(file_import) as files:
+    if file_import.is_packed():
+        later = {**opening.as_unread(kind, said, about), **({"narrow": True} if narrow else {})}
+        return {"mapping": opening.kept_mapping(said), "unread": later}
+    with file_import.opened() as files:
         said = without_absent_columns(files, said) if narrow else said
-        return {"mapping": kept_mapping(proposal(file_import.project, kind, files, said))}
+        return {"mapping": opening.kept_mapping(opening.proposal(file_import.project, kind, files, said))}
 
 
 def _change(file_import: Import, changes: dict[str, Any], actor: User | None) -> None:
@@ -260,15 +119,8 @@ def start(*, file_import: Import, actor: User | None = None) -> None:
     with transaction.atomic():
         _move(file_import, checks.EDITABLE, State.STORING, report={})
         if file_import.part_of_id is None:
-            begin_storing(file_import=file_import, owner=actor)
+            import_jobs.begin_storing(file_import=file_import, owner=actor)
         audit.record(actor=actor, project=file_import.project, verb="start import", subject=file_import)
-
-
-def begin_storing(*, file_import: Import, owner: User | None) -> Job:
-    """The job that stores an import, in the transaction that says so."""
-    return jobs.begin(
-        kind=Job.Kind.STORE, subject=file_import, project=file_import.project, owner=owner, unit=Job.Unit.BYTES
-    )
 
 
 def started(import_pk: int) -> Import | None:
@@ -336,14 +188,15 @@ def tell(file_import: Import, report: Report, **rows: Any) -> None:
 
 
 def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:
-    extends = targets.extended(project=file_import.project, said=file_import.target)
-    if file_import.target.get("extends") and extends is None:
+    is_more = bool(file_import.target.get("extends"))
+    extends = targets.extended(project=file_import.project, said=file_import.target) if is_more else None
+    if is_more and extends is None:
         raise Refused(
             _("The dataset to which these items should be added no longer exists. Choose another dataset, or none."),
             code="no_target",
         )
     choice = file_import.target.get("generator_names", "")
-    parsed = parse_import(file_import, mapping_of(file_import), progress=held.reading, keeps=keeps)
+    parsed = parse_import(file_import, file_import.column_mapping(), progress=held.reading, keeps=keeps)
     report, shown = previews.compare_items(parsed, extends, names=choice)
     tell(file_import, report)
     if parsed.problems:
@@ -385,7 +238,7 @@ def default_name(file_import: Import) -> str:
 
 
 def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, keeps: bool) -> None:
-    with opened(file_import) as files:
+    with file_import.opened() as files:
         documents, problems = previews.read_rubrics(files)
     if problems:
         raise FileRefused(problems)
@@ -405,7 +258,7 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
         raise Refused(
             _("Choose the campaign that these ratings belong to, or a dataset and a rubric."), code="no_target"
         )
-    parsed = parse_import(file_import, mapping_of(file_import), target.rubric_version, held.reading, keeps=keeps)
+    parsed = parse_import(file_import, file_import.column_mapping(), target.rubric_version, held.reading, keeps=keeps)
     report = previews.report_ratings(parsed, target)
     tell(file_import, report)
     if parsed.problems:
@@ -446,3 +299,23 @@ def _wrong_state(file_import: Import) -> Refused:
         else None
     )
     return Refused(sentence or _("This import no longer exists. Upload the files again."), code="wrong_state")
+
+
+# --- what came together ---------------------------------------------------------------------------------------------
+def siblings(file_import: Import) -> list[Import]:
+    """The other imports of the same upload, in the order in which they are stored."""
+    if file_import.batch is None:
+        return []
+    together = Import.objects.filter(project=file_import.project_id, batch=file_import.batch).exclude(pk=file_import.pk)
+    return sorted(together.prefetch_related("files"), key=lambda each: opening.ORDER.index(Import.Kind(each.kind)))
+
+
+def aim(*, file_import: Import) -> None:
+    """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
+    if file_import.kind != Import.Kind.DATASET:
+        return
+    for sibling in siblings(file_import):
+        is_waiting = sibling.kind in opening.ABOUT_ITEMS and sibling.state in UNSTORED
+        if is_waiting and targets.resolve(project=file_import.project, said=sibling.target) is None:
+            target = {**sibling.target, **targets.about(file_import)}
+            Import.objects.filter(pk=sibling.pk, state=sibling.state).update(target=target)

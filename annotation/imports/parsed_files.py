@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from gzip import GzipFile
@@ -30,9 +30,9 @@ from django.conf import settings
 
 import annotation.readers
 from accounts import languages
-from accounts.models import Project
-from annotation.imports.uploads import opened
-from annotation.models import Criterion, Import, RubricVersion
+from annotation.imports import rating_rows
+from annotation.imports.rating_rows import CriterionNames, criterion_spellings, with_criterion_keys
+from annotation.models import Import, RubricVersion
 from annotation.readers import (
     ColumnFacts,
     File,
@@ -47,7 +47,6 @@ from annotation.readers import (
     Spool,
     TableFacts,
     VerdictRow,
-    case_folded,
     first_lines,
     most_frequent,
     parse_items,
@@ -106,7 +105,7 @@ def parse_import(
             size = sum(file.size for file in file_import.files.all())
             progress(size, size)
         return kept
-    with opened(file_import) as files:
+    with file_import.opened() as files:
         parsed = parse_files(file_import.kind, files, mapping, version, progress, is_shown=is_shown)
     if (is_shown or keeps) and not parsed.problems:
         _keep(path, parsed, is_only=file_import.part_of_id is None)
@@ -194,9 +193,9 @@ def _parsed_answers(
     facts: TableFacts | None,
 ) -> ParsedFiles:
     parse = parse_ratings if kind == Kind.RATINGS else parse_verdicts
-    names = _CriterionNames(version)
+    names = CriterionNames(version)
     parsed = parse(files, mapping, progress=progress, facts=facts, criterion_key=names.key_of)
-    mapping = _applied(mapping, names.matches) if names.matches else mapping
+    mapping = with_criterion_keys(mapping, names.matches) if names.matches else mapping
     notes = [f"“{name}” was taken as the criterion {key}." for name, key in sorted(names.matches.items())]
     counts = parsed.counts()
     if kind == Kind.RATINGS:
@@ -234,65 +233,6 @@ def _explain_words(problems: Problems, scored: int) -> None:
     problems.instead("not_a_number", Problem(words[0].file, None, words[0].column, text, expected, "free_text"))
 
 
-class _CriterionNames:
-    """The criteria of a rubric by what files call them: by key, by name or by question, in any language.
-
-    A name that is no key itself and that only one criterion goes by, upper and lower case alike, means that criterion.
-    Names are matched before answers are put together, so that one file may name a criterion by its key and another by
-    its question. ``matches`` are the names that were met, with the key of each.
-    """
-
-    def __init__(self, version: RubricVersion | None) -> None:
-        criteria = list(version.criteria.all()) if version else []
-        self.matches: dict[str, str] = {}
-        self._keys = {criterion.key for criterion in criteria}
-        self._called: dict[str, set[str]] = {}
-        for criterion in criteria:
-            for spelling in _spellings(criterion):
-                self._called.setdefault(spelling, set()).add(criterion.key)
-
-    def key_of(self, name: str) -> str:
-        """The key of the criterion of that name; the name itself where the rubric has none, or several."""
-        among = () if name in self._keys else self._called.get(case_folded(name), ())
-        if len(among) != 1:
-            return name
-        self.matches[name] = next(iter(among))
-        return self.matches[name]
-
-
-def names_known(project: Project) -> set[str]:
-    """Every name, case folded, by which a published rubric of the project knows a criterion."""
-    published = RubricVersion.objects.published().filter(rubric__project=project)
-    known = Criterion.objects.filter(rubric_version__in=published)
-    return {spelling for criterion in known for spelling in _spellings(criterion)}
-
-
-def _applied(mapping: Mapping, matches: dict[str, str]) -> Mapping:
-    """The mapping with the file's names for criteria replaced wherever they stand: in cells, columns and constants."""
-    constants = dict(mapping.constants)
-    if constants.get("criterion") in matches:
-        constants["criterion"] = matches[constants["criterion"]]
-    columns = {column: _field(field, matches) for column, field in mapping.columns.items()}
-    # What a value map gives is not looked up again: its results are replaced.
-    said = {found: matches.get(meant, meant) for found, meant in mapping.values.get("criterion", {}).items()}
-    values = {_field(field, matches): found for field, found in mapping.values.items()}
-    values["criterion"] = {**matches, **said}
-    return replace(mapping, columns=columns, constants=constants, values=values)
-
-
-def _field(field: str, matches: dict[str, str]) -> str:
-    kind, dot, criterion = field.partition(".")
-    return f"{kind}.{matches[criterion]}" if dot and criterion in matches else field
-
-
-def _spellings(criterion: Criterion) -> set[str]:
-    texts = [criterion.text.get(part, {}) for part in ("name", "question")]
-    return {
-        case_folded(criterion.key),
-        *(case_folded(words) for by_language in texts for words in by_language.values()),
-    }
-
-
 # --- keeping --------------------------------------------------------------------------------------------------------
 def _folder(import_pk: int | None = None) -> Path:
     folder = Path(settings.MEDIA_ROOT) / "parsed"
@@ -303,14 +243,15 @@ def _digest(file_import: Import, mapping: Mapping, version: RubricVersion | None
     """The digest of all that reading the files of an import depends on."""
     files = [[file.name, file.size, file.sha256] for file in file_import.files.order_by("pk")]
     criteria = version.criteria.order_by("pk") if version and file_import.kind != Kind.DATASET else ()
-    spelled = [[criterion.key, sorted(_spellings(criterion))] for criterion in criteria]
+    spelled = [[criterion.key, sorted(criterion_spellings(criterion))] for criterion in criteria]
     asked = [str(file_import.kind), files, mapping.as_dict(), spelled, _this_code()]
     return hashlib.sha256(orjson.dumps(asked)).hexdigest()
 
 
 @cache
 def _this_code() -> str:
-    return code_digest(Path(annotation.readers.__file__).parent, Path(languages.__file__), Path(__file__))
+    readers = Path(annotation.readers.__file__).parent
+    return code_digest(readers, *(Path(str(module.__file__)) for module in (languages, rating_rows)), Path(__file__))
 
 
 def code_digest(*sources: Path) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import abc
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from django.db.models import Count
@@ -16,13 +16,10 @@ from accounts.inputs import storable_value
 from accounts.models import Project
 from annotation import generator_names
 from annotation.generator_names import Finding
-from annotation.imports import storage as storing
 from annotation.imports import targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.rating_rows import RatingsReport, fit_ratings, scale_words
-from annotation.imports.storage import compare_with_dataset
 from annotation.imports.targets import Target
-from annotation.imports.uploads import opened
 from annotation.models import Annotator, Criterion, Dataset, Import, Item
 from annotation.readers import (
     ColumnFacts,
@@ -41,6 +38,7 @@ from annotation.readers import (
     as_language,
     as_written,
     case_folded,
+    content_digest,
     excerpt,
     kind_of_problem,
     note_on_rater_addresses,
@@ -94,7 +92,7 @@ def preview_import(file_import: Import, mapping: Mapping, progress: Progress | N
     """Read everything, store nothing. What was read is kept, and is what storing stores."""
     project, kind, said = file_import.project, file_import.kind, file_import.target
     if kind == Import.Kind.RUBRIC:
-        with opened(file_import) as files:
+        with file_import.opened() as files:
             return _rubrics(files)
     target = targets.resolve(project=project, said=said) if kind == Import.Kind.RATINGS else None
     way = TwoStepProgress(progress)
@@ -113,7 +111,7 @@ def _compared(
 ) -> Preview:
     """What was read, and what the database has to say to it."""
     if kind == Import.Kind.DATASET:
-        extends = targets.extended(project=project, said=said)
+        extends = targets.extended(project=project, said=said) if said.get("extends") else None
         report, _shown = compare_items(parsed, extends, names=said.get("generator_names", ""))
     else:
         report = report_ratings(parsed, target)
@@ -177,7 +175,7 @@ def compare_items(
     """
     report = parsed.report
     shown_names = _settle_names(parsed, extends, names)
-    unfit = storing.fit_items(parsed.rows)
+    unfit = fit_items(parsed.rows)
     append(parsed.problems, unfit)
     report.refused = parsed.problems.refused
     report.notes += _name_notes(shown_names, names)
@@ -260,8 +258,8 @@ def append(problems: Problems, more: Problems) -> None:
     problems.shown.extend(more.shown[: max(0, problems.limit - len(problems.shown))])
 
 
-# What storing would come to, in plain values: one shape for the page, the API and what a worker leaves behind.
-
+# --- what storing would come to, in plain values ---------------------------------------------------------------------
+# One shape for the page, the API and what a worker leaves behind.
 Outlook = dict[str, Any]
 MOST_KINDS, FIRST_PLACES = 50, 5
 MOST_UNREAD = 30  # values of a column
@@ -399,3 +397,75 @@ def _misses(scales: Iterable[Criterion]) -> Callable[[str], bool]:
         return True
 
     return misses
+
+
+LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200}
+
+
+def fit_items(items: Iterable[ItemRow]) -> Problems:
+    """What of parsed items the tables have no room for."""
+    problems = Problems()
+    for row in items:
+        faults = [
+            Problem(row.file, row.line, name, f"{length} characters", f"at most {longest} characters", "too_long")
+            for name, longest in LONGEST.items()
+            if (length := len(getattr(row, name) or "")) > longest
+        ]
+        for number, fault in enumerate(faults):
+            (problems.add if number else problems.refuse)(fault)
+    return problems
+
+
+LOOKED_UP_AT_ONCE = 1_000
+
+
+class Additions:
+    """Compare rows with a version: new ones pass, identical ones collapse, another item with the same id is refused.
+
+    The version never changes, so rows held against it twice come out the same.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self.new = self.collapsed = 0
+        self.problems = Problems()
+
+    def among(self, rows: Iterable[ItemRow]) -> Iterator[ItemRow]:
+        """The rows whose ids the version has not got, in bounded memory."""
+        source = iter(rows)
+        while some := list(islice(source, LOOKED_UP_AT_ONCE)):
+            known = self._known(some)
+            for row in some:
+                if row.external_id not in known:
+                    self.new += 1
+                    yield row
+                else:
+                    self._meet(row, *known[row.external_id])
+
+    def _known(self, rows: list[ItemRow]) -> dict[str, tuple[str, int]]:
+        """By id, content digest and the version that brought it."""
+        found = Item.objects.of(self.dataset).filter(external_id__in=[row.external_id for row in rows]).order_by()
+        columns = found.values_list("external_id", "digest", "dataset__version")
+        return {name: (digest, version) for name, digest, version in columns}
+
+    def _meet(self, row: ItemRow, digest: str, version: int) -> None:
+        if digest == content_digest(row):
+            self.collapsed += 1
+            return
+        text = f"{excerpt(row.external_id)}, which is another item in {self.dataset.name} v{version}"
+        expected = "an id of its own for each item, or the very same item"
+        self.problems.refuse(Problem(row.file, row.line, "id", text, expected, "duplicate_id"))
+
+
+def compare_with_dataset(dataset: Dataset, items: Iterable[ItemRow], report: Report) -> Problems:
+    """What speaks against adding ``items`` to a version; puts into their report how many of them are new to it."""
+    additions = Additions(dataset)
+    report.stored = sum(1 for _each in additions.among(items))
+    report.collapsed += additions.collapsed
+    report.refused += additions.problems.refused
+    if additions.collapsed:
+        report.notes.append(f"{additions.collapsed:,} items are in {dataset} already, saying the same.")
+    if additions.collapsed and not (report.stored or report.refused):
+        expected = f"at least one item that is not in {dataset}"
+        additions.problems.add(Problem("", None, None, "no new item", expected, "nothing_new"))
+    return additions.problems

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, abc
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
@@ -12,9 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.utils import timezone
 
+from accounts.models import Project
 from annotation import bulk
 from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Import, Item, Rating, RubricVersion
 from annotation.readers import (
+    Mapping,
     PartitionedRows,
     PlainRow,
     Problem,
@@ -22,6 +24,7 @@ from annotation.readers import (
     RatingRow,
     ShareProgress,
     Spool,
+    case_folded,
     did_you_mean,
     excerpt,
     loose_key,
@@ -35,7 +38,7 @@ TOGETHER = 5_000  # rows that are looked up at once
 MOST_REMEMBERED = 100_000  # items
 Scored, NotApplicable = Rating.Status.SCORED.value, Rating.Status.NOT_APPLICABLE.value
 T = TypeVar("T")
-Before = Mapping[tuple[str, int, int], float | None]
+Before = abc.Mapping[tuple[str, int, int], float | None]
 """Scores by rater, item and criterion."""
 _NAME, _RATER = itemgetter(0), itemgetter(1)  # of a row's item, and of who rated it
 
@@ -122,7 +125,7 @@ class Items:
         self._items = Item.objects.of(dataset).order_by()
         self._known: dict[str, ItemKey] = {}
 
-    def named(self, names: set[str]) -> Mapping[str, ItemKey]:
+    def named(self, names: set[str]) -> abc.Mapping[str, ItemKey]:
         """At least those of these names that there are."""
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
@@ -359,3 +362,63 @@ def _annotators(campaign: Campaign, names: Collection[str], identified: bool) ->
     there_are = Annotator.objects.filter(project=project).values_list("pseudonym", "pk")
     wanted = set(names)
     return {name: pk for name, pk in there_are.iterator() if name in wanted}
+
+
+# --- what files call criteria ----------------------------------------------------------------------------------------
+class CriterionNames:
+    """The criteria of a rubric by what files call them: by key, by name or by question, in any language.
+
+    A name that is no key itself and that only one criterion goes by, upper and lower case alike, means that criterion.
+    Names are matched before answers are put together, so that one file may name a criterion by its key and another by
+    its question. ``matches`` are the names that were met, with the key of each.
+    """
+
+    def __init__(self, version: RubricVersion | None) -> None:
+        criteria = list(version.criteria.all()) if version else []
+        self.matches: dict[str, str] = {}
+        self._keys = {criterion.key for criterion in criteria}
+        self._called: dict[str, set[str]] = {}
+        for criterion in criteria:
+            for spelling in criterion_spellings(criterion):
+                self._called.setdefault(spelling, set()).add(criterion.key)
+
+    def key_of(self, name: str) -> str:
+        """The key of the criterion of that name; the name itself where the rubric has none, or several."""
+        among = () if name in self._keys else self._called.get(case_folded(name), ())
+        if len(among) != 1:
+            return name
+        self.matches[name] = next(iter(among))
+        return self.matches[name]
+
+
+def names_known(project: Project) -> set[str]:
+    """Every name, case folded, by which a published rubric of the project knows a criterion."""
+    published = RubricVersion.objects.published().filter(rubric__project=project)
+    known = Criterion.objects.filter(rubric_version__in=published)
+    return {spelling for criterion in known for spelling in criterion_spellings(criterion)}
+
+
+def with_criterion_keys(mapping: Mapping, matches: dict[str, str]) -> Mapping:
+    """The mapping with the file's names for criteria replaced wherever they stand: in cells, columns and constants."""
+    constants = dict(mapping.constants)
+    if constants.get("criterion") in matches:
+        constants["criterion"] = matches[constants["criterion"]]
+    columns = {column: _with_key(field, matches) for column, field in mapping.columns.items()}
+    # What a value map gives is not looked up again: its results are replaced.
+    said = {found: matches.get(meant, meant) for found, meant in mapping.values.get("criterion", {}).items()}
+    values = {_with_key(field, matches): found for field, found in mapping.values.items()}
+    values["criterion"] = {**matches, **said}
+    return replace(mapping, columns=columns, constants=constants, values=values)
+
+
+def _with_key(field: str, matches: dict[str, str]) -> str:
+    kind, dot, criterion = field.partition(".")
+    return f"{kind}.{matches[criterion]}" if dot and criterion in matches else field
+
+
+def criterion_spellings(criterion: Criterion) -> set[str]:
+    texts = [criterion.text.get(part, {}) for part in ("name", "question")]
+    return {
+        case_folded(criterion.key),
+        *(case_folded(words) for by_language in texts for words in by_language.values()),
+    }

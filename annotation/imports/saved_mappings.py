@@ -11,7 +11,7 @@ from accounts import audit
 from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports.lifecycle import kept_mapping
+from annotation.imports.opening import kept_mapping
 from annotation.models import Import, SavedMapping
 from annotation.readers import Mapping
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -19,17 +18,15 @@ from accounts.refusals import Refused
 from annotation import bulk
 from annotation.imports import rating_rows
 from annotation.imports.import_jobs import settle
+from annotation.imports.previews import Additions
 from annotation.imports.rating_rows import RatingsReport, fit_ratings
 from annotation.models import Campaign, Dataset, Import, Item
 from annotation.readers import (
     ItemRow,
-    Problem,
     Problems,
     RatingRow,
-    Report,
     ShareProgress,
     content_digest,
-    excerpt,
     progress_between,
     rare_garbage_collection,
 )
@@ -38,7 +35,6 @@ STAGE = 20_000  # rows of one transaction at most,
 STAGE_BYTES = 8 * 2**20  # and about as many bytes of turns and fields
 PATIENCE = timedelta(minutes=5)  # the longest that a living process stages nothing
 HELD = 0.4  # the part of storing ratings that is holding them against what there is; the rest is writing them
-LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200}
 ITEM_FIELDS = (
     "dataset_id",
     "external_id",
@@ -217,20 +213,6 @@ def _clear(dataset: Dataset, *, untouched_since: datetime | None = None) -> bool
         return bool(loading.delete())
 
 
-def fit_items(items: Iterable[ItemRow]) -> Problems:
-    """What of parsed items the tables have no room for."""
-    problems = Problems()
-    for row in items:
-        faults = [
-            Problem(row.file, row.line, name, f"{length} characters", f"at most {longest} characters", "too_long")
-            for name, longest in LONGEST.items()
-            if (length := len(getattr(row, name) or "")) > longest
-        ]
-        for number, fault in enumerate(faults):
-            (problems.add if number else problems.refuse)(fault)
-    return problems
-
-
 # --- ratings --------------------------------------------------------------------------------------------------------
 @rare_garbage_collection()
 def store_ratings(
@@ -274,59 +256,6 @@ def store_ratings(
 
 
 # --- more items for a dataset ----------------------------------------------------------------------------------------
-LOOKED_UP_AT_ONCE = 1_000
-
-
-class Additions:
-    """Compare rows with a version: new ones pass, identical ones collapse, another item with the same id is refused.
-
-    The version never changes, so rows held against it twice come out the same.
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self.new = self.collapsed = 0
-        self.problems = Problems()
-
-    def among(self, rows: Iterable[ItemRow]) -> Iterator[ItemRow]:
-        """The rows whose ids the version has not got, in bounded memory."""
-        source = iter(rows)
-        while some := list(islice(source, LOOKED_UP_AT_ONCE)):
-            known = self._known(some)
-            for row in some:
-                if row.external_id not in known:
-                    self.new += 1
-                    yield row
-                else:
-                    self._meet(row, *known[row.external_id])
-
-    def _known(self, rows: list[ItemRow]) -> dict[str, tuple[str, int]]:
-        """By id, content digest and the version that brought it."""
-        found = Item.objects.of(self.dataset).filter(external_id__in=[row.external_id for row in rows]).order_by()
-        columns = found.values_list("external_id", "digest", "dataset__version")
-        return {name: (digest, version) for name, digest, version in columns}
-
-    def _meet(self, row: ItemRow, digest: str, version: int) -> None:
-        if digest == content_digest(row):
-            self.collapsed += 1
-            return
-        text = f"{excerpt(row.external_id)}, which is another item in {self.dataset.name} v{version}"
-        expected = "an id of its own for each item, or the very same item"
-        self.problems.refuse(Problem(row.file, row.line, "id", text, expected, "duplicate_id"))
-
-
-def compare_with_dataset(dataset: Dataset, items: Iterable[ItemRow], report: Report) -> Problems:
-    """What speaks against adding ``items`` to a version; puts into their report how many of them are new to it."""
-    additions = Additions(dataset)
-    report.stored = sum(1 for _each in additions.among(items))
-    report.collapsed += additions.collapsed
-    report.refused += additions.problems.refused
-    if additions.collapsed:
-        report.notes.append(f"{additions.collapsed:,} items are in {dataset} already, saying the same.")
-    if additions.collapsed and not (report.stored or report.refused):
-        expected = f"at least one item that is not in {dataset}"
-        additions.problems.add(Problem("", None, None, "no new item", expected, "nothing_new"))
-    return additions.problems
 
 
 def append_items(

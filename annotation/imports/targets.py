@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import campaigns
-from annotation.models import Campaign, Dataset, RubricVersion
+from annotation.models import Campaign, Dataset, Import, RubricVersion
 
 Found = TypeVar("Found", bound=Model)
 
@@ -130,3 +130,15 @@ def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
     if name:
         sentence = _("There is no %(what)s “%(name)s” in this project. Available: %(there_is)s.")
     return Refused(sentence % {"what": what, "name": name, "there_is": there_is}, code="which_target")
+
+
+def about(file_import: Import) -> dict[str, Any]:
+    """The dataset that an import made, and the rubric where there is but one."""
+    versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
+    found = {
+        "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()
+    }
+    keys = set(versions.values_list("rubric", flat=True))
+    if len(keys) == 1:
+        found["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
+    return {name: pk for name, pk in found.items() if pk}

@@ -10,11 +10,9 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path, PurePath
-from typing import BinaryIO, NamedTuple, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -26,8 +24,7 @@ from django.utils.translation import gettext as _
 from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Import, ImportFile, Upload
-from annotation.readers import File
+from annotation.models import Upload
 
 MEGABYTE = 2**20
 AT_ONCE = 100 * MEGABYTE  # what one request may bring that is no chunk
@@ -35,15 +32,6 @@ CHUNK = 8 * MEGABYTE  # what one transaction appends; a longer body is taken in 
 LONGEST_NAME = 255
 ABANDONED = timedelta(days=1)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-class Kept(NamedTuple):
-    """A file that the media directory holds already: open for reading, its name there, its size and SHA-256."""
-
-    file: File
-    content: str
-    size: int
-    sha256: str
 
 
 def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
@@ -176,25 +164,3 @@ def sweep(*, older_than: timedelta = ABANDONED) -> int:
     for upload in forgotten:
         abandon(upload=upload)
     return len(forgotten)
-
-
-@contextmanager
-def opened(file_import: Import) -> Iterator[list[File]]:
-    """The kept files, open for reading, in the order in which they came."""
-    with reopened(file_import.files.order_by("pk")) as kept:
-        yield [each.file for each in kept]
-
-
-@contextmanager
-def reopened(rows: Iterable[ImportFile | Upload]) -> Iterator[list[Kept]]:
-    """Files that are kept already, open for reading, so that an import can take them over."""
-    with ExitStack() as stack:
-        yield [
-            Kept(
-                (row.name, cast(BinaryIO, stack.enter_context(row.content.open("rb")))),
-                str(row.content.name),
-                row.size,
-                row.sha256,
-            )
-            for row in rows
-        ]

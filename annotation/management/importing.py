@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.imports import lifecycle, previews, removal
+from annotation.imports import lifecycle, opening, previews, removal
 from annotation.imports import storage as storing
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
@@ -101,7 +101,7 @@ class ImportCommand(BaseCommand):
     def _show_preview(
         self, project: Project, files: Sequence[File], given_mapping: Mapping, target: dict[str, Any], as_json: bool
     ) -> None:
-        laid = lifecycle.proposal(project, self.kind, files, given_mapping)
+        laid = opening.proposal(project, self.kind, files, given_mapping)
         seen = self.preview(project, files, laid, target)
         self._tell(seen.report, seen.problems, {}, as_json, (laid, given_mapping))
         if seen.problems:
@@ -116,10 +116,10 @@ class ImportCommand(BaseCommand):
         as_json: bool,
         options: dict[str, Any],
     ) -> None:
-        file_import = lifecycle.open_import(
+        file_import = opening.open_import(
             project=project, kind=self.kind, files=files, mapping=given_mapping, target=target
         )
-        laid = lifecycle.mapping_of(file_import)
+        laid = file_import.column_mapping()
         try:
             with discarded_on_failure(file_import):
                 self.carry_out(file_import)

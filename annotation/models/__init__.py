@@ -2,7 +2,7 @@
 
 from annotation.models.campaign import Annotation, Assignment, Campaign, Draft, Duty, Rating, Selection, Skip
 from annotation.models.corpus import Dataset, Item
-from annotation.models.imports import DryRun, Import, ImportFile, SavedMapping, Upload
+from annotation.models.imports import DryRun, Import, ImportFile, KeptFile, SavedMapping, Upload, opened_files
 from annotation.models.panel import Annotator, InvitedSeat, Panel, PanelSeat
 from annotation.models.rubric import Criterion, Rubric, RubricVersion
 
@@ -20,6 +20,7 @@ __all__ = [
     "ImportFile",
     "InvitedSeat",
     "Item",
+    "KeptFile",
     "Panel",
     "PanelSeat",
     "Rating",
@@ -29,4 +30,5 @@ __all__ = [
     "Selection",
     "Skip",
     "Upload",
+    "opened_files",
 ]

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO, ClassVar, NamedTuple, cast
 from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import SIGHTED, HasJob, Project, User
+from annotation.readers import File, Mapping, is_compressed
+
+AT_ONCE = 4 * 2**20  # bytes; larger imports are read in the background
 
 
 class Import(HasJob):
@@ -68,6 +74,38 @@ class Import(HasJob):
             ),
         ]
 
+    def get_absolute_url(self) -> str:
+        """Its page; judging has those of verdicts and of whole studies."""
+        pages: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
+        return reverse(pages.get(self.kind, "import"), args=[self.project.slug, self.pk])
+
+    def column_mapping(self) -> Mapping:
+        """The mapping that it keeps."""
+        return Mapping.from_dict(self.mapping)
+
+    @contextmanager
+    def opened(self) -> Iterator[list[File]]:
+        """Its files, open for reading, in the order in which they came."""
+        with opened_files(self.files.order_by("pk")) as kept:
+            yield [stored.file for stored in kept]
+
+    def is_packed(self) -> bool:
+        """Whether small files of it may unfold to large ones, so that only workers open them."""
+        names = ImportFile.objects.filter(file_import=self.pk).values_list("name", flat=True)
+        return self.mapping.get("format") in ("xlsx", "parquet") or any(map(is_compressed, names))
+
+    def is_large(self) -> bool:
+        """Whether an import is read in the background, because a page would load too long.
+
+        Workbooks and archives always are, because a small one can expand to a lot of data. So is a study: its check
+        stores everything and rolls it back. A rubric never is.
+        """
+        if self.unread is not None or self.kind == self.Kind.STUDY or self.is_packed():
+            return True
+        if self.kind == self.Kind.RUBRIC:
+            return False
+        return (self.files.aggregate(size=models.Sum("size"))["size"] or 0) > AT_ONCE
+
 
 class ImportFile(models.Model):
     """One uploaded file of an import, stored unchanged."""
@@ -77,6 +115,30 @@ class ImportFile(models.Model):
     content = models.FileField(upload_to="imports/%Y/%m/")
     size = models.BigIntegerField()
     sha256 = models.CharField(max_length=64)
+
+
+class KeptFile(NamedTuple):
+    """A file that the media directory holds: open for reading, its name there, its size and SHA-256."""
+
+    file: File
+    content: str
+    size: int
+    sha256: str
+
+
+@contextmanager
+def opened_files(rows: Iterable[ImportFile | Upload]) -> Iterator[list[KeptFile]]:
+    """Files that the media directory holds, open for reading, so that an import can take them over."""
+    with ExitStack() as stack:
+        yield [
+            KeptFile(
+                (row.name, cast(BinaryIO, stack.enter_context(row.content.open("rb")))),
+                str(row.content.name),
+                row.size,
+                row.sha256,
+            )
+            for row in rows
+        ]
 
 
 class UploadQuerySet(models.QuerySet["Upload"]):

@@ -13,14 +13,13 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from accounts.inputs import whole_number, without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.desk import presentation
-from annotation.imports import batches, checks, lifecycle, targets
+from annotation.imports import checks, lifecycle, opening, targets
 from annotation.imports.previews import Outlook, Preview, outlook
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
 from annotation.readers import (
@@ -36,7 +35,6 @@ from annotation.readers import (
 from annotation.readers import TURNS_COLUMN as TURNS
 from annotation.readers import Mapping as ColumnMapping
 from annotation.readers import known_studies as studies
-from annotation.tasks import is_large
 
 # --- mappings --------------------------------------------------------------------------------------------------------
 SAVED, EARLIER, READY = "saved", "import", "ready"
@@ -107,13 +105,12 @@ def chosen_mapping(*, user: User, file_import: Import, choice: str) -> Mapping:
         saved = SavedMapping.objects.visible_to(user).filter(project=file_import.project_id, kind=file_import.kind)
         return Mapping.from_dict(get_object_or_404(saved, pk=pk).mapping)
     earlier = Import.objects.visible_to(user).filter(project=file_import.project_id)
-    return lifecycle.mapping_of(get_object_or_404(earlier, pk=pk))
+    return get_object_or_404(earlier, pk=pk).column_mapping()
 
 
 IGNORE = "ignore"
 ATTRIBUTE = "attributes."
 _WRITTEN = "written_mapping"  # in the session
-_PAGES: dict[str, str] = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
 UNDER_WAY = (Import.State.CHECKING, Import.State.STORING)
 FIELDS = {
@@ -179,20 +176,22 @@ def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
     is stored, or no check has ended."""
     if file_import.state not in lifecycle.UNSTORED:
         return None
-    if is_large(file_import):
+    if file_import.is_large():
         return checks.current(file_import)
-    return outlook(preview(), targets.resolve(project=file_import.project, said=file_import.target))
+    has_target = file_import.kind in opening.ABOUT_ITEMS
+    target = targets.resolve(project=file_import.project, said=file_import.target) if has_target else None
+    return outlook(preview(), target)
 
 
 def context(request: HttpRequest, project: Project, file_import: Import, seen: Outlook | None) -> dict[str, Any]:
     """The template context of an import's page; ``seen`` is what storing would do (see `seen`), None if not known."""
-    together = batches.siblings(file_import)
+    together = lifecycle.siblings(file_import)
     shown: dict[str, Any] = {
         "title": ", ".join(file.name for file in file_import.files.all()) or file_import.get_kind_display(),
         "project": project,
         "file_import": file_import,
         "files": file_import.files.all(),
-        "way": way(file_import),
+        "way": way(file_import) if file_import.state in UNDER_WAY else None,
         "is_under_way": file_import.state in UNDER_WAY,
         "is_editable": file_import.state in checks.EDITABLE,
         "siblings": together,
@@ -234,24 +233,28 @@ def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) 
         "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
         "lacks_target": _lacks_target(file_import),
         "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
-        "offers": offered_mappings(user=user, file_import=file_import),
         "default_name": lifecycle.default_name(file_import),
-        **_choices(user, project),
+        **_choices(user, project, file_import.kind),
     }
 
 
 def _lacks_target(file_import: Import) -> bool:
     """Whether these are ratings or verdicts without a chosen campaign, or dataset and rubric."""
-    needs = file_import.kind in (Import.Kind.RATINGS, Import.Kind.VERDICTS)
-    return needs and targets.resolve(project=file_import.project, said=file_import.target) is None
+    return (
+        file_import.kind in opening.ABOUT_ITEMS
+        and targets.resolve(project=file_import.project, said=file_import.target) is None
+    )
 
 
-def _choices(user: User, project: Project) -> dict[str, Any]:
-    """The campaigns, datasets and rubric versions that ratings and verdicts can be stored for."""
+def _choices(user: User, project: Project, kind: str) -> dict[str, Any]:
+    """What the rows can be stored for: campaigns, datasets and rubric versions; items only extend a dataset."""
+    datasets = Dataset.objects.visible_to(user).filter(project=project)
+    if kind not in opening.ABOUT_ITEMS:
+        return {"datasets": datasets}
     versions = RubricVersion.objects.visible_to(user).published().filter(rubric__project=project)
     return {
         "campaigns": Campaign.objects.visible_to(user).filter(project=project),
-        "datasets": Dataset.objects.visible_to(user).filter(project=project),
+        "datasets": datasets,
         "versions": versions.select_related("rubric"),
     }
 
@@ -439,11 +442,6 @@ def text(form: QueryDict, name: str) -> str:
 def key(posted: str) -> int:
     """A posted primary key; 0, which no row has, if it is not a number."""
     return whole_number(posted) or 0
-
-
-def address(file_import: Import) -> str:
-    """The address of an import's page. The pages of verdicts and studies are in the app judging."""
-    return reverse(_PAGES.get(file_import.kind, "import"), args=[file_import.project.slug, file_import.pk])
 
 
 def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:

@@ -18,11 +18,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, refusals
+from accounts.inputs import whole_number
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import tasks
 from annotation.generator_names import CHOICES
-from annotation.imports import batches, lifecycle, removal
+from annotation.imports import lifecycle, opening, removal
 from annotation.models import Dataset, Import, ImportFile, RubricVersion
 from annotation.readers import File, FormatError, Mapping, parquet_is_installed
 from annotation.views import import_page
@@ -99,7 +100,7 @@ def new_import(request: HttpRequest, project: str) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, initial={"kind": kind})
     if form.is_valid():
         try:
-            return redirect(import_page.address(_opened(request, current_project, form.cleaned_data)))
+            return redirect(_opened(request, current_project, form.cleaned_data))
         except Refused as refused:
             show_refusal(form, refused)
     context = {"title": _("Import"), "project": current_project, "form": form, "limit": settings.UPLOAD_LIMIT}
@@ -109,9 +110,9 @@ def new_import(request: HttpRequest, project: str) -> HttpResponse:
 def _opened(request: HttpRequest, project: Project, cleaned: dict[str, Any]) -> Import:
     """Open an import per kind of the uploaded files and start to check the large ones; returns the first import."""
     files: list[File] = [(file.name, file.file) for file in cleaned["files"]]
-    lifecycle.check_sizes({file.name: file.size for file in cleaned["files"]})
-    extends = import_page.key(request.GET.get("extends", ""))  # from a dataset's page: add items to that dataset
-    opened = batches.receive(
+    opening.check_sizes({file.name: file.size for file in cleaned["files"]})
+    extends = whole_number(request.GET.get("extends", ""))  # from a dataset's page: add items to that dataset
+    opened = opening.receive(
         project=project,
         files=files,
         keys=cleaned["keys"],
@@ -135,7 +136,7 @@ def show_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     """An import: columns, first rows, problems and report; while it is stored, its progress; then links to its rows."""
     current_project, current_import = find(request, project, file_import)
     if current_import.kind not in STORED_HERE:
-        return redirect(import_page.address(current_import))
+        return redirect(current_import)
     seen = import_page.seen(current_import, lambda: lifecycle.preview(current_import))
     context = import_page.context(request, current_project, current_import, seen)
     addresses = {"store_url": reverse("import_store", args=[current_project.slug, current_import.pk])}
@@ -175,7 +176,7 @@ def map_import(request: HttpRequest, project: str, file_import: int) -> HttpResp
         import_page.keep_written(request, current_import, str(error.problem))
     except Refused as refused:
         messages.error(request, refused.sentence)
-    return redirect(import_page.address(current_import))
+    return redirect(current_import)
 
 
 def _revise(request: HttpRequest, file_import: Import) -> None:
@@ -190,11 +191,11 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
     elif "yaml" in form:
         lifecycle.revise(file_import=file_import, mapping=Mapping.from_yaml("mapping", form["yaml"]), actor=actor)
     elif form.get("kind", file_import.kind) != file_import.kind and form["kind"] in Import.Kind.values:
-        target = batches.likely_target(file_import.project, form["kind"])
+        target = opening.likely_target(file_import.project, form["kind"])
         lifecycle.revise(file_import=file_import, kind=form["kind"], target=target, actor=actor)
     else:
         target = import_page.read_target(form, file_import)
-        mapping = import_page.read_mapping(form, lifecycle.mapping_of(file_import))
+        mapping = import_page.read_mapping(form, file_import.column_mapping())
         lifecycle.revise(file_import=file_import, mapping=mapping, is_whole=True, target=target, actor=actor)
 
 
@@ -207,7 +208,7 @@ def store_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
         if current_import.kind not in STORED_HERE:
             raise Refused(_("Store this import on its own page."), code="wrong_kind")
         tasks.store(current_import, request.user)
-    return redirect(import_page.address(current_import))
+    return redirect(current_import)
 
 
 @require_POST
@@ -217,7 +218,7 @@ def check_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
     _project, current_import = find(request, project, file_import)
     with refusals.refusals_as_messages(request):
         tasks.look(current_import)
-    return redirect(import_page.address(current_import))
+    return redirect(current_import)
 
 
 @require_POST
@@ -226,12 +227,12 @@ def also_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     """Open another import of the same files, for their other contents."""
     _project, current_import = find(request, project, file_import)
     try:
-        opened = batches.also(file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user)
+        opened = opening.also(file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user)
         tasks.look(opened)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(current_import))
-    return redirect(import_page.address(opened))
+        return redirect(current_import)
+    return redirect(opened)
 
 
 @require_POST
@@ -240,13 +241,13 @@ def take_apart(request: HttpRequest, project: str, file_import: int) -> HttpResp
     """Replace the import of a study by separate imports, one per kind."""
     _project, current_import = find(request, project, file_import)
     try:
-        opened = batches.apart(file_import=current_import, actor=request.user)
+        opened = opening.apart(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(current_import))
+        return redirect(current_import)
     for opened_import in opened:
         tasks.look(opened_import)
-    return redirect(import_page.address(opened[0]))
+    return redirect(opened[0])
 
 
 @require_safe
@@ -274,7 +275,7 @@ def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
             raise Refused(_("Undo this import on its own page."), code="wrong_kind")
         removal.undo(file_import=current_import, actor=request.user)
         messages.success(request, _("Undone. The files are kept: store them again or discard them."))
-    return redirect(import_page.address(current_import))
+    return redirect(current_import)
 
 
 @require_POST
@@ -286,7 +287,7 @@ def discard_import(request: HttpRequest, project: str, file_import: int) -> Http
         removal.discard(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect(import_page.address(current_import))
+        return redirect(current_import)
     return redirect("datasets", current_project.slug)
 
 
@@ -305,7 +306,7 @@ def import_problems(request: HttpRequest, project: str, file_import: int) -> Htt
 def import_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The mapping as a YAML file, for the command line and for other projects."""
     _project, current_import = find(request, project, file_import)
-    return import_page.yaml_file(lifecycle.mapping_of(current_import), f"mapping-{current_import.pk}.yaml")
+    return import_page.yaml_file(current_import.column_mapping(), f"mapping-{current_import.pk}.yaml")
 
 
 @require_safe

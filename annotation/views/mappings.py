@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import access, refusals
 from accounts.models import Project
 from accounts.refusals import Refused
-from annotation.imports import lifecycle, saved_mappings, uploads
+from annotation.imports import saved_mappings, uploads
 from annotation.models import SavedMapping
 from annotation.readers import FormatError, Mapping
 from annotation.views import import_page, imports
@@ -69,11 +69,21 @@ def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpRe
             project=current_project,
             kind=current_import.kind,
             name=request.POST.get("name", ""),
-            mapping=lifecycle.mapping_of(current_import),
+            mapping=current_import.column_mapping(),
             actor=request.user,
         )
         messages.success(request, _("Saved. Every import of this project can use “%s”.") % saved)
-    return redirect(import_page.address(current_import))
+    return redirect(current_import)
+
+
+@require_safe
+@login_required
+def import_offers(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+    """The mappings that an import can use instead of its own: a part of its page, loaded when it is scrolled to."""
+    current_project, current_import = imports.find(request, project, file_import)
+    offers = import_page.offered_mappings(user=request.user, file_import=current_import)
+    context = {"project": current_project, "file_import": current_import, "offers": offers}
+    return render(request, "annotation/_import_offers.html", context)
 
 
 def _find(request: HttpRequest, project: str, mapping: int) -> SavedMapping:

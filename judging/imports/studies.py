@@ -23,13 +23,12 @@ from accounts import jobs
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation import rubrics
-from annotation.imports import import_jobs, lifecycle, removal, targets, uploads
+from annotation.imports import import_jobs, lifecycle, opening, removal, targets
 from annotation.imports import storage as storing
 from annotation.imports.parsed_files import forget_parsed
 from annotation.imports.previews import Outlook, plain
 from annotation.imports.storage import FileRefused
-from annotation.imports.uploads import Kept
-from annotation.models import Campaign, Dataset, Import, ImportFile, RubricVersion
+from annotation.models import Campaign, Dataset, Import, ImportFile, KeptFile, RubricVersion, opened_files
 from annotation.readers import (
     File,
     FormatError,
@@ -58,7 +57,7 @@ class StudyPart(NamedTuple):
     """One import of a study with its files: those that are kept already, and those that come out of an archive."""
 
     said: StudyImport
-    kept: list[Kept]
+    kept: list[KeptFile]
     unpacked: list[File]
 
     @property
@@ -106,7 +105,7 @@ def _constants(file_import: Import) -> dict[str, str]:
 def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
     """The files of an import, open, by the parts of a study. Raises ``Refused``."""
     with ExitStack() as stack:
-        kept = stack.enter_context(uploads.reopened(file_import.files.order_by("pk")))
+        kept = stack.enter_context(opened_files(file_import.files.order_by("pk")))
         loose = [each for each in kept if not each.file[0].lower().endswith(ARCHIVE)]
         packed = [each.file for each in kept if each not in loose]
         unpacked = [file for archive in packed for file in _unpacked(archive, stack)]
@@ -327,7 +326,7 @@ def _same_dataset(file_import: Import, part: StudyPart) -> Outcome | None:
     """The dataset that these files made in another import, read as now."""
     there = Dataset.objects.ready().filter(project=file_import.project, name=part.said.name)
     for dataset in there.exclude(file_import__part_of=file_import).select_related("file_import"):
-        if (made_by := dataset.file_import) is None or lifecycle.mapping_of(made_by) != part.said.mapping:
+        if (made_by := dataset.file_import) is None or made_by.column_mapping() != part.said.mapping:
             continue
         if set(made_by.files.values_list("sha256", flat=True)) == part.digests:
             earlier = Report.from_dict(made_by.report)
@@ -358,7 +357,7 @@ def _outcome(part: StudyPart, stored: Import, text: str) -> Outcome:
 
 def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:
     """The import of one part, stored: the one that a worker who died had begun, or a new one."""
-    one = _begun(file_import, part) or lifecycle.enter(
+    one = _begun(file_import, part) or opening.enter(
         project=file_import.project,
         kind=part.said.kind,
         files=part.unpacked,
@@ -378,4 +377,4 @@ def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor:
 
 def _begun(file_import: Import, part: StudyPart) -> Import | None:
     alike = file_import.parts.filter(kind=part.said.kind).select_related("project")
-    return next((each for each in alike if lifecycle.mapping_of(each) == part.said.mapping), None)
+    return next((each for each in alike if each.column_mapping() == part.said.mapping), None)

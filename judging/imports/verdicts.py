@@ -367,7 +367,7 @@ def preview_verdicts(
 def preview_verdict_import(file_import: Import, progress: Progress | None = None) -> Preview:
     """What storing an import would come to; stores nothing. What was read is kept, and is what storing stores."""
     target, way = targets.resolve(project=file_import.project, said=file_import.target), TwoStepProgress(progress)
-    mapping, told = lifecycle.mapping_of(file_import), way.reading if target else progress
+    mapping, told = file_import.column_mapping(), way.reading if target else progress
     parsed = parse_import(file_import, mapping, target.rubric_version if target else None, told, is_shown=True)
     return _compared(parsed, file_import.project, target, way.holding)
 
@@ -402,7 +402,7 @@ def finish(*, file_import: Import, actor: User | None = None, keeps: bool = Fals
         target = targets.resolve(project=file_import.project, said=file_import.target)
         if target is None:
             raise Refused(_("Choose the dataset and the rubric of these verdicts."), code="no_target")
-        mapping = lifecycle.mapping_of(file_import)
+        mapping = file_import.column_mapping()
         parsed = parse_import(file_import, mapping, target.rubric_version, held.reading, keeps=keeps)
         report = parsed.report
         lifecycle.tell(file_import, report)

@@ -14,7 +14,6 @@ from accounts import jobs
 from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.models import Transfer
-from annotation import tasks
 from annotation.imports import checks, lifecycle
 from annotation.models import Dataset, Import, Item
 from panelbench.celery import app
@@ -28,7 +27,7 @@ DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on pakk {n}?\n" for
 
 @pytest.fixture(autouse=True)
 def _everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
 
 
 def uploaded(client: Client, text: str = DIALOGUES) -> Import:

@@ -17,7 +17,7 @@ from accounts import deliveries, jobs, outgoing, tasks, webhooks
 from accounts.models import Delivery, Event, Job, Webhook
 from accounts.refusals import Refused
 from annotation.desk import service
-from annotation.imports import lifecycle
+from annotation.imports import lifecycle, opening
 from annotation.models import Annotation, Import
 from tests.accounts.receiver import Receiver, receiver, send_due
 from tests.annotation import scene
@@ -89,7 +89,7 @@ def test_submitting_asks_one_question_more_where_nobody_listens(cast: Cast) -> N
 
 def test_an_import_is_told_once_it_is_stored(cast: Cast, webhook: Webhook) -> None:
     file = b'{"id": "1", "language": "et", "question": "?"}\n'
-    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
+    opened = opening.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
     assert not Delivery.objects.exists()
     lifecycle.carry_out(file_import=opened)
     told = Delivery.objects.get()
@@ -100,7 +100,7 @@ def test_an_import_is_told_once_it_is_stored(cast: Cast, webhook: Webhook) -> No
 
 def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, webhook: Webhook) -> None:
     file = b'{"id": "1", "language": "et", "question": "Salajane?"}\n' * 2 + b'{"id": "2"}\n'
-    opened = lifecycle.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
+    opened = opening.open_import(project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", file)])
     with pytest.raises(Refused):
         lifecycle.carry_out(file_import=opened)
     (told,) = Delivery.objects.all()
@@ -110,7 +110,7 @@ def test_an_import_that_was_refused_is_told_without_what_was_in_it(cast: Cast, w
 
 
 def test_an_import_that_was_given_up_is_told(cast: Cast, webhook: Webhook) -> None:
-    opened = lifecycle.open_import(
+    opened = opening.open_import(
         project=cast.kassa, kind=Import.Kind.DATASET, files=[("d.jsonl", b"{}")], actor=cast.boris
     )
     lifecycle.start(file_import=opened, actor=cast.boris)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from accounts import jobs
-from annotation.imports import lifecycle
+from annotation.imports import lifecycle, opening
 from annotation.models import Dataset
 from tests.cast import Cast
 from tests.workers import long_after
@@ -101,7 +101,7 @@ def test_a_reader_that_goes_away(machine: Machine) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_what_a_killed_command_began_is_stored_by_nobody(cast: Cast) -> None:
-    file_import = lifecycle.open_import(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
+    file_import = opening.open_import(project=cast.kassa, kind="dataset", files=[("d.csv", ITEMS.encode())])
     lifecycle.start(file_import=file_import)
     assert jobs.sweep(now=long_after()) == []
     file_import.refresh_from_db()

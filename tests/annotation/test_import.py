@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts import jobs
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from annotation.imports import import_jobs, lifecycle, removal, uploads
+from annotation.imports import import_jobs, lifecycle, opening, removal
 from annotation.imports import storage as storing
 from annotation.imports.import_jobs import ImportLease
 from annotation.imports.storage import FileRefused
@@ -31,14 +31,14 @@ MANUAL = b"calibration_reviewer_name,item,criterion,score\nA1,d1,fluency,2.0\nA2
 
 
 def opened(cast: Cast, kind: str, *files: tuple[str, bytes], **parts: object) -> Import:
-    return lifecycle.open_import(project=cast.kassa, kind=kind, files=files, **parts)  # type: ignore[arg-type]
+    return opening.open_import(project=cast.kassa, kind=kind, files=files, **parts)  # type: ignore[arg-type]
 
 
 def test_files_are_kept_byte_for_byte_under_their_own_names(cast: Cast) -> None:
     file_import = opened(cast, "dataset", ("../folder\\dialogues.jsonl", JSONL), ("empty.csv", b""))
     kept = file_import.files.order_by("pk")
     assert [each.name for each in kept] == ["dialogues.jsonl", "empty.csv"]
-    with uploads.opened(file_import) as files:
+    with file_import.opened() as files:
         assert [raw.read() for _name, raw in files] == [JSONL, b""]  # type: ignore[union-attr]
     assert [each.size for each in kept] == [len(JSONL), 0]
 
@@ -46,7 +46,7 @@ def test_files_are_kept_byte_for_byte_under_their_own_names(cast: Cast) -> None:
 def test_a_stream_is_kept_from_its_start(cast: Cast) -> None:
     stream = BytesIO(JSONL)
     stream.seek(10)
-    file_import = lifecycle.open_import(project=cast.kassa, kind="dataset", files=[("d.jsonl", stream)])
+    file_import = opening.open_import(project=cast.kassa, kind="dataset", files=[("d.jsonl", stream)])
     assert lifecycle.carry_out(file_import=file_import).report["stored"] == 2
 
 

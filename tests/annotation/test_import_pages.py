@@ -81,7 +81,9 @@ def test_the_table_of_columns_is_taken_over_and_used_again(cast: Cast) -> None:
     assert (first.fields, first.attributes, first.scenario) == ({"answer": "Tere!"}, {}, "greeting")
 
     again = uploaded(boris, file("more.csv", text))
-    assert '<option value="">Choose a mapping…</option><optgroup' in page(boris, f"/p/kassa/imports/{again.pk}/")
+    assert '<option value="">Choose a mapping…</option><optgroup' in page(
+        boris, f"/p/kassa/imports/{again.pk}/mappings/"
+    )
     unchosen = boris.post(f"/p/kassa/imports/{again.pk}/map/", {"mapping_of": ""}, follow=True)
     assert "Choose a mapping." in unchosen.content.decode()
     assert Import.objects.get(pk=again.pk).mapping == again.mapping

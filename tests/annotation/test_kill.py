@@ -8,7 +8,7 @@ from django.test import Client
 from accounts import jobs
 from accounts.models import Job
 from annotation import tasks
-from annotation.imports import lifecycle
+from annotation.imports import opening
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
@@ -21,7 +21,7 @@ RATINGS = "item,rater,criterion,score\n" + "".join(f"d{n},A,fluency,{n % 4}\n" f
 
 
 def started(cast: Cast, kind: str, text: str, target: dict[str, object]) -> Import:
-    file_import = lifecycle.open_import(
+    file_import = opening.open_import(
         project=cast.kassa, kind=kind, files=[(f"{kind}.csv", text.encode())], target=target, actor=cast.boris
     )
     assert not tasks.store(file_import, cast.boris), "it was stored at once"
@@ -54,7 +54,7 @@ def left_to_the_sweep(file_import: Import) -> None:
 @pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
     app.control.purge()
     boris = cast.client("boris")
     nothing = shown(boris)

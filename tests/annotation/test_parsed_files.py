@@ -16,8 +16,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from annotation import tasks
-from annotation.imports import batches, checks, lifecycle, parsed_files
+from annotation.imports import checks, lifecycle, opening, parsed_files
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from annotation.readers import Mapping, propose_mapping
 from annotation.readers.encoding import PIECE
@@ -312,7 +311,7 @@ def test_a_check_by_a_worker_is_what_storing_stores(
     boris = cast.client("boris")
     file_import = uploaded(boris, "dataset", name="Parcels")
     content = file_import.files.get().content.path
-    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
     checks.start(file_import=file_import)
     opened_files.clear()
     checks.carry_out(import_pk=file_import.pk, look=lifecycle.preview)
@@ -407,6 +406,6 @@ def test_an_upload_reads_the_first_page_of_a_file_and_copies_it(kind: str, cast:
     file = Counted((ITEMS.partition("\n")[0] + "\n" + rows).encode())
     size = len(file.getvalue())
     assert size > 3 * PIECE
-    (file_import,) = batches.receive(project=cast.kassa, files=[("items.csv", file)], kind=kind, actor=cast.boris)
+    (file_import,) = opening.receive(project=cast.kassa, files=[("items.csv", file)], kind=kind, actor=cast.boris)
     assert file_import.mapping["columns"]["question"] == "question"
     assert file.total <= size + PIECE, "more than the first page was read, beside the copy"

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation import exports
-from annotation.imports import lifecycle
+from annotation.imports import lifecycle, opening
 from annotation.models import Dataset, Item
 from annotation.readers.guessing import propose_mapping
 from annotation.readers.items import parse_items
@@ -28,7 +28,7 @@ said = st.builds("".join, st.lists(st.sampled_from([*TEXTS.values(), "'", "\u061
 )
 @given(texts=st.lists(said.filter(lambda text: text.strip() and not text.startswith("=")), min_size=1, max_size=6))
 def test_text_is_kept_from_file_to_file(cast: Cast, name: str, texts: list[str]) -> None:
-    opened = lifecycle.open_import(
+    opened = opening.open_import(
         project=cast.kassa, kind="dataset", files=[(name, KINDS[name]([*TEXTS.values(), *texts]))], mapping=TEXT
     )
     dataset = Dataset.objects.get(file_import=lifecycle.carry_out(file_import=opened))

@@ -15,7 +15,6 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
 from analytics import shares, snapshots
-from annotation import tasks
 from annotation.imports import saved_mappings
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping
@@ -64,7 +63,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     assert cast.client("aino").post("/p/kassa/export/file/", export).status_code == 302
     files = {"greetings.csv": GREETINGS, "faulty.csv": FAULTY, "ratings.csv": RATINGS}
     small = [uploaded(cast, name, text) for name, text in files.items()]
-    monkeypatch.setattr(tasks, "AT_ONCE", 10)
+    monkeypatch.setattr("annotation.models.imports.AT_ONCE", 10)
     return [
         *(f"/p/kassa/{place}/" for place in places),
         *small,

@@ -246,7 +246,8 @@ def test_a_ready_mapping_is_picked_by_name_for_any_upload(cast: Cast) -> None:
     text = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et,made up,1,Sajab.,Tore ilm!\n"
     boris.post("/p/kassa/imports/new/", {"files": uploads({"odd.csv": text.encode()}), "kind": "dataset"})
     file_import = Import.objects.get()
-    shown = boris.get(f"/p/kassa/imports/{file_import.pk}/").content.decode()
+    assert f"/p/kassa/imports/{file_import.pk}/mappings/" in boris.get(f"/p/kassa/imports/{file_import.pk}/").text
+    shown = boris.get(f"/p/kassa/imports/{file_import.pk}/mappings/").text
     assert "Ready mappings" in shown and 'value="ready-multipico-dev.0"' in shown and "ready-hanna.3" not in shown
     boris.post(f"/p/kassa/imports/{file_import.pk}/map/", {"mapping_of": "ready-multipico-dev.0"})
     file_import.refresh_from_db()

@@ -9,7 +9,7 @@ import pytest
 from accounts.refusals import Refused
 from analytics import ratings
 from annotation import campaigns
-from annotation.imports import lifecycle
+from annotation.imports import lifecycle, opening
 from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, RubricVersion
 from annotation.readers import spool
@@ -238,7 +238,7 @@ def test_a_judge_that_is_run_here_is_not_taken_for_an_imported_one(
 
 def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
     dataset, version = rated
-    file_import = lifecycle.open_import(
+    file_import = opening.open_import(
         project=cast.kassa,
         kind=Import.Kind.VERDICTS,
         files=[
@@ -258,7 +258,7 @@ def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: t
 
 def test_a_task_delivered_twice_stores_once(cast: Cast, rated: tuple[Dataset, RubricVersion]) -> None:
     dataset, version = rated
-    file_import = lifecycle.open_import(
+    file_import = opening.open_import(
         project=cast.kassa,
         kind=Import.Kind.VERDICTS,
         files=[("v.csv", b"item,judge,criterion,score\nd1,x,fluency,3\n")],
@@ -282,7 +282,7 @@ def test_an_exported_judge_and_its_prompt_come_back_as_the_same(
     table = b"".join(answer.streaming_content)
     assert b"judge-x (terse)" in table and b",terse," in table
     said = {"dataset": dataset.pk, "rubric_version": version.pk}
-    file_import = lifecycle.open_import(
+    file_import = opening.open_import(
         project=cast.kassa, kind=Import.Kind.VERDICTS, files=[("verdicts.csv", table)], target=said
     )
     verdicts.carry_out(file_import=file_import)

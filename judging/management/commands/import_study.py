@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.generator_names import CHOICES
-from annotation.imports import lifecycle, removal
+from annotation.imports import opening, removal
 from annotation.imports.storage import FileRefused
 from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
@@ -62,7 +62,7 @@ class Command(BaseCommand):
             if options["generator_names"]:
                 target["generator_names"] = options["generator_names"]
             kind = Import.Kind.STUDY
-            file_import = lifecycle.open_import(project=_project(project), kind=kind, files=taken, target=target)
+            file_import = opening.open_import(project=_project(project), kind=kind, files=taken, target=target)
             (self._look if options["dry_run"] else self._store)(file_import, options["as_json"])
 
     def _study(self, name: str | None, files: list[File], *, is_folder: bool) -> tuple[KnownStudy, list[File]]:

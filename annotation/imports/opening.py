@@ -1,20 +1,30 @@
-"""Files that come together: one import for each kind of thing that they hold, in the order in which they are stored."""
+"""Open imports: keep files byte for byte, guess what they hold and how each is read.
+
+Files that come together become one import for each kind of thing that they hold, in the order in which they are stored.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections import abc
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 from uuid import UUID, uuid4
 
+from django.conf import settings
+from django.core.files import File as StoredFile
+from django.core.files.base import ContentFile
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from accounts import audit
+from accounts import access, audit
+from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports import checks, lifecycle, removal, targets, uploads
-from annotation.imports.uploads import Kept
-from annotation.models import Dataset, Import, RubricVersion, Upload
+from annotation.imports import checks, import_jobs, removal, targets, uploads
+from annotation.imports.rating_rows import names_known
+from annotation.models import Import, ImportFile, KeptFile, Upload, opened_files
 from annotation.readers import (
     MOST_LISTED,
     File,
@@ -23,6 +33,7 @@ from annotation.readers import (
     is_compressed,
     is_not_data,
     kinds_of_files,
+    propose_mapping,
     recognise,
     with_cached_head,
     without_absent_columns,
@@ -32,15 +43,138 @@ Kind = Import.Kind
 # What is stored later may be about what is earlier; a study is by itself.
 ORDER = (Kind.STUDY, Kind.RUBRIC, Kind.DATASET, Kind.RATINGS, Kind.VERDICTS)
 ABOUT_ITEMS = (Kind.RATINGS, Kind.VERDICTS)
+UNMAPPED = (Kind.RUBRIC, Kind.STUDY)
 
 
+# --- one import ------------------------------------------------------------------------------------------------------
+def open_import(
+    *,
+    project: Project,
+    kind: str,
+    files: Sequence[File],
+    mapping: Mapping | None = None,
+    target: abc.Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Import:
+    """Keep the files byte for byte, with a mapping guessed for all of them and ``mapping`` put over the guess."""
+    if not files:
+        raise no_file()
+    proposed = proposal(project, kind, files, mapping or Mapping())
+    return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
+
+
+def no_file() -> Refused:
+    """The refusal of an upload of nothing."""
+    sentence = _("Choose at least one file.")
+    return Refused(sentence, code="no_file", fields={"files": sentence})
+
+
+def proposal(project: Project, kind: str, files: Sequence[File], said: Mapping) -> Mapping:
+    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
+
+    The criteria of the project's rubrics are known by any of their names.
+    """
+    if kind in UNMAPPED:
+        return said
+    criteria = names_known(project) if kind in ABOUT_ITEMS else ()
+    return propose_mapping(kind, files, said, criteria)  # type: ignore[arg-type]
+
+
+def enter(
+    *,
+    project: Project,
+    kind: str,
+    mapping: Mapping,
+    files: Sequence[File] = (),
+    kept: Sequence[KeptFile] = (),
+    target: abc.Mapping[str, Any] | None = None,
+    batch: UUID | None = None,
+    part_of: Import | None = None,
+    unread: abc.Mapping[str, Any] | None = None,
+    actor: User | None = None,
+) -> Import:
+    """Write an import down with its files: new ones are copied, those the media directory holds are taken over.
+
+    ``unread`` is what is said of files that a worker is to open first (`opening.open_packed`).
+    """
+    access.refuse_archived(project)
+    with transaction.atomic():
+        entered = Import.objects.create(
+            project=project,
+            kind=kind,
+            mapping=kept_mapping(mapping),
+            target=kept_target(target),
+            batch=batch,
+            part_of=part_of,
+            unread=None if unread is None else kept_target(unread),
+            created_by=actor,
+        )
+        for name, raw in files:
+            _keep(entered, name, raw)
+        for each in kept:
+            name, size, sha256 = uploads.short_name(each.file[0]), each.size, each.sha256
+            ImportFile.objects.create(file_import=entered, name=name, content=each.content, size=size, sha256=sha256)
+        audit.record(actor=actor, project=project, verb="upload files", subject=entered, fields=["kind"])
+    return entered
+
+
+def check_sizes(sizes: abc.Mapping[str, int]) -> None:
+    """Refuse the files of one request, by name, when they are together more than it may bring."""
+    if sum(sizes.values()) > settings.UPLOAD_LIMIT:
+        name = max(sizes, key=lambda each: sizes[each])
+        raise uploads.too_large(name, sizes[name])
+    if sum(sizes.values()) > uploads.AT_ONCE:
+        raise uploads.too_long(sum(sizes.values()))
+
+
+def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
+    content = ContentFile(raw) if isinstance(raw, bytes) else StoredFile(raw)
+    digest, size = hashlib.sha256(), 0
+    short = uploads.short_name(name)
+    kept = ImportFile(file_import=file_import, name=short)
+    kept.content.save(uploads.stored_name(short), ContentFile(b""), save=False)
+    try:
+        with Path(kept.content.path).open("r+b") as file:
+            for chunk in content.chunks():
+                digest.update(chunk)
+                size += file.write(chunk)
+        kept.size, kept.sha256 = size, digest.hexdigest()
+        kept.save()
+    except BaseException:
+        kept.content.storage.delete(str(kept.content.name))
+        raise
+
+
+def kept_mapping(mapping: Mapping) -> dict[str, Any]:
+    """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
+    said = mapping.as_dict()
+    if is_storable(said):
+        return said
+    sentence = _("The mapping contains characters that are not text, such as NUL. Remove them.")
+    raise Refused(sentence, code="invalid", fields={"mapping": sentence})
+
+
+def kept_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
+    said = dict(target or {})
+    if is_storable(said):
+        return said
+    sentence = _("The values for all files contain characters that are not text, such as NUL. Remove them.")
+    raise Refused(sentence, code="invalid", fields={"target": sentence})
+
+
+def as_unread(kind: str, mapping: Mapping, target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is said of files that nobody has opened yet."""
+    return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
+
+
+# --- files that come together ----------------------------------------------------------------------------------------
 class Part(NamedTuple):
     """What becomes one import."""
 
     kind: str
     mapping: Mapping
     files: list[File]
-    kept: list[Kept]
+    kept: list[KeptFile]
 
 
 def receive(
@@ -59,12 +193,12 @@ def receive(
     are the files of a study that is known.
     """
     arrived = uploads.whole(project=project, keys=keys, actor=actor)
-    with uploads.reopened(arrived) as kept:
+    with opened_files(arrived) as kept:
         if not files and not kept:
-            raise lifecycle.no_file()
+            raise no_file()
         said = mapping or Mapping()
         if any(is_compressed(name) for name, _raw in (*files, *(each.file for each in kept))):
-            unread = lifecycle.unread(kind, said, target)
+            unread = as_unread(kind, said, target)
             with transaction.atomic():
                 _take_over(arrived)
                 return [_entered_unread(project, unread, files=files, kept=kept, actor=actor)]
@@ -77,7 +211,7 @@ def receive(
 def _looked_into(
     project: Project,
     files: Sequence[File],
-    kept: Sequence[Kept],
+    kept: Sequence[KeptFile],
     kind: str,
     said: Mapping,
     target: dict[str, Any] | None,
@@ -93,9 +227,7 @@ def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> I
     """One import of files that a worker is to open: what they hold, and so what becomes of them, is not known yet."""
     said = Mapping.from_dict(unread["mapping"])
     kind, target = unread["kind"] or Kind.DATASET, unread["target"] or {}
-    return lifecycle.enter(
-        project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files
-    )
+    return enter(project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files)
 
 
 def open_packed(*, file_import: Import) -> list[Import]:
@@ -104,12 +236,12 @@ def open_packed(*, file_import: Import) -> list[Import]:
     Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
     """
     unread, project, actor = (
-        file_import.unread or lifecycle.unread("", Mapping(), None),
+        file_import.unread or as_unread("", Mapping(), None),
         file_import.project,
         file_import.created_by,
     )
     said = Mapping.from_dict(unread["mapping"])
-    with uploads.reopened(file_import.files.order_by("pk")) as kept:
+    with opened_files(file_import.files.order_by("pk")) as kept:
         said = without_absent_columns([each.file for each in kept], said) if unread.get("narrow") else said
         _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
         first, *others = parts
@@ -123,7 +255,7 @@ def open_packed(*, file_import: Import) -> list[Import]:
             now = held.select_for_update().values_list("unread", flat=True).first() or {}
             changes = {
                 "kind": first.kind,
-                "mapping": lifecycle.kept_mapping(first.mapping),
+                "mapping": kept_mapping(first.mapping),
                 "target": about[first.kind],
             }
             is_meant = now.get("store") in (True, file_import.job_id)  # True: asked for before the upgrade
@@ -132,12 +264,12 @@ def open_packed(*, file_import: Import) -> list[Import]:
             if not checks.end(file_import, state, {}, **changes, unread=None):
                 return []
             if is_asked_for:
-                lifecycle.begin_storing(file_import=file_import, owner=actor)
+                import_jobs.begin_storing(file_import=file_import, owner=actor)
                 audit.record(actor=actor, project=project, verb="start import", subject=file_import)
             own = [each.content for each in first.kept]
             file_import.files.exclude(content__in=own).delete()
             entered = [
-                lifecycle.enter(
+                enter(
                     project=project,
                     kind=part.kind,
                     mapping=part.mapping,
@@ -163,7 +295,7 @@ def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None)
 def _parts(
     project: Project,
     files: Sequence[File],
-    kept: Sequence[Kept],
+    kept: Sequence[KeptFile],
     kind: str,
     said: Mapping,
     heads: dict[int, File] | None = None,
@@ -178,7 +310,7 @@ def _parts(
         own_kept = [one for one in kept if kinds[id(one.file)] == each]
         if own or own_kept:
             read = [heads[id(file)] for file in (*own, *(one.file for one in own_kept))]
-            parts.append(Part(each, lifecycle.proposal(project, each, read, said), own, own_kept))
+            parts.append(Part(each, proposal(project, each, read, said), own, own_kept))
     return parts
 
 
@@ -205,7 +337,7 @@ def _entered(
     batch = uuid4()
     brings_items = any(part.kind == Kind.DATASET for part in parts)
     return [
-        lifecycle.enter(
+        enter(
             project=project,
             kind=part.kind,
             mapping=part.mapping,
@@ -230,13 +362,7 @@ def likely_target(project: Project, kind: str) -> dict[str, Any]:
         return {}
 
 
-# --- what came together ---------------------------------------------------------------------------------------------
-def siblings(file_import: Import) -> list[Import]:
-    """The other imports of the same upload, in the order in which they are stored."""
-    if file_import.batch is None:
-        return []
-    together = Import.objects.filter(project=file_import.project_id, batch=file_import.batch).exclude(pk=file_import.pk)
-    return sorted(together.prefetch_related("files"), key=lambda each: ORDER.index(Kind(each.kind)))
+# --- other kinds of the same files ------------------------------------------------------------------------------------
 
 
 def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
@@ -248,16 +374,16 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
             _("A whole study is one import. Import its files one by one, or upload them together."), code="study"
         )
     batch = file_import.batch or uuid4()
-    unread = lifecycle.unread(kind, Mapping(), None) if lifecycle.is_packed(file_import) else None
-    with uploads.reopened(file_import.files.order_by("pk")) as kept:
+    unread = as_unread(kind, Mapping(), None) if file_import.is_packed() else None
+    with opened_files(file_import.files.order_by("pk")) as kept:
         files = [each.file for each in kept]
-        mapping = lifecycle.proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
+        mapping = proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
         if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):
             raise Refused(_("This import no longer exists. Upload the files again."), code="gone")
-        target = _about(file_import) if file_import.state == Import.State.STORED else {}
-        return lifecycle.enter(
+        target = targets.about(file_import) if file_import.state == Import.State.STORED else {}
+        return enter(
             project=file_import.project,
             kind=kind,
             mapping=mapping,
@@ -273,40 +399,13 @@ def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
     """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
     if file_import.kind != Kind.STUDY:
         raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
-    with uploads.reopened(file_import.files.order_by("pk")) as kept, transaction.atomic():
+    with opened_files(file_import.files.order_by("pk")) as kept, transaction.atomic():
         own = [each for each in kept if not is_not_data(each.file[0])] or kept
-        if lifecycle.is_packed(file_import):
+        if file_import.is_packed():
             # A target keeps the study from being recognised once more.
-            entered = [_entered_unread(file_import.project, lifecycle.unread("", Mapping(), {}), kept=own, actor=actor)]
+            entered = [_entered_unread(file_import.project, as_unread("", Mapping(), {}), kept=own, actor=actor)]
             removal.discard(file_import=file_import, actor=actor)
             return entered
         entered = _entered(file_import.project, _parts(file_import.project, [], own, "", Mapping()), None, actor)
         removal.discard(file_import=file_import, actor=actor)
     return entered
-
-
-def aim(*, file_import: Import) -> None:
-    """Point the ratings and verdicts that came with a dataset, and that nobody has pointed elsewhere, at it."""
-    if file_import.kind != Kind.DATASET:
-        return
-    target = _about(file_import)
-    waiting = [
-        sibling
-        for sibling in siblings(file_import)
-        if sibling.kind in ABOUT_ITEMS and sibling.state in lifecycle.UNSTORED
-    ]
-    for each in waiting:
-        if targets.resolve(project=file_import.project, said=each.target) is None:
-            Import.objects.filter(pk=each.pk, state=each.state).update(target={**each.target, **target})
-
-
-def _about(file_import: Import) -> dict[str, Any]:
-    """The dataset that an import made, and the rubric where there is but one."""
-    versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
-    found = {
-        "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()
-    }
-    keys = set(versions.values_list("rubric", flat=True))
-    if len(keys) == 1:
-        found["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
-    return {name: pk for name, pk in found.items() if pk}
