@@ -25,7 +25,7 @@ from annotation.models import Campaign, Dataset, Item, Rating, RubricVersion
 from annotation.readers import FormatError, parquet_is_installed, rubric_from_dict
 from annotation.writers import files, label_studio
 from annotation.writers.label_studio import Interface, LabelStudioAnswer
-from annotation.writers.tables import Column, Table, with_progress
+from annotation.writers.tables import Table, with_progress
 from judging import exports as judged
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
@@ -253,9 +253,9 @@ def export_table(export: Export) -> Table:
     """The rows that were asked for, not read yet."""
     made = {
         "items": _items,
-        "ratings": _ratings,
-        "verdicts": _verdicts,
-        "dataset-verdicts": _verdicts,
+        "ratings": lambda export: _with_attributes(_ratings(export), export.subject.dataset),
+        "verdicts": lambda export: _with_attributes(_verdicts(export), export.subject.dataset),
+        "dataset-verdicts": lambda export: _with_attributes(_verdicts(export), export.subject),
         "scores": _scores,
     }[export.what](export)
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
@@ -281,22 +281,37 @@ def _verdicts(export: Export) -> Table:
     if export.what == "dataset-verdicts":
         names = {run.pk: run.judge.name for run in chosen}
     else:
-        names = ratings.rater_names(export.subject, chosen)
+        named = ratings.judge_names if export.options.every_run else ratings.rater_names
+        names = named(export.subject, chosen)
     options = export.options
     return judged.exported_verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
 
 
+def _with_attributes(table: Table, dataset: Dataset) -> Table:
+    """The same rows with the attributes of their items."""
+    attributes, item = ratings.ItemAttributes(dataset), table.names.index("item")
+    rows = ((*row, *attributes.of(row[item])) for row in table.rows)
+    return Table(table.name, (*table.columns, *attributes.columns), rows)
+
+
 def _scores(export: Export) -> Table:
-    """People and judges in one table: what only the other kind of rater has is empty."""
+    """The ratings table with people and judges, then what only exports have: empty where it is the other's."""
     people, judges = _ratings(export), _verdicts(export)
-    shared = len(rated.SHARED)
-    own = len(people.columns) - shared
-    nothing: tuple[None, ...] = (None,) * (len(judges.columns) - shared)
-    padding: tuple[None, ...] = (None,) * own
-    of_people = ((*row, *nothing) for row in people.rows)
-    of_judges = ((*row[:shared], *padding, *row[shared:]) for row in judges.rows)
-    columns: tuple[Column, ...] = (*people.columns, *judges.columns[shared:])
-    return Table("scores", columns, chain(of_people, of_judges))
+    attributes = ratings.ItemAttributes(export.subject.dataset)
+    here = {column.name for column in ratings.COLUMNS} | {"judge"}
+    more = {column.name: column for column in (*people.columns, *judges.columns) if column.name not in here}
+    of_people, of_judges = (
+        [table.names.index(name) if name in table.names else None for name in more] for table in (people, judges)
+    )
+
+    def rest(row: Sequence[Any], places: Sequence[int | None]) -> Iterator[Any]:
+        return (None if place is None else row[place] for place in places)
+
+    rows = (
+        (*row, *attributes.of(row.item), *(rest(person, of_people) if person else rest(judge or (), of_judges)))
+        for row, person, judge in ratings.combined(export.subject, people, judges)
+    )
+    return Table("scores", (*ratings.COLUMNS, *attributes.columns, *more.values()), rows)
 
 
 def runs(export: Export) -> list[JudgeRun]:

@@ -2,22 +2,28 @@
 
 Training and exam never enter it; a superseded annotation does not either. A verdict off the scale keeps its number and
 says so in `missing_reason`: the statistics count it and let it enter no mean. Rows are read without pandas, so that a
-web process can stream them.
+web process can stream them. They are the rows of the exports of ratings and of verdicts under the table's own names:
+`export scores` has the same columns, then those that only an export has.
 """
 
 from __future__ import annotations
 
 import csv
 import heapq
-import json
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from django.db.models import Exists, FloatField, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
 
-from annotation.exports import OnScale, on_scales
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Rating, Selection
+from accounts.refusals import Refused
+from annotation import exports as rated
+from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Item, Rating
+from annotation.writers.tables import Column, Table, nested, number
+from judging import exports as judged
 from judging.models import Call, JudgeRun, Verdict
 from judging.runs import whole_run
 
@@ -27,15 +33,13 @@ if TYPE_CHECKING:
     from analytics.stats.core.scales import Level, Scale
 
 
-CHUNK = 20_000
-
-
 class Row(NamedTuple):
     """One score of one rater on one criterion of one item, or the reason there is none.
 
     `blind`: whether the annotator's role kept verdicts and other people's ratings from them when they submitted it;
     None where nobody knows (imported, or before this was stored) and for judges. `level` and `scale` are the
-    criterion's, the scale as JSON (`Criterion.scale`); `score_label` is what the rubric calls the point.
+    criterion's (`Criterion.scale`); `score_label` is what the rubric calls the point. `seconds` is the time that the
+    annotator took for the whole item. `rationale_length` counts characters.
     """
 
     item: str
@@ -55,13 +59,54 @@ class Row(NamedTuple):
     weight: float
     blind: bool | None
     level: str
-    scale: str
+    scale: list[float] | dict[str, float]
     score_label: str
+    scenario: str | None
+    dataset: str
+    dataset_version: int
+    rubric_version: int
+    duty: str | None
+    seconds: float | None
+    rationale_length: int
 
 
-COLUMNS = Row._fields
-Placed = tuple[Sequence[Any], Mapping[str, Any]]
-"""What says which item and criterion a score is on (`_ITEM`, `_CRITERION`), and what was given."""
+KINDS = {
+    **dict.fromkeys(("rater_identified", "applicable", "blind"), "switch"),
+    **dict.fromkeys(("score", "inclusion_prob", "weight", "seconds"), "number"),
+    **dict.fromkeys(("repeat", "dataset_version", "rubric_version", "rationale_length"), "integer"),
+    **dict.fromkeys(("criterion", "rater_kind", "language", "missing_reason", "level"), "word"),
+    "scale": "object",
+}
+COLUMNS = tuple(Column(name, cast("Any", KINDS.get(name, "text"))) for name in Row._fields)
+"""The columns of every ratings table; those of the items' attributes follow."""
+TAKEN = frozenset(
+    column.name for column in (*COLUMNS, *rated.SHARED, *rated.OWN, *judged.OWN, rated.NAME, Column("judge"))
+) | {"row", "item_key", "raw", "code", "missing", "out_of_range", "first_repeat"}
+"""Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
+ATTRIBUTE = "attribute_"
+
+
+def table(
+    *,
+    campaign: Campaign,
+    runs: Iterable[JudgeRun] | None = None,
+    raters: Collection[str] = (),
+    blind_only: bool = False,
+) -> Table:
+    """The ratings table in a stable order, read as it is asked for: COLUMNS, then a column for each attribute.
+
+    `runs` defaults to one run of each judge (`newest_runs`), and brings along those that they continue; `raters` names
+    the annotators wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts;
+    ratings of which nobody knows whether they could stay.
+    """
+    heads = list(newest_runs(campaign) if runs is None else runs)
+    only = chosen_ratings(raters, blind_only=blind_only)
+    names = rated.pseudonyms(campaign.project)
+    people = rated.ratings(campaign, names=names, rationales=False, only=only)
+    judges = judged.exported_verdicts(whole_run(heads), names=rater_names(campaign, heads), rationales=False)
+    attributes = ItemAttributes(campaign.dataset)
+    found = ((*row, *attributes.of(row.item)) for row, _person, _judge in combined(campaign, people, judges))
+    return Table(f"{campaign.name} ratings", (*COLUMNS, *attributes.columns), found)
 
 
 def rows(
@@ -71,17 +116,9 @@ def rows(
     raters: Collection[str] = (),
     blind_only: bool = False,
 ) -> Iterator[Row]:
-    """Every row of the ratings table in a stable order, read as it is asked for.
-
-    `runs` defaults to each judge's newest run, and brings along those that they continue; `raters` names the annotators
-    wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts; ratings of which
-    nobody knows whether they could stay.
-    """
-    chosen = whole_run(newest_runs(campaign) if runs is None else runs)
-    people = _of_annotators(campaign, raters, blind_only)
-    placed = heapq.merge(people, _of_judges(campaign, chosen), key=_order)
-    asked = {each.key: (each, json.dumps(each.scale)) for each in on_scales([campaign.rubric_version_id]).values()}
-    return (_row(place, given, *asked[place[-1]]) for place, given in placed)
+    """The rows of `table` without attributes."""
+    found = table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only)
+    return (Row(*row[: len(COLUMNS)]) for row in found.rows)
 
 
 def load(
@@ -91,16 +128,128 @@ def load(
     raters: Collection[str] = (),
     blind_only: bool = False,
 ) -> pd.DataFrame:
-    """The rows as a DataFrame with COLUMNS."""
-    return frame(rows(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
+    """The table as a DataFrame."""
+    return frame(table(campaign=campaign, runs=runs, raters=raters, blind_only=blind_only))
 
 
-def frame(table: Iterable[Row]) -> pd.DataFrame:
-    """Rows as a DataFrame, missing scores as NaN."""
+def frame(found: Table) -> pd.DataFrame:
+    """A ratings table as a DataFrame: missing scores are NaN, a scale is JSON."""
     import pandas as pd
 
     kinds = {"score": float, "rater_identified": bool, "applicable": bool, "repeat": int, "inclusion_prob": float}
-    return pd.DataFrame.from_records(list(table), columns=list(COLUMNS)).astype({**kinds, "weight": float})
+    made = pd.DataFrame.from_records(cast("Any", list(found.rows)), columns=list(found.names))
+    scales = made.drop_duplicates("criterion")
+    written = {key: nested(scale) for key, scale in zip(scales["criterion"], scales["scale"], strict=True)}
+    return made.assign(scale=made["criterion"].map(written).astype(object)).astype(
+        {**kinds, "weight": float, "seconds": float, "rationale_length": int}
+    )
+
+
+def combined(
+    campaign: Campaign, people: Table, judges: Table
+) -> Iterator[tuple[Row, Sequence[Any] | None, Sequence[Any] | None]]:
+    """The rows of an export of ratings and of one of verdicts as rows of the ratings table, each with the row that it
+    is of; in the order of the items, then of the criteria, people first.
+    """
+    places = dict(Item.objects.of(campaign.dataset).values_list("external_id", "ordinal"))
+    positions = {criterion.key: criterion.position for criterion in campaign.rubric_version.criteria.all()}
+
+    def place(found: tuple[Row, Any, Any]) -> tuple[int, int]:
+        return places[found[0].item], positions[found[0].criterion]
+
+    ours, theirs = _person_reader(people), _judge_reader(judges)
+    return heapq.merge(
+        ((ours(row), row, None) for row in people.rows), ((theirs(row), None, row) for row in judges.rows), key=place
+    )
+
+
+_PLACE = ("item", "cluster", "criterion")
+_ITEM = ("language", "generator", "score")
+_CRITERION = ("level", "scale", "score_label", "scenario", "dataset", "dataset_version", "rubric_version")
+
+
+def _person_reader(people: Table) -> Any:
+    """What makes a row of the ratings table of one of the export of ratings."""
+    own = ("rater", "rater_identified", "panel", "status", "inclusion_probability", "blind", "duty", "seconds")
+    place, item, of_criterion = (_cells(people, names) for names in (_PLACE, _ITEM, _CRITERION))
+    of_person, length = _cells(people, own), _cells(people, ("rationale_length", "repeat"))
+
+    def read(row: Sequence[Any]) -> Row:
+        external, cluster, criterion = place(row)
+        rater, identified, panel, status, drawn_with, blind, duty, seconds = of_person(row)
+        language, generator, score = item(row)
+        level, scale, label, scenario, dataset, version, rubric = of_criterion(row)
+        written, repeat = length(row)
+        reason = status if status == Rating.Status.STOPPED else None
+        return Row(
+            external, cluster, criterion, rater, "annotator", identified, panel or None, language, generator or None,
+            score, status != Rating.Status.NOT_APPLICABLE, reason, repeat, drawn_with, 1 / drawn_with, blind, level,
+            scale, label, scenario or None, dataset, version, rubric, duty or None, seconds, written,
+        )  # fmt: skip
+
+    return read
+
+
+def _judge_reader(judges: Table) -> Any:
+    """What makes a row of the ratings table of one of the export of verdicts."""
+    place, item, of_criterion = (_cells(judges, names) for names in (_PLACE, _ITEM, _CRITERION))
+    of_judge = _cells(judges, ("judge", "status", "not_applicable", "repeat", "rationale_length"))
+
+    def read(row: Sequence[Any]) -> Row:
+        external, cluster, criterion = place(row)
+        rater, status, not_applicable, repeat, written = of_judge(row)
+        language, generator, score = item(row)
+        level, scale, label, scenario, dataset, version, rubric = of_criterion(row)
+        reason = None if status == Verdict.Status.OK else status
+        return Row(
+            external, cluster, criterion, rater, "judge", True, None, language, generator or None, score,
+            not not_applicable, reason, repeat, 1.0, 1.0, None, level, scale, label, scenario or None, dataset, version,
+            rubric, None, None, written,
+        )  # fmt: skip
+
+    return read
+
+
+def _cells(table: Table, names: Sequence[str]) -> Any:
+    return itemgetter(*(table.names.index(name) for name in names))
+
+
+class ItemAttributes:
+    """The attributes of a dataset's items as text, a column for each key that some item has.
+
+    A key that the ratings table or an export has a column for is called `attribute_KEY`, spaces are underscores.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        having = Item.objects.of(dataset).exclude(attributes={}).values_list("external_id", "attributes")
+        found: dict[str, Mapping[str, Any]] = dict(having.iterator())
+        self.keys = tuple(sorted({key for attributes in found.values() for key in attributes}))
+        self.names = tuple(self._named())
+        self.columns = tuple(map(Column, self.names))
+        self._nothing: tuple[None, ...] = (None,) * len(self.keys)
+        self._found = {item: tuple(_text(said.get(key)) for key in self.keys) for item, said in found.items()}
+
+    def of(self, item: str) -> tuple[str | None, ...]:
+        """What an item has in each of the columns."""
+        return self._found.get(item, self._nothing)
+
+    def _named(self) -> Iterator[str]:
+        names = set(TAKEN)
+        for key in self.keys:
+            name = re.sub(r"\s+", "_", key.strip()) or ATTRIBUTE
+            while name in names:
+                name = f"{ATTRIBUTE}{name}"
+            names.add(name)
+            yield name
+
+
+def _text(value: Any) -> str | None:
+    """An attribute as a cell of text: true, 3, a word; lists and objects as JSON."""
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return nested(value)
+    return number(value)
 
 
 def scales(campaign: Campaign) -> dict[str, Scale]:
@@ -119,8 +268,9 @@ def scale(criterion: Criterion) -> Scale:
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """One run of each judge on the campaign's items and rubric version: the newest with nothing left to ask, else the
-    newest. A run under way so replaces no finished one, and one on an earlier version none on a later.
+    """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask the one with
+    most repeats, of these the newest. A run under way or cancelled so replaces no finished one, one on an earlier
+    version none on a later, and one that asked once none that asked three times.
     """
     return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
 
@@ -132,8 +282,11 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
         state=JudgeRun.State.CANCELLED, verdicts=None
     )
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
+    cancelled = Q(state=JudgeRun.State.CANCELLED)
     of_judge = (
-        here.filter(judge=OuterRef("judge")).annotate(asking=Exists(asking)).order_by("asking", "-dataset_id", "-pk")
+        here.filter(judge=OuterRef("judge"))
+        .annotate(asking=Exists(asking), is_cut=ExpressionWrapper(cancelled, output_field=BooleanField()))
+        .order_by("asking", "is_cut", "-dataset_id", "-repeats", "-pk")
     )
     return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
 
@@ -144,98 +297,42 @@ def annotators(campaign: Campaign) -> QuerySet[Annotator]:
     return Annotator.objects.filter(Exists(here), project=campaign.project_id).order_by("pseudonym")
 
 
-def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
+def judge_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
     """By run, the judge's name as the table has it: marked when an annotator bears the same."""
     taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
     return {run.pk: f"{run.judge.name} (judge)" if run.judge.name in taken else run.judge.name for run in runs}
 
 
-# What places an item and says what it is, read alike from ratings (behind `annotation__`) and from verdicts.
-_ITEM = ("item__ordinal", "item__external_id", "item__scenario", "item__language", "item__generator")
-_CRITERION = ("criterion__position", "criterion__key")
+def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
+    """By run, and by each run that it continues, the judge's name as the table has it.
+
+    It ends in the run's number when there are several runs of the judge. Refused when two of the runs continue the
+    same one.
+    """
+    chains = {run.pk: (run, whole_run([run])) for run in runs}
+    inner = {part.pk for pk, (_run, chain) in chains.items() for part in chain if part.pk != pk}
+    heads = [(run, chain) for pk, (run, chain) in chains.items() if pk not in inner]
+    several = Counter(run.judge_id for run, _chain in heads)
+    known, names = judge_names(campaign, [run for run, _chain in heads]), dict[int, str]()
+    for run, chain in heads:
+        name = known[run.pk] if several[run.judge_id] == 1 else f"{known[run.pk]} (run {run.pk})"
+        if both := [part.pk for part in chain if part.pk in names]:
+            sentence = _("Two of the chosen runs continue run %d. Choose one of them.") % both[0]
+            raise Refused(sentence, code="shared_run", fields={"runs": sentence})
+        names |= {part.pk: name for part in chain}
+    return names
 
 
 def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
     """How many of the scores (of these annotators, or of all) were given by people who could see verdicts."""
-    return _ratings(campaign, raters).filter(annotation__blind=False, status=Rating.Status.SCORED).count()
+    here = Rating.objects.filter(chosen_ratings(raters), annotation__campaign=campaign, annotation__superseded_at=None)
+    return here.filter(annotation__blind=False, status=Rating.Status.SCORED).count()
 
 
-def _ratings(campaign: Campaign, raters: Collection[str]) -> QuerySet[Rating]:
-    ratings = Rating.objects.filter(annotation__campaign=campaign, annotation__superseded_at=None)
-    return ratings.filter(annotation__annotator__pseudonym__in=raters) if raters else ratings
-
-
-def _of_annotators(campaign: Campaign, raters: Collection[str], blind_only: bool) -> Iterator[Placed]:
-    found = _ratings(campaign, raters)
-    if blind_only:
-        found = found.filter(Q(annotation__blind=True) | Q(annotation__blind=None))
-    drawn = Selection.objects.filter(duty=OuterRef("annotation__assignment__duty"), item=OuterRef("annotation__item"))
-    # Imported ratings have no duty: their items were there for everyone.
-    probability = Coalesce(Subquery(drawn.values("probability")[:1]), Value(1.0), output_field=FloatField())
-    item, annotator = (f"annotation__{column}" for column in ("item", "annotator"))
-    panel = "annotation__assignment__duty__panel__name"
-    ordered = found.order_by(f"{item}__ordinal", "criterion__position", annotator, "pk").values_list(
-        *(f"annotation__{column}" for column in _ITEM), *_CRITERION,
-        f"{annotator}__pseudonym", f"{annotator}__identified", panel, "score", "status", probability,
-        "annotation__blind",
-    )  # fmt: skip
-    for *place, rater, identified, panel_name, score, status, drawn_with, blind in ordered.iterator(CHUNK):
-        given = {
-            "rater": rater,
-            "rater_kind": "annotator",
-            "rater_identified": identified,
-            "panel": panel_name,
-            "score": score,
-            "applicable": status != Rating.Status.NOT_APPLICABLE,
-            "missing_reason": status if status == Rating.Status.STOPPED else None,
-            "repeat": 1,
-            "inclusion_prob": drawn_with,
-            "weight": 1 / drawn_with,
-            "blind": blind,
-        }
-        yield place, given
-
-
-def _of_judges(campaign: Campaign, runs: Collection[JudgeRun]) -> Iterator[Placed]:
-    names = rater_names(campaign, runs)
-    ordered = Verdict.objects.filter(run__in=runs).order_by("item__ordinal", "criterion__position", "run", "repeat")
-    columns = (*_ITEM, *_CRITERION, "run", "repeat", "score", "status", "applicable")
-    for *place, run, repeat, score, status, applicable in ordered.values_list(*columns).iterator(CHUNK):
-        given = {
-            "rater": names[run],
-            "rater_kind": "judge",
-            "rater_identified": True,
-            "panel": None,
-            "score": score,
-            "applicable": applicable,
-            "missing_reason": None if status == Verdict.Status.OK else status,
-            "repeat": repeat,
-            "inclusion_prob": 1.0,
-            "weight": 1.0,
-            "blind": None,
-        }
-        yield place, given
-
-
-def _order(placed: Placed) -> tuple[int, int]:
-    """By the item's place, then the criterion's."""
-    ordinal, _item, _scenario, _language, _generator, position, _criterion = placed[0]
-    return ordinal, position
-
-
-def _row(place: Sequence[Any], given: Mapping[str, Any], asked: OnScale, scale: str) -> Row:
-    _ordinal, item, scenario, language, generator, _position, criterion = place
-    return Row(
-        item=item,
-        cluster=scenario or item,
-        criterion=criterion,
-        language=language,
-        generator=generator or None,
-        level=asked.level,
-        scale=scale,
-        score_label=asked.labels.get(given["score"], ""),
-        **given,
-    )
+def chosen_ratings(raters: Collection[str], *, blind_only: bool = False) -> Q:
+    """The condition on ratings of these annotators, or of all; `blind_only` as in `table`."""
+    chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
+    return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen
 
 
 # --- tables as CSV text that a spreadsheet opens without running it (DESIGN 8.11) ------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from analytics import ratings
 from analytics.models import Chart, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign, Item
+from annotation.writers import files
 from judging import runs
 from judging.models import Call, JudgeRun
 from judging.runs import whole_run
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
-LAYOUT = 5
+LAYOUT = 6
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
@@ -147,8 +148,8 @@ def _computed(
 
     started = perf_counter()
     chosen = list(ratings.newest_runs(campaign))
-    found = ratings.rows(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
-    table = list(found)
+    found = ratings.table(campaign=campaign, runs=chosen, raters=settings.raters, blind_only=settings.blind_only)
+    table = replace(found, rows=list(found.rows))
     content = measured_content(
         ratings.frame(table),
         scales=ratings.scales(campaign),
@@ -161,7 +162,7 @@ def _computed(
     drawn = charts.bias(content)
     fields = {
         "content": content,
-        "inputs_digest": _digest(ratings.csv_lines(ratings.COLUMNS, table)),
+        "inputs_digest": _digest(files.pieces(table, "csv")),
         "seed": settings.seed,
         "seconds": perf_counter() - started,
     }
@@ -180,10 +181,10 @@ def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -
     }
 
 
-def _digest(lines: Iterable[str]) -> str:
+def _digest(pieces: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
-    for line in lines:
-        digest.update(line.encode())
+    for piece in pieces:
+        digest.update(piece)
     return digest.hexdigest()
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Length
 
 from accounts.models import Project
 from annotation.models import Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
@@ -42,6 +43,7 @@ SHARED = (
     Column("level", "word"),
     Column("scale", "object"),
     Column("score_label"),
+    Column("rationale_length", "integer"),
 )
 """The columns of both ratings and verdicts."""
 OWN = (
@@ -181,11 +183,13 @@ def ratings(
     rationales: bool = True,
     revisions: bool = False,
     people: Mapping[int, str] | None = None,
+    only: Q | None = None,
 ) -> Table:
-    """Every rating of a campaign, sorted by item, criterion and annotation. ``names``: pseudonyms by annotator.
-    ``revisions``: superseded ratings too. ``people``: names of users by annotator, for a last column.
+    """Every rating of a campaign, or ``only`` some, sorted by item, criterion and annotation. ``names``: pseudonyms by
+    annotator. ``revisions``: superseded ratings too. ``people``: names of users by annotator, for a last column.
     """
-    rows = _ratings(campaign, names, rationales=rationales, revisions=revisions)
+    found = Rating.objects.filter(only or Q(), annotation__campaign=campaign)
+    rows = _ratings(campaign, found if revisions else found.filter(annotation__superseded_at=None), names, rationales)
     if people is None:
         return Table(f"{campaign.name} ratings", (*SHARED, *OWN), rows)
     named = {names[pk]: name for pk, name in people.items()}
@@ -198,18 +202,18 @@ _READ = (
     *("annotation__item", "criterion", "annotation__annotator", "annotation__assignment__duty"),
     *("annotation__file_import", "status", "score"),
     *(f"annotation__{column}" for column in ("seconds", "revision", "submitted_at", "superseded_at", "blind")),
+    "written",
+    "annotation__item__dataset",
 )
 
 
 def _ratings(
-    campaign: Campaign, names: Mapping[int, str], *, rationales: bool, revisions: bool
+    campaign: Campaign, found: QuerySet[Rating], names: Mapping[int, str], rationales: bool
 ) -> Iterator[tuple[Any, ...]]:
-    selected = Rating.objects.filter(annotation__campaign=campaign)
-    if not revisions:
-        selected = selected.filter(annotation__superseded_at=None)
-    ordered = selected.order_by("annotation__item__ordinal", "criterion__position", "annotation")
+    place = ("annotation__item__ordinal", "criterion__position", "annotation")
+    ordered = found.annotate(written=Length("rationale")).order_by(*place)
     version = campaign.rubric_version
-    study = (campaign.dataset.name, campaign.dataset.version)
+    studies = dataset_versions(Dataset.objects.parts_of(campaign.dataset))
     rubric = (version.rubric.key, version.number)
     criteria = on_scales([version.pk])
     duties = {duty.pk: (campaign.name, duty.name, duty.panel.name) for duty in _duties(campaign)}
@@ -219,15 +223,21 @@ def _ratings(
     read = ordered.values_list(*_READ, "rationale") if rationales else ordered.values_list(*_READ)
     for row in read.iterator(BATCH):
         (external, language, generator, scenario, item, criterion, person, duty, file_import, status, score) = row[:11]
-        seconds, revision, submitted, superseded, blind = row[11:16]
+        seconds, revision, submitted, superseded, blind, written, brought = row[11:18]
         drawn, scale = draws.of(duty, item), criteria[criterion]
         yield (
-            *study, external, language, generator, scenario, *rubric, scale.key,
-            names[person], "annotator", 0, status, score, status == "na", row[16] if rationales else "",
+            *studies[brought], external, language, generator, scenario, *rubric, scale.key,
+            names[person], "annotator", 0, status, score, status == "na", row[18] if rationales else "",
             drawn.probability, file_import, scenario or external, scale.level, scale.scale, scale.labels.get(score, ""),
+            written,
             identified[person], seconds, *duties.get(duty, unseated),
             drawn.stratum, drawn.wave, drawn.origin, revision, submitted, superseded, blind,
         )  # fmt: skip
+
+
+def dataset_versions(datasets: QuerySet[Dataset]) -> dict[int, tuple[str, int]]:
+    """By primary key, the name and the version of these datasets."""
+    return {pk: (name, version) for pk, name, version in datasets.values_list("pk", "name", "version")}
 
 
 class OnScale(NamedTuple):

@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Length
 
 from annotation.bundle import Member, Outgoing, Row
-from annotation.exports import SHARED, on_scales
+from annotation.exports import SHARED, dataset_versions, on_scales
+from annotation.models import Dataset
 from annotation.writers.tables import BATCH, Column, Table
 from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
 from judging.replies import reply_text
@@ -41,6 +43,8 @@ _READ = (
     *(f"item__{column}" for column in ("external_id", "language", "generator", "scenario")),
     *("criterion", "run", "repeat", "status", "score", "applicable", "fractional", "coerced"),
     *(f"attempt__{column}" for column in _ATTEMPT),
+    "written",
+    "item__dataset",
 )
 
 
@@ -57,23 +61,27 @@ def exported_verdicts(
 def _verdicts(
     runs: Collection[JudgeRun], names: Mapping[int, str], *, rationales: bool, replies: bool
 ) -> Iterator[tuple[Any, ...]]:
-    found = Verdict.objects.filter(run__in=runs).order_by("item__ordinal", "criterion__position", "run", "repeat")
-    studies = {run.pk: _study(run) for run in _described(runs)}
-    judges = {run.pk: _judge(run) for run in _described(runs)}
+    place = ("item__ordinal", "criterion__position", "run", "repeat")
+    found = Verdict.objects.filter(run__in=runs).annotate(written=Length("rationale")).order_by(*place)
+    described = list(_described(runs))
+    rubrics = {run.pk: _rubric(run) for run in described}
+    datasets = Dataset.objects.filter(wholes__in=[run.dataset_id for run in runs])
+    studies = dataset_versions(Dataset.objects.filter(pk__in=[run.dataset_id for run in runs]) | datasets)
+    judges = {run.pk: _judge(run) for run in described}
     versions = {run.rubric_version_id for run in runs}
     criteria = on_scales(versions)
     extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
     for row in found.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
-        fractional, coerced, call, served, into, out, cost, latency = row[10:18]
-        study, rubric, file_import = studies[run]
+        fractional, coerced, call, served, into, out, cost, latency, written, brought = row[10:20]
+        rubric, file_import = rubrics[run]
         asked = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
-            *study, external, language, generator, scenario, *rubric, asked.key,
+            *studies[brought], external, language, generator, scenario, *rubric, asked.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
-            row[18] if rationales else "", 1.0, file_import,
-            scenario or external, asked.level, asked.scale, asked.labels.get(score, ""),
+            row[20] if rationales else "", 1.0, file_import,
+            scenario or external, asked.level, asked.scale, asked.labels.get(score, ""), written,
             run, *judges[run], fractional, coerced, call, served or "", into, out,
             None if cost is None else float(cost), latency,
             *((_reply(row[-1]),) if replies else ()),
@@ -85,9 +93,9 @@ def _described(runs: Collection[JudgeRun]) -> QuerySet[JudgeRun]:
     return judge_runs.select_related("judge", "dataset", "rubric_version__rubric")
 
 
-def _study(run: JudgeRun) -> tuple[tuple[str, int], tuple[str, int], int | None]:
+def _rubric(run: JudgeRun) -> tuple[tuple[str, int], int | None]:
     version = run.rubric_version
-    return (run.dataset.name, run.dataset.version), (version.rubric.key, version.number), run.file_import_id
+    return (version.rubric.key, version.number), run.file_import_id
 
 
 def _judge(run: JudgeRun) -> tuple[Any, ...]:

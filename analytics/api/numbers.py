@@ -26,6 +26,7 @@ from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, chosen_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
+from annotation.writers import files
 
 RATERS = OpenApiParameter(
     "raters",
@@ -169,6 +170,7 @@ class RatingsTableDownload(APIView):
         raters = chosen_raters(found, request.query_params)
         name = slugify(found.name) or f"campaign-{found.pk}"
         with consistent():
-            table = ratings.rows(campaign=found, raters=raters.settings.raters, blind_only=raters.blind_only)
-            lines = (line.encode() for line in ratings.csv_lines(ratings.COLUMNS, table))
-            return download(lines, name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8")
+            table = ratings.table(campaign=found, raters=raters.settings.raters, blind_only=raters.blind_only)
+            return download(
+                files.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8"
+            )

@@ -15,6 +15,7 @@ from analytics.figures import Figure, Figures
 from analytics.models import Snapshot
 from analytics.snapshots import Settings
 from annotation.models import Annotation, Campaign
+from annotation.writers import files
 from judging.models import Verdict
 from tests import make
 from tests.analytics import scene
@@ -104,8 +105,8 @@ class TestContent:
 
     def test_provenance(self, campaign: Campaign) -> None:
         found = snapshots.snapshot(campaign=campaign)
-        csv = "".join(ratings.csv_lines(ratings.COLUMNS, ratings.rows(campaign=campaign)))
-        assert found.inputs_digest == hashlib.sha256(csv.encode()).hexdigest()
+        csv = b"".join(files.pieces(ratings.table(campaign=campaign), "csv"))
+        assert found.inputs_digest == hashlib.sha256(csv).hexdigest()
         assert (found.seed, found.code_version) == (Settings().seed, snapshots.code_version())
         assert [(judge["name"], judge["simulated"]) for judge in found.content["judges"]] == [("Kohtunik", True)]
 

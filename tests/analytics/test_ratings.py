@@ -25,11 +25,11 @@ def test_one_row_per_score_in_a_stable_order(cast: Cast) -> None:
     assert len(table) == 24 + 12 + 24
     assert table == list(ratings.rows(campaign=campaign))
     assert [(row.item, row.criterion, row.rater, row.score) for row in table[:6]] == [
-        ("et-0", "fluency", "jaan", 0.0),
         ("et-0", "fluency", "mari", 0.0),
+        ("et-0", "fluency", "jaan", 0.0),
         ("et-0", "fluency", "Kohtunik", 1.0),
-        ("et-0", "coherence", "jaan", 1.0),
         ("et-0", "coherence", "mari", 1.0),
+        ("et-0", "coherence", "jaan", 1.0),
         ("et-0", "coherence", "Kohtunik", 1.0),
     ]
     assert (table[0].cluster, table[0].language, table[0].generator) == ("s0", "et", "atlas")
@@ -122,7 +122,7 @@ class TestNewestRuns:
 
 def test_the_frame_has_the_published_columns_also_when_empty(cast: Cast) -> None:
     frame = ratings.load(campaign=make.campaign(cast.kassa))
-    assert (tuple(frame.columns), len(frame), str(frame["score"].dtype)) == (ratings.COLUMNS, 0, "float64")
+    assert (tuple(frame.columns), len(frame), str(frame["score"].dtype)) == (ratings.Row._fields, 0, "float64")
 
 
 def test_a_long_scale_is_spelt_out(cast: Cast) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,7 +64,13 @@ def score(rater: int, criterion: str, number: int) -> tuple[float | None, bool]:
 def rated(cast: Cast) -> Campaign:
     """Four parallel scenarios in three languages; three people and a judge rate them on four kinds of scale."""
     rows = [
-        make.item(number, ("et", "ar", "en")[number // 4], scenario=f"s{number % 4}", external_id=f"d{number}")
+        make.item(
+            number,
+            ("et", "ar", "en")[number // 4],
+            scenario=f"s{number % 4}",
+            external_id=f"d{number}",
+            attributes={"task type": ("qa", "=sum")[number % 2], "difficulty": number % 3, "score": 0.5},
+        )
         for number in range(ITEMS)
     ]
     dataset = make.dataset(cast.kassa, rows, name="Study")
@@ -160,6 +169,33 @@ def test_stats_on_a_file_are_the_figures_of_the_page(
     )
     assert nominal[0] is not None and ordinal[0] is not None
     assert page["krippendorff_alpha", None, None, None, "share"][0] is not None
+
+
+def test_every_way_out_has_the_same_columns_and_rows(
+    cast: Cast, rated: Campaign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The columns of the ratings table, cut out of any file, are the bytes whose digest the page prints."""
+    snapshot = snapshots.snapshot(campaign=rated)
+    table = written(cast.client("aino"), rated, "numbers page", tmp_path).read_bytes()
+    assert hashlib.sha256(table).hexdigest() == snapshot.inputs_digest
+    header, *lines = csv.reader(io.StringIO(table.decode(), newline=""))
+    assert header[19:-1] == [
+        *("scenario", "dataset", "dataset_version", "rubric_version", "duty", "seconds", "rationale_length"),
+        *("difficulty", "attribute_score", "task_type"),
+    ]
+    assert len(lines) == 192
+    of_table = [dict(zip(header[:-1], line, strict=False)) for line in lines]
+    (tmp_path / "other").mkdir()
+    export = written(cast.client("aino"), rated, "command, csv", tmp_path / "other").read_bytes().decode()
+    scores = csv.DictReader(io.StringIO(export, newline=""))
+    assert [{name: row[name] for name in header[:-1]} for row in scores] == of_table
+    assert {row["task_type"] for row in of_table} == {"qa", "'=sum"}
+    capsys.readouterr()
+    asked = ["agreement", str(tmp_path / "scores.csv"), "--by", "task_type,criterion", "--format", "json"]
+    assert main(asked) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["task_type"] for row in told["estimates"]} == {"qa", "=sum"}
+    assert told["provenance"]["input_sha256"] == snapshot.inputs_digest
 
 
 def test_a_judge_of_categories_is_tested_by_accuracy(

@@ -384,7 +384,7 @@ def _opposite(column: pd.Series[Any]) -> pd.Series[Any]:
 
 def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
     """Without the apostrophes that keep a spreadsheet from running a text, where the marks say that one was added."""
-    marks = frame[MARKS].fillna("").astype(str)
+    marks = frame[MARKS].astype(object).fillna("").astype(str)
     columns = {mark[1:] for said in marks.unique() for mark in said.split() if mark.startswith(ADDED)}
     exact = {}
     for column in columns & set(frame.columns):
