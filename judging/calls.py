@@ -187,23 +187,23 @@ def release_calls(*, lease: UUID, calls: Sequence[Call] | None = None) -> int:
 
 def _free(held: QuerySet[Call]) -> int:
     with transaction.atomic():
-        found = list(held.select_for_update(of=("self",)).select_related("run__judge").order_by("pk"))
-        keys = [call.pk for call in found]
+        leased = list(held.select_for_update(of=("self",)).select_related("run__judge").order_by("pk"))
+        keys = [call.pk for call in leased]
         its_open = Attempt.objects.filter(call__in=keys)
         its_open.filter(outcome=Attempt.Outcome.PENDING).delete()
         lost = set(its_open.filter(outcome=Attempt.Outcome.SENT).values_list("call", flat=True))
         its_open.filter(outcome=Attempt.Outcome.SENT).update(
             outcome=Attempt.Outcome.LOST, cost=F("reserved"), estimated=True, reason="No reply was received."
         )
-        tired = [call.pk for call in found if call.pk in lost and call.tries + 1 >= judges.pace(call.run.judge).tries]
+        tired = [call.pk for call in leased if call.pk in lost and call.tries + 1 >= judges.pace(call.run.judge).tries]
         free = {"lease": None, "leased_until": None}
         again = Call.objects.filter(pk__in=[key for key in keys if key not in tired])
         again.filter(pk__in=lost).update(tries=F("tries") + 1)
         again.update(state=Call.State.WAITING, **free)
         Call.objects.filter(pk__in=tired).update(state=Call.State.FAILED, tries=F("tries") + 1, **free)
-        for run_pk in {call.run_id for call in found if call.pk in tired}:
+        for run_pk in {call.run_id for call in leased if call.pk in tired}:
             runs.announce_finish(run_pk)
-    return len(found)
+    return len(leased)
 
 
 # --- what one request came to -----------------------------------------------------------------------------------------
@@ -319,12 +319,14 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
         open_calls = _open_calls(outcomes)
         new = _unsettled(outcomes)
         _settle_attempts(new)
-        settled = [each for each in new if each.readings and each.call.pk in open_calls]
-        again = [each for each in new if not each.readings and open_calls.get(each.call.pk) == each.lease]
+        settled = [outcome for outcome in new if outcome.readings and outcome.call.pk in open_calls]
+        again = [
+            outcome for outcome in new if not outcome.readings and open_calls.get(outcome.call.pk) == outcome.lease
+        ]
         _insert_verdicts(settled)
         _move(settled, state=Call.State.SETTLED, not_before=None)
         _try_again(again)
-        for run_pk in {each.call.run_id for each in (*settled, *again)}:
+        for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
             runs.announce_finish(run_pk)
     return len(settled)
 
@@ -382,8 +384,8 @@ def _insert_verdicts(outcomes: Sequence[CallOutcome]) -> None:
 
 def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
     call, coerced = outcome.call, (reading.coerced or "")[:80]
-    asked = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
-    return *asked, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
+    identity = call.run_id, call.item_id, criterion_pk, call.repeat, outcome.attempt.pk
+    return *identity, reading.status, reading.score, reading.applicable, reading.fractional, coerced, reading.rationale
 
 
 def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime | None, tried: int = 1) -> None:

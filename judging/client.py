@@ -247,7 +247,7 @@ def _body(
     kept |= {_RENAMED[name]: parameters[name] for name in dropped if _RENAMED.get(name, name) not in {name, *refused}}
     body: dict[str, Any] = {"model": model, "messages": list(messages), **kept}
     if schema is not None:
-        chosen = next(each for each in _FORMATS if each == "none" or each not in refused)
+        chosen = next(form for form in _FORMATS if form == "none" or form not in refused)
         dropped += _FORMATS[: _FORMATS.index(chosen)]
         body |= _response_format(chosen, schema)
     return body, tuple(dropped)
@@ -328,10 +328,10 @@ def _bounded() -> Callable[[httpx2.Response, int], httpx2.AsyncByteStream]:
     return Bounded
 
 
-def _overflown(connection: Connection, found: _TooLarge) -> ProviderUnavailable | ProviderRefused:
-    body = storable(found.start.decode("utf-8", "replace"))
-    if found.status >= 400:
-        return _failure(status=found.status, code="", message=_scrubbed(connection, body), headers={})
+def _overflown(connection: Connection, too_large: _TooLarge) -> ProviderUnavailable | ProviderRefused:
+    body = storable(too_large.start.decode("utf-8", "replace"))
+    if too_large.status >= 400:
+        return _failure(status=too_large.status, code="", message=_scrubbed(connection, body), headers={})
     return ProviderUnavailable(f"The reply is longer than {LARGEST_BODY // 2**20} MB.", maybe_paid=True, body=body)
 
 
@@ -340,7 +340,7 @@ def _never_connected(error: BaseException | None) -> bool:
     import httpx2
 
     while error is not None:
-        names = {each.__name__ for each in type(error).__mro__}
+        names = {ancestor.__name__ for ancestor in type(error).__mro__}
         if isinstance(error, httpx2.ConnectError | ConnectionRefusedError) or "ClientConnectorError" in names:
             return True
         error = error.__cause__
@@ -371,8 +371,8 @@ def _complaint(body: Any) -> str:
     if isinstance(body, list):
         return "; ".join(filter(None, map(_complaint, body[:5])))
     words = _object(body)
-    found = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
-    return next((text for each in found if each and (text := _complaint(each))), "")
+    candidates = (words.get(name) for name in ("message", "msg", "detail", "error", "error_description", "title"))
+    return next((text for candidate in candidates if candidate and (text := _complaint(candidate))), "")
 
 
 def _failure(
@@ -390,12 +390,12 @@ def _failure(
 def _unsupported(words: Mapping[str, Any], body: Mapping[str, Any]) -> str | None:
     """Which part of the request a 400 complains of by name, if the request can do without it."""
     message = _complaint(words)
-    if wanted := body.get("response_format"):
+    if reply_format := body.get("response_format"):
         named = words.get("param") == "response_format" or re.search(
             r"response_format|json_schema|json_object", message
         )
         if named:
-            return str(wanted["type"])
+            return str(reply_format["type"])
     names = [name for name in body if name not in RESERVED]
     if words.get("param") in names:
         return str(words["param"])
@@ -426,13 +426,13 @@ def _bounded_wait(seconds: float) -> float | None:
 
 def _quotas(headers: Mapping[str, str]) -> dict[str, Quota]:
     """What is left of the limits on `requests` and `tokens`, as far as the endpoint says so in OpenAI's headers."""
-    found = {}
+    quotas = {}
     for unit in ("requests", "tokens"):
         remaining = headers.get(f"x-ratelimit-remaining-{unit}", "").strip()
         reset = _seconds(headers.get(f"x-ratelimit-reset-{unit}", ""))
         if remaining.isascii() and remaining.isdecimal() and len(remaining) < 16 and reset is not None:
-            found[unit] = Quota(int(remaining), reset)
-    return found
+            quotas[unit] = Quota(int(remaining), reset)
+    return quotas
 
 
 def _seconds(text: str) -> float | None:
@@ -473,14 +473,14 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     choices = reply.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message"))
-    said = {name: _text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
+    message_parts = {name: _text(message.get(name))[:LONGEST_TEXT] for name in _SAID if message.get(name)}
     ended = _text(choice.get("finish_reason"))[:80] or None
     kept = {name: _text(reply.get(name))[:200] for name in ("id", "model", "system_fingerprint") if reply.get(name)}
     usage = {name: _count(count) for name, count in list(_object(reply.get("usage")).items())[:40]}
     return {
         **kept,
         "usage": {name[:80]: count for name, count in usage.items() if count is not None},
-        "choices": [{"index": 0, "message": said, "finish_reason": ended}],
+        "choices": [{"index": 0, "message": message_parts, "finish_reason": ended}],
         "shortened_from_bytes": size,
     }
 

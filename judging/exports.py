@@ -62,7 +62,7 @@ def _verdicts(
     runs: Collection[JudgeRun], names: Mapping[int, str], *, rationales: bool, replies: bool
 ) -> Iterator[tuple[Any, ...]]:
     place = ("item__ordinal", "criterion__position", "run", "repeat")
-    found = Verdict.objects.filter(run__in=runs).annotate(written=Length("rationale")).order_by(*place)
+    ordered = Verdict.objects.filter(run__in=runs).annotate(written=Length("rationale")).order_by(*place)
     described = list(_described(runs))
     rubrics = {run.pk: _rubric(run) for run in described}
     datasets = Dataset.objects.filter(wholes__in=[run.dataset_id for run in runs])
@@ -71,17 +71,18 @@ def _verdicts(
     versions = {run.rubric_version_id for run in runs}
     criteria = on_scales(versions)
     extra = (*(("rationale",) if rationales else ()), *(("attempt__reply",) if replies else ()))
-    for row in found.values_list(*_READ, *extra).iterator(BATCH):
+    for row in ordered.values_list(*_READ, *extra).iterator(BATCH):
         (external, language, generator, scenario, criterion, run, repeat, status, score, applicable) = row[:10]
         fractional, coerced, call, served, into, out, cost, latency, written, brought = row[10:20]
         rubric, file_import = rubrics[run]
-        asked = criteria[criterion]
+        criterion_scale = criteria[criterion]
         # Repeats count from 0 in files, as our importer reads them.
         yield (
-            *studies[brought], external, language, generator, scenario, *rubric, asked.key,
+            *studies[brought], external, language, generator, scenario, *rubric, criterion_scale.key,
             names[run], "judge", repeat - 1, status, score, status == "ok" and not applicable,
             row[20] if rationales else "", 1.0, file_import,
-            scenario or external, asked.level, asked.scale, asked.labels.get(score, ""), written,
+            scenario or external, criterion_scale.level, criterion_scale.scale, criterion_scale.labels.get(score, ""),
+            written,
             run, *judges[run], fractional, coerced, call, served or "", into, out,
             None if cost is None else float(cost), latency,
             *((_reply(row[-1]),) if replies else ()),

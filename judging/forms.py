@@ -69,14 +69,14 @@ class JudgeForm(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        names = [(each.name, f"{each.name} · {each.base_url}") for each in settings.PROVIDERS.values()]
+        names = [(provider.name, f"{provider.name} · {provider.base_url}") for provider in settings.PROVIDERS.values()]
         self.fields["provider"].choices = names  # type: ignore[attr-defined]
 
     def clean_parameters(self) -> dict[str, Any]:
-        given = self.cleaned_data["parameters"] or {}
-        if not isinstance(given, dict):
+        parameters = self.cleaned_data["parameters"] or {}
+        if not isinstance(parameters, dict):
             raise forms.ValidationError(_("Parameters are a JSON object, such as {}."))
-        return given
+        return parameters
 
     @property
     def declared(self) -> dict[str, Any]:

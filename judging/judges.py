@@ -49,8 +49,8 @@ def declare(
     that there is, those that are given are set anew.
     """
     prompt, sent = variant_of(variant or {}), _checked(parameters or {})
-    given = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
-    paced = {name: _within(name, number) for name, number in given.items() if number is not None}
+    paces = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
+    paced = {name: _within(name, number) for name, number in paces.items() if number is not None}
     if provider not in settings.PROVIDERS:
         raise Refused(_undeclared(provider), code="unknown_provider", fields={"provider": _undeclared(provider)})
     spending.allowance(project, provider)
@@ -84,9 +84,9 @@ def imported(*, project: Project, name: str, variant: str = "") -> Judge:
     """The judge that made verdicts elsewhere: known only by its name, and the prompt's where it was put several."""
     name, variant = key_of(name, variant)
     factors = {"name": variant} if variant else {}
-    made = {"name": imported_name(name, variant), "model": name, "variant": factors}
+    defaults = {"name": imported_name(name, variant), "model": name, "variant": factors}
     digest = digests.digest({"imported": name, **({"variant": variant} if variant else {})})
-    judge, _made = Judge.objects.get_or_create(project=project, digest=digest, defaults=made)
+    judge, _is_new = Judge.objects.get_or_create(project=project, digest=digest, defaults=defaults)
     return judge
 
 
@@ -111,7 +111,7 @@ def variant_of(factors: Mapping[str, Any]) -> PromptVariant:
     for factor, level in factors.items():
         if factor not in known:
             raise Refused(_("A prompt variant has no “%(factor)s”.") % {"factor": factor}, fields={"variant": factor})
-        if not any(level is each or (level == each and isinstance(level, str)) for each in FACTORS[factor]):
+        if not any(level is allowed or (level == allowed and isinstance(level, str)) for allowed in FACTORS[factor]):
             there_is = ", ".join(map(str, FACTORS[factor]))
             sentence = _("“%(level)s” is not a valid %(factor)s. Use one of: %(levels)s.")
             raise Refused(sentence % {"level": level, "factor": factor, "levels": there_is}, fields={"variant": factor})

@@ -48,7 +48,7 @@ _LOOK_ALIKES: Final = {
     **dict.fromkeys("\u115f\u1160\u2800\u3164\uffa0", ""),  # letters that show nothing
 }
 _OPENING: Final = re.compile(
-    rf"[<\[\uff1c\ufe64\uff3b{''.join(each for each, seen in _LOOK_ALIKES.items() if '<' in seen)}]"
+    rf"[<\[\uff1c\ufe64\uff3b{''.join(look_alike for look_alike, seen in _LOOK_ALIKES.items() if '<' in seen)}]"
 )
 
 
@@ -286,9 +286,9 @@ def neutralise(text: str) -> str:
         return text
     folded, origins = _folded(text)
     characters = list(text)
-    for found in _CONTROL.finditer(folded):
-        for place in origins[found.start() : found.end()]:
-            characters[place] = _DEFUSED[found.group()[0]]
+    for match in _CONTROL.finditer(folded):
+        for place in origins[match.start() : match.end()]:
+            characters[place] = _DEFUSED[match.group()[0]]
     return "".join(characters)
 
 

@@ -74,7 +74,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Offer:
     """A value offered for one criterion, before it is held against the scale."""
 
     value: Any
@@ -115,22 +115,25 @@ def parse(
     return readings
 
 
-def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool) -> list[list[_Found]]:
+def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool) -> list[list[_Offer]]:
     """The offers for each criterion on the first rung that has any; a reply with objects is never read as text."""
     single = variant.grouping == "single"
     objects, whole, broken = _objects(text)
     bent = () if whole else ("prose",)
-    found = [[hit for each in objects for hit in _in_object(each, criterion, single, bent)] for criterion in criteria]
+    offers_by_criterion = [
+        [offer for members in objects for offer in _in_object(members, criterion, single, bent)]
+        for criterion in criteria
+    ]
     if broken:
         # An object found beside broken braces may be a quotation inside a string, so the members get a say too.
-        for offers, criterion in zip(found, criteria, strict=True):
+        for offers, criterion in zip(offers_by_criterion, criteria, strict=True):
             offers.extend(_loose_members(text, criterion, single))
     if not whole:
         # Whoever writes a verdict beside the object may only have quoted that.
-        for offers, criterion in zip(found, criteria, strict=True):
+        for offers, criterion in zip(offers_by_criterion, criteria, strict=True):
             offers.extend(_stated(text, criterion) if offers else ())
-    if objects or any(found):
-        return found
+    if objects or any(offers_by_criterion):
+        return offers_by_criterion
     return [list(_tagged(text, criterion, alone=len(criteria) == 1, cut_off=cut_off)) for criterion in criteria]
 
 
@@ -162,11 +165,11 @@ def reply_text(reply: Mapping[str, Any]) -> str:
 # --- From an offer to a reading -------------------------------------------------------------------------------------
 
 
-def _settle(criterion: CriterionBrief, found: _Found) -> Reading:
+def _settle(criterion: CriterionBrief, offer: _Offer) -> Reading:
     """Hold an offered value against the criterion's scale."""
-    score, written = _value(found.value, criterion)
-    bent = ",".join((*found.bent, *written)) or None
-    reading = Reading(criterion.key, "unparsed", rationale=storable(found.rationale), coerced=bent)
+    score, written = _value(offer.value, criterion)
+    bent = ",".join((*offer.bent, *written)) or None
+    reading = Reading(criterion.key, "unparsed", rationale=storable(offer.rationale), coerced=bent)
     if score == NOT_APPLICABLE:
         return (
             replace(reading, status="ok", applicable=False) if criterion.allows_na else replace(reading, coerced=None)
@@ -286,7 +289,7 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], bool, bool]:
 
 def _in_object(
     members: dict[str, Any], criterion: CriterionBrief, single: bool, bent: tuple[str, ...]
-) -> Iterator[_Found]:
+) -> Iterator[_Offer]:
     """What one object offers for a criterion: at its top, under its key, or the same one wrapper further down."""
     entry = _entry(members, criterion, single, bent)
     if entry is None and len(members) == 1:
@@ -296,12 +299,12 @@ def _in_object(
         yield entry
 
 
-def _entry(members: dict[str, Any], criterion: CriterionBrief, single: bool, bent: tuple[str, ...]) -> _Found | None:
+def _entry(members: dict[str, Any], criterion: CriterionBrief, single: bool, bent: tuple[str, ...]) -> _Offer | None:
     name = _key(members, criterion)
     if name is not None:
         bent = bent if name == criterion.key else (*bent, "key")
         value = members[name]
-        return _from_members(value, bent) if isinstance(value, dict) else _Found(value, bent=(*bent, "flat"))
+        return _from_members(value, bent) if isinstance(value, dict) else _Offer(value, bent=(*bent, "flat"))
     field = _field(members, _SCORE_FIELDS)
     if single and field and not isinstance(members[field], dict):
         return _from_members(members, bent)
@@ -312,16 +315,16 @@ def _key(members: dict[str, Any], criterion: CriterionBrief) -> str | None:
     """The member that speaks of this criterion: its key, else the only one spelt like its key or name."""
     if criterion.key in members:
         return criterion.key
-    wanted = {_folded(criterion.key), _folded(criterion.name)}
-    alike = [name for name in members if _folded(name) in wanted]
+    spellings = {_folded(criterion.key), _folded(criterion.name)}
+    alike = [name for name in members if _folded(name) in spellings]
     return alike[0] if len(alike) == 1 else None
 
 
-def _from_members(members: dict[str, Any], bent: tuple[str, ...]) -> _Found:
+def _from_members(members: dict[str, Any], bent: tuple[str, ...]) -> _Offer:
     field = _field(members, _SCORE_FIELDS)
     rationale = members.get(_field(members, _RATIONALE_FIELDS) or "", "")
     bent = bent if field in ("score", None) else (*bent, "field")
-    return _Found(members.get(field or ""), rationale if isinstance(rationale, str) else "", bent)
+    return _Offer(members.get(field or ""), rationale if isinstance(rationale, str) else "", bent)
 
 
 def _field(members: dict[str, Any], names: tuple[str, ...]) -> str | None:
@@ -334,7 +337,7 @@ def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", "_", name.strip().casefold())
 
 
-def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterator[_Found]:
+def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterator[_Offer]:
     """Finished members of an object that itself cannot be read: cut off, or broken elsewhere."""
     names = (criterion.key, "score") if single else (criterion.key,)
     for name in dict.fromkeys(names):
@@ -345,7 +348,7 @@ def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterat
                 continue
             value = decoded[0]
             bent = ("broken",)
-            yield _from_members(value, bent) if isinstance(value, dict) else _Found(value, bent=bent)
+            yield _from_members(value, bent) if isinstance(value, dict) else _Offer(value, bent=bent)
 
 
 # --- Tagged text ----------------------------------------------------------------------------------------------------
@@ -357,7 +360,7 @@ def _without_thinking(text: str) -> str:
     return answer if closed else _THINKING.sub("", text)
 
 
-def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool) -> Iterator[_Found]:
+def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool) -> Iterator[_Offer]:
     """The offers of all tags, readable or not; without any, the reply itself where it is one short line."""
     hits = _tag_hits(text, criterion, alone)
     if alone and not hits:
@@ -365,7 +368,7 @@ def _tagged(text: str, criterion: CriterionBrief, *, alone: bool, cut_off: bool)
     # Cut off right behind the number, its last digits may be missing.
     kept = [hit for hit in hits if not cut_off or text[hit.end(1) :].strip(" \n.,/")]
     rationale = _tagged_rationale(text) if alone else ""
-    yield from (_Found(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
+    yield from (_Offer(hit[1].strip(" \t\n*\"'`()."), rationale, ("tagged",)) for hit in kept)
 
 
 def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> list[re.Match[str]]:
@@ -376,7 +379,7 @@ def _tag_hits(text: str, criterion: CriterionBrief, alone: bool) -> list[re.Matc
     return [hit for tag in tags for hit in tag.finditer(text)]
 
 
-def _stated(text: str, criterion: CriterionBrief) -> Iterator[_Found]:
+def _stated(text: str, criterion: CriterionBrief) -> Iterator[_Offer]:
     """Lines beside the objects of a reply that say nothing but this criterion's score."""
     for _object, start, end in reversed(_spans(text)[0]):
         text = text[:start] + text[end:]
@@ -384,7 +387,7 @@ def _stated(text: str, criterion: CriterionBrief) -> Iterator[_Found]:
         _line([re.escape(criterion.key), re.escape(criterion.name)]), text, re.IGNORECASE | re.MULTILINE
     ):
         if not text[hit.end() :].partition("\n")[0].strip(" \t.*_`\"')]"):
-            yield _Found(hit[1], bent=("tagged",))
+            yield _Offer(hit[1], bent=("tagged",))
 
 
 def _line(names: Sequence[str]) -> str:

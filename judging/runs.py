@@ -54,11 +54,11 @@ def start(
     unless it is meant (``again``).
     """
     access.refuse_archived(judge.project)
-    asked: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
-    asked |= {"repeats": repeats, "budget": budget}
-    if key and (started := _started(judge, key, asked)):
+    plan: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
+    plan |= {"repeats": repeats, "budget": budget}
+    if key and (started := _started(judge, key, plan)):
         return started
-    refuse_unfit(**asked)
+    refuse_unfit(**plan)
     try:
         with transaction.atomic():
             Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)  # of two starts at once the second waits
@@ -67,7 +67,7 @@ def start(
                 raise Refused(before, code="already_planned", fields={"again": before})
             run = JudgeRun.objects.create(
                 project=judge.project,
-                **asked,
+                **plan,
                 continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
                 key=key or None,
                 created_by=actor,
@@ -76,16 +76,16 @@ def start(
             audit.record(actor=actor, project=judge.project, verb="start judge run", subject=run)
     except (IntegrityError, Refused):
         # The same start came at the same time and was first.
-        if key and (started := _started(judge, key, asked)):
+        if key and (started := _started(judge, key, plan)):
             return started
         raise
     return run
 
 
-def _started(judge: Judge, key: str, asked: Mapping[str, Any]) -> JudgeRun | None:
+def _started(judge: Judge, key: str, plan: Mapping[str, Any]) -> JudgeRun | None:
     """The run that was started under this key; refuses a key that stands for another run."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
-    if run and any(getattr(run, name) != value for name, value in asked.items()):
+    if run and any(getattr(run, name) != value for name, value in plan.items()):
         raise Refused(_("This key was already used for another run (%d). Use a new key.") % run.pk, code="key_used")
     return run
 
@@ -95,9 +95,9 @@ def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) ->
 
     A run that was cancelled before it had a verdict doesn't count.
     """
-    found = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
-    found = found.exclude(Q(state=JudgeRun.State.CANCELLED), ~Exists(Verdict.objects.filter(run=OuterRef("pk"))))
-    run = found.order_by("-pk").first()
+    earlier = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
+    earlier = earlier.exclude(Q(state=JudgeRun.State.CANCELLED), ~Exists(Verdict.objects.filter(run=OuterRef("pk"))))
+    run = earlier.order_by("-pk").first()
     if run is None:
         return ""
     done = run.calls.filter(state=Call.State.SETTLED).count()
@@ -157,10 +157,10 @@ def continued(
     counts before the newest run. A cancelled run, or one that goes on from a cancelled run, leaves items unasked.
     """
     earlier = Dataset.objects.parts_of(dataset).exclude(pk=dataset.pk)
-    found = JudgeRun.objects.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
+    candidates = JudgeRun.objects.filter(judge=judge, rubric_version=rubric_version, dataset__in=earlier)
     if repeats is not None:
-        found = found.filter(repeats=repeats)
-    newest_first = found.select_related("dataset").order_by("-dataset_id", "-pk")
+        candidates = candidates.filter(repeats=repeats)
+    newest_first = candidates.select_related("dataset").order_by("-dataset_id", "-pk")
     return next((run for run in newest_first if not _is_cut_short(run)), None)
 
 
@@ -176,10 +176,10 @@ def asked_about(*, dataset: Dataset, after: JudgeRun | None) -> QuerySet[Item]:
 
 def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
     """The runs, and those that they go on from: together they have the verdicts on all items."""
-    found = {run.pk: run for run in runs}
-    while missing := {run.continues_id for run in found.values() if run.continues_id} - {*found}:
-        found |= {run.pk: run for run in JudgeRun.objects.filter(pk__in=missing).select_related("judge")}
-    return list(found.values())
+    by_key = {run.pk: run for run in runs}
+    while missing := {run.continues_id for run in by_key.values() if run.continues_id} - {*by_key}:
+        by_key |= {run.pk: run for run in JudgeRun.objects.filter(pk__in=missing).select_related("judge")}
+    return list(by_key.values())
 
 
 # --- what a run will take ---------------------------------------------------------------------------------------------
@@ -207,10 +207,10 @@ def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, r
     after = continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats)
     pks = list(asked_about(dataset=dataset, after=after).values_list("pk", flat=True))
     sample = Item.objects.filter(pk__in=pks[:: max(1, len(pks) // SAMPLE)][:SAMPLE]).select_related("dataset")
-    asked = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
+    sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
-    into = calls * sum(prompt.tokens for prompt in asked) // max(1, len(asked))
+    into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
     return Forecast(
         calls=calls,
@@ -411,8 +411,8 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
     """Changes whenever one of the runs gains a verdict: verdicts are append-only."""
-    found = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
-    return f"{found['count']}:{found['newest'] or 0}"
+    verdicts = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
+    return f"{verdicts['count']}:{verdicts['newest'] or 0}"
 
 
 @dataclass(frozen=True, slots=True)

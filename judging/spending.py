@@ -157,7 +157,7 @@ def allowed_providers(project: Project) -> list[Allowed]:
         for provider_allowance in ProviderAllowance.objects.filter(project=project)
     ]
     named = {row.provider for row in rows}
-    simulated = [name for name, each in settings.PROVIDERS.items() if each.simulated and name not in named]
+    simulated = [name for name, provider in settings.PROVIDERS.items() if provider.simulated and name not in named]
     return [*rows, *(Allowed(provider=name, simulated=True) for name in simulated)]
 
 
@@ -234,37 +234,37 @@ def caps(run: JudgeRun, *, now: datetime | None = None) -> list[Cap]:
     ``run`` is locked by the caller. Every sum is one query: a request that another worker settles meanwhile is in it
     as reserved or as paid, never twice and never not at all.
     """
-    found = []
+    run_caps = []
     if run.budget is not None:
         sentence = _("The budget is spent, or the rest is too small for another call. Raise the budget and resume.")
-        found.append(Cap(run.budget, _committed(Attempt.objects.filter(call__run=run)), sentence))
+        run_caps.append(Cap(run.budget, _committed(Attempt.objects.filter(call__run=run)), sentence))
     if needs_allowance(run.judge.provider):
         rows = ProviderAllowance.objects.select_for_update(no_key=True)
         allowed = rows.filter(project=run.project_id, provider=run.judge.provider).first()
         if allowed is None:
             raise Refused(_not_allowed(run.project, run.judge.provider), code="provider_not_allowed")
-        found += _project_caps(allowed, now or timezone.now())
-    return found
+        run_caps += _project_caps(allowed, now or timezone.now())
+    return run_caps
 
 
 def _project_caps(allowed: ProviderAllowance, now: datetime) -> list[Cap]:
     named = {"provider": allowed.provider}
-    found = []
+    project_caps = []
     if allowed.cap_total is not None:
         sentence = _(
             "The project has spent its limit at %(provider)s, or the rest is too small for another call. Ask the "
             "operator to raise the limit."
         )
         spent = _committed(_at_provider(allowed.project_id, allowed.provider))
-        found.append(Cap(allowed.cap_total, spent, sentence % named))
+        project_caps.append(Cap(allowed.cap_total, spent, sentence % named))
     if allowed.cap_per_day is not None:
         sentence = _(
             "The project has spent its daily limit at %(provider)s, or the rest is too small for another call. "
             "Resume after midnight UTC, or ask the operator to raise the limit."
         )
         spent = _committed(_today(allowed.project_id, allowed.provider, now))
-        found.append(Cap(allowed.cap_per_day, spent, sentence % named))
-    return found
+        project_caps.append(Cap(allowed.cap_per_day, spent, sentence % named))
+    return project_caps
 
 
 def _at_provider(project: int, provider: str) -> QuerySet[Attempt]:

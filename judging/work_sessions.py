@@ -155,16 +155,16 @@ class WorkSession:
 
     async def _mark(self) -> None:
         while self.to_mark:
-            asked, self.to_mark = self.to_mark, {}
+            to_mark, self.to_mark = self.to_mark, {}
             try:
-                mark = partial(calls.mark_sent, lease=self.lease, attempts=[*asked])
+                mark = partial(calls.mark_sent, lease=self.lease, attempts=[*to_mark])
                 sent = await self.query(mark, self.marking)
             except BaseException as error:
-                for future in asked.values():
+                for future in to_mark.values():
                     if not future.done():
                         future.set_exception(error)
                 raise
-            for pk, future in asked.items():
+            for pk, future in to_mark.items():
                 if not future.done():
                     future.set_result(pk in sent)
 

@@ -26,13 +26,13 @@ from judging.models import Judge
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
 
-    def to_internal_value(self, given: Any) -> Any:
-        unknown = sorted({*given} - {*self.fields}) if isinstance(given, Mapping) else []
+    def to_internal_value(self, sent: Any) -> Any:
+        unknown = sorted({*sent} - {*self.fields}) if isinstance(sent, Mapping) else []
         if unknown:
             known = ", ".join(name for name, field in self.fields.items() if not field.read_only)
             sentence = _("There is no such field. Available: %s.") % known
             raise serializers.ValidationError({storable(name)[:100]: [sentence] for name in unknown[:20]})
-        return super().to_internal_value(given)
+        return super().to_internal_value(sent)
 
 
 class VariantSerializer(StrictSerializer):
@@ -122,14 +122,14 @@ class JudgePreview(APIView):
     )
     def get(self, request: Request, project: str, judge: int) -> Response:
         """The exact messages this judge would send about one item, by one published rubric version."""
-        current_project, found = judge_in_project(request.user, project)
-        asked = get_object_or_404(found, pk=judge)
+        current_project, judges_of_project = judge_in_project(request.user, project)
+        shown = get_object_or_404(judges_of_project, pk=judge)
         chosen = ChosenItemSerializer(data=request.query_params)
         chosen.is_valid(raise_exception=True)
         items = Item.objects.visible_to(request.user).filter(dataset__project=current_project).select_related("dataset")
         versions = RubricVersion.objects.visible_to(request.user).published().filter(rubric__project=current_project)
         prompts = requests.preview_prompts(
-            judge=asked,
+            judge=shown,
             item=get_object_or_404(items, pk=chosen.validated_data["item"]),
             rubric_version=get_object_or_404(versions, pk=chosen.validated_data["rubric_version"]),
         )

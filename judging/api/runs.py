@@ -171,18 +171,18 @@ def _run(user: User, slug: str, pk: int) -> JudgeRun:
     return get_object_or_404(run_in_project(user, slug)[1], pk=pk)
 
 
-def _chosen(request: Request, slug: str, asked: ChosenRunSerializer) -> dict[str, Any]:
+def _chosen(request: Request, slug: str, serializer: ChosenRunSerializer) -> dict[str, Any]:
     """What a request asks to be run, every row of it in the project."""
-    asked.is_valid(raise_exception=True)
-    given, user = asked.validated_data, request.user
+    serializer.is_valid(raise_exception=True)
+    values, user = serializer.validated_data, request.user
     project, judges = judges_in(user, slug)
     versions = RubricVersion.objects.visible_to(user).filter(rubric__project=project)
     return {
-        "judge": get_object_or_404(judges, pk=given["judge_id"]),
-        "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=given["dataset_id"]),
-        "rubric_version": get_object_or_404(versions, pk=given["rubric_version_id"]),
-        "repeats": given["repeats"],
-        "budget": given["budget"],
+        "judge": get_object_or_404(judges, pk=values["judge_id"]),
+        "dataset": get_object_or_404(Dataset.objects.visible_to(user), project=project, pk=values["dataset_id"]),
+        "rubric_version": get_object_or_404(versions, pk=values["rubric_version_id"]),
+        "repeats": values["repeats"],
+        "budget": values["budget"],
     }
 
 
@@ -207,9 +207,9 @@ class Runs(generics.ListAPIView[JudgeRun]):
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Start a run; `forecast/` says beforehand what it takes. Under one key it starts once."""
-        asked = RunSerializer(data=request.data)
-        chosen = _chosen(request, project, asked)
-        key, again = asked.validated_data["key"] or _idempotency_key(request), asked.validated_data["again"]
+        serializer = RunSerializer(data=request.data)
+        chosen = _chosen(request, project, serializer)
+        key, again = serializer.validated_data["key"] or _idempotency_key(request), serializer.validated_data["again"]
         run = runs.start(actor=request.user, key=key, again=again, **chosen)
         tasks.enqueue_run(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
@@ -285,9 +285,9 @@ class Budget(APIView):
     def put(self, request: Request, project: str, run: int) -> Response:
         """Raise, lower or lift the cap. A run that paused for money has to be resumed besides."""
         capped = _run(request.user, project, run)
-        asked = BudgetSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        runs.rebudget(run=capped, actor=request.user, **asked.validated_data)
+        serializer = BudgetSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        runs.rebudget(run=capped, actor=request.user, **serializer.validated_data)
         return Response(RunDetailSerializer(capped).data)
 
 

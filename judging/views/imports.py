@@ -95,7 +95,7 @@ class PartShown:
     """One part of a study with its report; ``url`` is the import that stored it, once it is there."""
 
     kind: str
-    made: str
+    stored_as: str
     files: list[str]
     report: Report
     url: str

@@ -33,13 +33,13 @@ def find_judge(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Ju
 @login_required
 def judges_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every judge of the project, with its runs and what they cost."""
-    current_project, found = find_judge(request, project)
+    current_project, judges_of_project = find_judge(request, project)
     paid = Attempt.objects.filter(call__run__judge=OuterRef("pk")).order_by().values("call__run__judge")
     spent = Subquery(paid.annotate(total=Sum("cost")).values("total"))
     context = {
         "title": _("Judges"),
         "project": current_project,
-        "judges": found.annotate(runs_count=Count("runs"), spent=spent),
+        "judges": judges_of_project.annotate(runs_count=Count("runs"), spent=spent),
         "providers": settings.PROVIDERS,
         "allowed": spending.allowed_providers(current_project),
     }
@@ -68,8 +68,8 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """What makes this judge, its runs, and the exact messages it would send about an item."""
-    current_project, found = find_judge(request, project)
-    shown = get_object_or_404(found, pk=judge)
+    current_project, judges_of_project = find_judge(request, project)
+    shown = get_object_or_404(judges_of_project, pk=judge)
     context = {
         "title": shown.name,
         "simulated": shown.simulated,
@@ -95,7 +95,7 @@ def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, 
     item = items.select_related("dataset")[number - 1 : number].get() if count else None
     shown = {"form": form, "dataset": dataset, "version": version, "item": item, "number": number, "count": count}
     try:
-        asked = requests.preview_prompts(judge=judge, item=item, rubric_version=version) if item else []
+        prompts = requests.preview_prompts(judge=judge, item=item, rubric_version=version) if item else []
     except Refused as refused:
         return {**shown, "refusal": refused.sentence}
-    return {**shown, "prompts": asked}
+    return {**shown, "prompts": prompts}

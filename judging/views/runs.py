@@ -51,25 +51,30 @@ def runs_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def start_run(request: HttpRequest, project: str, judge: int) -> HttpResponse:
     """Choose what is rated (GET), see what that takes, and start exactly that (POST)."""
-    current_project, found = find_judges(request, project)
-    asked = get_object_or_404(found, pk=judge)
-    given = request.POST or (request.GET if "dataset" in request.GET else None)
-    form = RunForm(given, project=current_project, user=request.user)
-    context: dict[str, Any] = {"title": _("Start a run"), "project": current_project, "judge": asked, "form": form}
+    current_project, judges_of_project = find_judges(request, project)
+    chosen_judge = get_object_or_404(judges_of_project, pk=judge)
+    choices = request.POST or (request.GET if "dataset" in request.GET else None)
+    form = RunForm(choices, project=current_project, user=request.user)
+    context: dict[str, Any] = {
+        "title": _("Start a run"),
+        "project": current_project,
+        "judge": chosen_judge,
+        "form": form,
+    }
     if form.is_valid():
         try:
             if request.method == "POST":
-                return redirect("run", current_project.slug, _started(request, asked, form).pk)
-            context["forecast"] = _forecast(asked, form)
+                return redirect("run", current_project.slug, _started(request, chosen_judge, form).pk)
+            context["forecast"] = _forecast(chosen_judge, form)
         except Refused as refused:
             if refused.code == "already_planned":
-                context["forecast"] = _forecast(asked, form)
+                context["forecast"] = _forecast(chosen_judge, form)
             else:
                 show_refusal(form, refused)
     if "forecast" in context:
         about = {name: form.cleaned_data[name] for name in ("dataset", "rubric_version")}
-        context |= {"planned": runs.planned(judge=asked, **about), "key": uuid4().hex}
-    context |= {"price": spending.price(asked), "simulated": asked.simulated}
+        context |= {"planned": runs.planned(judge=chosen_judge, **about), "key": uuid4().hex}
+    context |= {"price": spending.price(chosen_judge), "simulated": chosen_judge.simulated}
     return render(request, "judging/run_start.html", context)
 
 

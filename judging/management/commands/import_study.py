@@ -56,8 +56,8 @@ class Command(BaseCommand):
         if not project or not files:
             raise CommandError("Name a project and the files: import_study PROJECT FILE...", returncode=USAGE)
         with ExitStack() as stack:
-            given = [(path.name, stack.enter_context(_open(path))) for path in _inside(files)]
-            study, taken = self._study(options["name"], given, is_folder=any(path.is_dir() for path in files))
+            opened_files = [(path.name, stack.enter_context(_open(path))) for path in _inside(files)]
+            study, taken = self._study(options["name"], opened_files, is_folder=any(path.is_dir() for path in files))
             target: dict[str, Any] = {"study": study.name, "constants": _constants(options["constants"])}
             if options["generator_names"]:
                 target["generator_names"] = options["generator_names"]

@@ -24,8 +24,8 @@ class Command(ImportCommand):
         parser.add_argument("--rubric", default="", help="its key, or one version: “support v2”")
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
-        found = targets.only(project=project, dataset=options["dataset"], rubric=options["rubric"])
-        return {"dataset": found.dataset.pk, "rubric_version": found.rubric_version.pk}
+        chosen = targets.only(project=project, dataset=options["dataset"], rubric=options["rubric"])
+        return {"dataset": chosen.dataset.pk, "rubric_version": chosen.rubric_version.pk}
 
     def preview(self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]) -> Preview:
         return verdicts.preview_verdicts(project=project, files=files, mapping=mapping, said=target)

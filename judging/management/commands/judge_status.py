@@ -27,8 +27,8 @@ class Command(BaseCommand):
             raise CommandError(f"There is no run {run}.", returncode=2)
         progress = runs.run_progress(judge_run)
         phase = runs.phase(judge_run, finished=progress.finished)
-        said = {"run": judge_run.pk, "phase": phase.value, "reason": judge_run.reason, **asdict(progress)}
-        self.stdout.write(json.dumps(said, default=str) if as_json else _written(judge_run, phase, progress))
+        status = {"run": judge_run.pk, "phase": phase.value, "reason": judge_run.reason, **asdict(progress)}
+        self.stdout.write(json.dumps(status, default=str) if as_json else _written(judge_run, phase, progress))
         if phase in (Phase.PAUSED, Phase.CANCELLED) or progress.failed:
             raise SystemExit(1)
 
