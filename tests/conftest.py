@@ -34,7 +34,8 @@ STARTED_BY_SLOW = frozenset({"subprocess", "multiprocessing", "running_provider"
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Mark what is slow, before `-m` chooses, and leave out what needs study files that are missing.
 
-    Browser tests go last: Playwright's event loop, once running, would refuse the ORM to the tests after it.
+    The walk goes first: it takes longest, and other tests fill the other processes meanwhile. Browser tests go last:
+    Playwright's event loop, once running, would refuse the ORM to the tests after it.
     """
     for item in items:
         if needs_services(item):
@@ -47,7 +48,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("study_data")])
         items[:] = [item for item in items if not item.get_closest_marker("study_data")]
     yield
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    items.sort(key=lambda item: (bool(item.get_closest_marker("browser")), not item.get_closest_marker("walk")))
 
 
 def needs_services(item: pytest.Item) -> bool:
