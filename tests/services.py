@@ -101,13 +101,17 @@ def _own_folder_and_redis_database() -> None:
 
 
 def _adapt_settings() -> None:
-    """Let django-zeal fail any request that sends one query per row, and hash passwords without the wanted delay."""
+    """Let django-zeal fail any request that sends one query per row, and hash passwords without the wanted delay.
+
+    WhiteNoise looks for a static file when it is asked for one: else every test client lists all of them first.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panelbench.settings")
     from django.conf import settings
 
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "zeal"]
     settings.MIDDLEWARE = ["zeal.middleware.zeal_middleware", *settings.MIDDLEWARE]
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 def _postgresql(config: pytest.Config, stack: contextlib.ExitStack, warden: Warden, folder: Path) -> str:

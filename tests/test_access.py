@@ -24,11 +24,12 @@ BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "s
 
 @dataclass(frozen=True, slots=True)
 class Furnished:
-    """The cast, one of everything, and the files of that."""
+    """The cast, one of everything, the files of that, and the session cookie of each person."""
 
     cast: Cast
     parts: dict[str, Any]
     files: dict[Path, bytes]
+    cookies: dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,8 @@ def furnished(django_db_setup: None, django_db_blocker: Any) -> Iterator[Furnish
         cast = make_cast()
         parts = access.furnish(cast)
         uploads = (path for path in (settings.DATA_DIR / "uploads").rglob("*") if path.is_file())
-        yield Furnished(cast, parts, {path: path.read_bytes() for path in uploads})
+        cookies = {who: cast.client(who).cookies[settings.SESSION_COOKIE_NAME].value for who in access.PEOPLE}
+        yield Furnished(cast, parts, {path: path.read_bytes() for path in uploads}, cookies)
         transaction.set_rollback(True)
 
 
@@ -65,17 +67,21 @@ def address(route: Route, parts: dict[str, Any]) -> str:
     return reverse(route.name, kwargs={part: parts[part] for part in route.parts})
 
 
-def client(cast: Cast, who: str) -> Client:
-    return access.anonymous() if who == "nobody" else cast.client(who)
+def browser(furnished: Furnished, who: str) -> Client:
+    """A new browser with the cookie of somebody who signed in, or of nobody."""
+    opened = access.anonymous()
+    if who in furnished.cookies:
+        opened.cookies[settings.SESSION_COOKIE_NAME] = furnished.cookies[who]
+    return opened
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_a_route_shows_those_who_may_reach_it_what_they_may_see(
-    cast: Cast, parts: dict[str, Any], route: Route
+    furnished: Furnished, parts: dict[str, Any], db: None, route: Route
 ) -> None:
     there = address(route, parts)
     for who in sorted(access.EVERYONE):
-        answers = asked(client(cast, who), there)
+        answers = asked(browser(furnished, who), there)
         broken = [answer for answer in answers if answer.status >= 500 and answer.status != 503]
         assert not broken, f"{who}: {broken}"
         reached = [answer.method for answer in answers if not answer.is_denied]
@@ -91,9 +97,11 @@ def test_a_route_shows_those_who_may_reach_it_what_they_may_see(
     [route for route in ROUTES if set(route.parts) - {"project"} and route.name not in BY_LINK],
     ids=lambda route: route.name,
 )
-def test_no_route_reaches_into_another_project(cast: Cast, parts: dict[str, Any], route: Route) -> None:
-    there = address(route, {**parts, "project": cast.teine.slug})
-    answers = asked(cast.client("zoltan"), there)
+def test_no_route_reaches_into_another_project(
+    furnished: Furnished, parts: dict[str, Any], db: None, route: Route
+) -> None:
+    there = address(route, {**parts, "project": furnished.cast.teine.slug})
+    answers = asked(browser(furnished, "zoltan"), there)
     assert all(answer.is_denied for answer in answers), [(answer.method, answer.status) for answer in answers]
 
 
