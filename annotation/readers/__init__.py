@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from annotation.readers.answers import as_answer
     from annotation.readers.archives import File, is_compressed, is_not_data, unpacked_files
-    from annotation.readers.columns import ColumnFacts, TableFacts, is_unnamed, note_on_rater_addresses
+    from annotation.readers.columns import ColumnFacts, TableFacts
     from annotation.readers.encoding import ENCODINGS, codec_called, open_stream
     from annotation.readers.guessing import (
         guess_kind,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from annotation.readers.items import NAMED_FIELDS, TURNS_COLUMN, ItemRow, ParsedItems, content_digest, parse_items
     from annotation.readers.json import require_storable
-    from annotation.readers.mapping import Mapping
+    from annotation.readers.mapping import Mapping, is_unnamed, note_on_rater_addresses
     from annotation.readers.parquet import parquet_is_installed
     from annotation.readers.problems import (
         MOST_LISTED,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         sheet_names,
         with_cached_head,
     )
-    from annotation.readers.rows import set_bounds
+    from annotation.readers.rows import as_language, as_written, case_folded, set_bounds
     from annotation.readers.rubric import (
         CriterionDocument,
         RubricDocument,
@@ -81,7 +81,6 @@ if TYPE_CHECKING:
         with_constants,
         with_inferred_rubrics,
     )
-    from annotation.readers.values import as_language, as_written, case_folded
 
 __all__ = [
     "ABSENT",
@@ -175,8 +174,6 @@ _MODULES = {
     "columns": (
         "ColumnFacts",
         "TableFacts",
-        "is_unnamed",
-        "note_on_rater_addresses",
     ),
     "encoding": (
         "ENCODINGS",
@@ -199,7 +196,7 @@ _MODULES = {
         "parse_items",
     ),
     "json": ("require_storable",),
-    "mapping": ("Mapping",),
+    "mapping": ("Mapping", "is_unnamed", "note_on_rater_addresses"),
     "parquet": ("parquet_is_installed",),
     "problems": (
         "FormatError",
@@ -237,7 +234,7 @@ _MODULES = {
         "sheet_names",
         "with_cached_head",
     ),
-    "rows": ("set_bounds",),
+    "rows": ("as_language", "as_written", "case_folded", "set_bounds"),
     "rubric": (
         "CriterionDocument",
         "RubricDocument",
@@ -261,11 +258,6 @@ _MODULES = {
         "recognise",
         "with_constants",
         "with_inferred_rubrics",
-    ),
-    "values": (
-        "as_language",
-        "as_written",
-        "case_folded",
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

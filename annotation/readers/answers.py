@@ -16,9 +16,8 @@ from annotation.readers.guessing import RATER_KEYS, RATIONALE_KEYS, SCORE_KEYS
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import InvalidValue, Problem, Problems, add_counts, excerpt, in_record
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_blocks
-from annotation.readers.rows import RowBlock
+from annotation.readers.rows import RowBlock, as_number, as_text, as_written, first_of, is_blank
 from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool, rare_garbage_collection
-from annotation.readers.values import as_number, as_text, as_written, first_of, is_blank
 
 T = TypeVar("T")
 MOST_CACHED = 50_000

@@ -1,28 +1,32 @@
-"""The columns of files: which field each gives, which have no name, what their cells hold, and what became of them."""
+"""The columns of files: which field each gives, what their cells hold, and what became of them."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import MOST_NOTED, Mapping
 from annotation.readers.problems import (
-    FormatError,
     InvalidValue,
     Problem,
-    Problems,
     did_you_mean,
     excerpt,
     nearest_name,
-    shortened_list,
 )
-from annotation.readers.rows import FileRow, RowBlock, blocks_of
-from annotation.readers.values import as_written, is_blank, key_path, matches_any, value_at, without_value_at
+from annotation.readers.rows import (
+    FileRow,
+    RowBlock,
+    as_written,
+    blocks_of,
+    is_blank,
+    key_path,
+    matches_any,
+    value_at,
+    without_value_at,
+)
 
 SPREAD = "attributes"
 MOST_BESIDE = 200  # names
@@ -172,111 +176,6 @@ def missing_field_problem(file: str, missing: list[str], mapping: Mapping, colum
         return Problem(file, None, None, f"no {field}", expected, "no_column")
     expected = f"{did_you_mean(nearest_name(named, columns))}{expected}"
     return Problem(file, None, None, f"no column {excerpt(named)}, which is to give the {field}", expected, "no_column")
-
-
-ROWS_BELOW_HEADER = 200  # rows
-_NAME = re.compile(r"\(column ([0-9]+)\)")
-
-
-def unnamed_column(number: int) -> str:
-    """What the column at a place, from 1, is called where the header gives it no name."""
-    return f"(column {number})"
-
-
-def is_unnamed(column: str) -> bool:
-    return _NAME.fullmatch(column) is not None
-
-
-def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
-    """The columns without a name that a mapping says something about."""
-    said = (*mapping.columns, *mapping.ignore, *mapping.unmapped)
-    return frozenset(column for column in said if is_unnamed(column))
-
-
-def unnamed_columns_read(
-    name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], said: Iterable[str]
-) -> list[int]:
-    """The places, from 1, of the columns without a name that are read: those that the mapping speaks of.
-
-    ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
-    fill another column: its name, or the row that is the header, has to be said.
-    """
-    wanted = {int(match[1]) for column in said if (match := _NAME.fullmatch(column))}.difference(named)
-    counts = Counter(place for row in rows for place in row)
-    filled = [place for place, count in sorted(counts.items()) if 2 * count > len(rows)]
-    if new := [place for place in filled if place not in wanted and place not in named]:
-        column = unnamed_column(new[0])
-        expected = f"a name for each column; or what {column} gives, or header_row: NUMBER, in the mapping"
-        raise FormatError(Problem(name, line, column, f"no name for column {new[0]}", expected, "header"))
-    return sorted(wanted)
-
-
-ROWS_LOOKED_AT = 50
-MOST_NOTED = 2_000
-_EMAIL = re.compile(r"[^\s@<>(),;:\"]+@[^\s@<>(),;:\"]+\.[^\W\d_]{2,}")
-
-
-def watch_headings(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
-    """The rows as they are; once they are under way, a note on the columns called by an e-mail address."""
-    columns: dict[str, None] = {}
-    for row in islice(rows, ROWS_LOOKED_AT):
-        if len(columns) < MOST_NOTED:
-            columns.update(dict.fromkeys(columns_of([row.fields])))
-        yield row
-    note_addresses(name, columns, layout, problems)
-    yield from rows
-
-
-def note_addresses(name: str, columns: Iterable[str], layout: Mapping, problems: Problems) -> None:
-    """Note the columns that are called by somebody's e-mail address."""
-    if called := [column for column in _with_addresses(columns) if not _is_settled(column, layout)]:
-        problems.note(name, _about_columns(called))
-
-
-def columns_of(rows: Iterable[dict[str, Any]]) -> tuple[str, ...]:
-    """The columns of some rows in the order in which they appear, objects opened one level deep."""
-    columns: dict[str, None] = {}
-    for fields in rows:
-        for name, value in fields.items():
-            inner = [f"{name}.{key}" for key in value] if isinstance(value, dict) else [name]
-            columns.update(dict.fromkeys(inner))
-    return tuple(columns)
-
-
-def _address(text: str) -> str:
-    """The e-mail address in a text, or ""."""
-    match = _EMAIL.search(text)
-    return match[0] if match else ""
-
-
-def _with_addresses(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(filter(_address, texts)))
-
-
-def _is_settled(column: str, layout: Mapping) -> bool:
-    """Whether the mapping leaves the column out, maps it to a field, or gives the person a code."""
-    mapped = layout.columns.get(column)
-    coded = any(person and person in column for person in layout.values.get("rater", {}))
-    return coded or matches_any(column, layout.ignore) or (mapped is not None and not _address(mapped))
-
-
-def _about_columns(columns: list[str]) -> str:
-    first = json.dumps(columns[0], ensure_ascii=False)
-    sentence = f"the names of these columns are e-mail addresses: {shortened_list(map(excerpt, columns))}."
-    codes = f"Before you store them, give each person a code in the mapping, for example {_code(_address(columns[0]))}"
-    return f"{sentence} {codes}, map the column to another field, or leave it out, as in ignore: [{first}]."
-
-
-def _code(person: str) -> str:
-    return f"values: {{rater: {{{json.dumps(person, ensure_ascii=False)}: rater-1}}}}"
-
-
-def note_on_rater_addresses(raters: Iterable[str]) -> list[str]:
-    """A note on raters who are called by their e-mail addresses, if there are any."""
-    called = _with_addresses(raters)
-    sentence = f"These raters are called by e-mail addresses: {shortened_list(map(excerpt, called))}."
-    why = "What raters are called is shown here and stands in exports: give each a code in the mapping, as in"
-    return [f"{sentence} {why} {_code(called[0])}."] if called else []
 
 
 def _leaves(name: str, value: Any, depth: int = 3) -> Iterator[str]:

@@ -9,10 +9,17 @@ from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
-from annotation.readers.columns import ROWS_BELOW_HEADER, is_unnamed, unnamed_column, unnamed_columns_read
+from annotation.readers.mapping import ROWS_BELOW_HEADER, is_unnamed, unnamed_column, unnamed_columns_read
 from annotation.readers.problems import FormatError, Problem, Problems, excerpt
-from annotation.readers.rows import BOUNDS, FileRow, RowBlock, too_long_error, too_many_columns_error
-from annotation.readers.values import case_folded, is_blank
+from annotation.readers.rows import (
+    BOUNDS,
+    FileRow,
+    RowBlock,
+    case_folded,
+    is_blank,
+    too_long_error,
+    too_many_columns_error,
+)
 
 DELIMITERS = (",", ";", "\t", "|")
 LINES_AT_ONCE = 500  # lines

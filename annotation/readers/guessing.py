@@ -6,6 +6,7 @@ It is shown and corrected, then saved.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -13,12 +14,11 @@ from typing import Any, Literal
 
 from annotation.readers.archives import File, unpacked_files
 from annotation.readers.encoding import open_stream
-from annotation.readers.items import SPEAKER_KEYS, TEXT_KEYS, TURN_PREFIX, speakers_of
+from annotation.readers.items import SPEAKER_KEYS, TEXT_KEYS, TURN_PREFIX
 from annotation.readers.mapping import Mapping
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.reading import guess_layout, join_aligned_files, peek, with_cached_head
-from annotation.readers.rows import KEY_COLUMN
-from annotation.readers.values import as_written, case_folded, matches_any
+from annotation.readers.rows import KEY_COLUMN, as_written, case_folded, matches_any
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 RATER_KEYS = (
@@ -413,3 +413,14 @@ def without_absent_columns(files: Iterable[File], said: Mapping) -> Mapping:
 
 def _is_in(column: str, there: Collection[str]) -> bool:
     return column in there or column.partition(".")[0] in there
+
+
+_PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
+
+
+def speakers_of(texts: Sequence[str]) -> dict[str, str]:
+    """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
+    inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
+    speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
+    begin = all((match := _PREFIX.match(text)) and match[1] in speakers for text in texts)
+    return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}

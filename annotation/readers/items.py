@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -34,9 +34,8 @@ from annotation.readers.problems import (
     in_record,
 )
 from annotation.readers.reading import FileProgress, is_tabular, join_aligned_files, read_rows
-from annotation.readers.rows import FileRow
-from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
-from annotation.readers.values import (
+from annotation.readers.rows import (
+    FileRow,
     as_key,
     as_language,
     as_number,
@@ -47,10 +46,10 @@ from annotation.readers.values import (
     value_at,
     without_value_at,
 )
+from annotation.readers.spool import DROPPED, KEPT, KeyedRows, PlainRow, Spool
 
 Turn = dict[str, str]
 SPEAKER_KEYS = ("speaker", "role", "from_type", "author", "from", "sender")
-_PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
 TEXT_KEYS = ("text", "content", "message", "utterance", "value")
 NAME_KEYS = ("name", "from_name", "speaker_name")
 
@@ -120,14 +119,6 @@ def _turns_from_json(text: str) -> Any:
     except FormatError as error:
         expected = f"turns as a JSON list, or speakers: in the mapping to split the text ({error.problem.expected})"
         raise InvalidValue(excerpt(text), expected, "turns", field="turns") from None
-
-
-def speakers_of(texts: Sequence[str]) -> dict[str, str]:
-    """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
-    inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
-    speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
-    begin = all((match := _PREFIX.match(text)) and match[1] in speakers for text in texts)
-    return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}
 
 
 def _split_turns(text: str, speakers: dict[str, str]) -> list[Turn]:

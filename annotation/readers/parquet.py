@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from annotation.readers.archives import UnpackBounds, UnpackedBytes
 from annotation.readers.json import require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt, visible
-from annotation.readers.rows import FileRow
-from annotation.readers.values import matches_any
+from annotation.readers.rows import FileRow, matches_any
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]

@@ -21,14 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import orjson
 
 from annotation.readers.archives import File, unpacked_files
-from annotation.readers.columns import (
-    TableFacts,
-    columns_of,
-    note_addresses,
-    unnamed_column,
-    unnamed_in_mapping,
-    watch_headings,
-)
+from annotation.readers.columns import TableFacts
 from annotation.readers.csv import DELIMITERS, CsvDialect, likely_delimiter, read_csv, read_csv_blocks
 from annotation.readers.encoding import (
     ENCODINGS,
@@ -42,11 +35,17 @@ from annotation.readers.encoding import (
     text_pieces,
 )
 from annotation.readers.json import parse_document, read_json, read_json_lines
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import (
+    Mapping,
+    columns_of,
+    note_addresses,
+    unnamed_column,
+    unnamed_in_mapping,
+    watch_headings,
+)
 from annotation.readers.parquet import read_parquet
 from annotation.readers.problems import FormatError, Problem, Problems, Progress, excerpt
-from annotation.readers.rows import KEY_COLUMN, CellCount, FileRow, RowBlock, blocks_of
-from annotation.readers.values import match_file_name
+from annotation.readers.rows import KEY_COLUMN, CellCount, FileRow, RowBlock, blocks_of, match_file_name
 from annotation.readers.xlsx import first_sheet_rows, read_workbook, workbook_sheet_names
 
 EVERY = 2_000  # rows

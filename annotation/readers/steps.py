@@ -16,8 +16,9 @@ from typing import Any
 from annotation.readers.documents import Node, count_of, names_of, word_of, words_of
 from annotation.readers.json import parse_document, require_storable
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
-from annotation.readers.rows import KEY_COLUMN, FileRow
-from annotation.readers.values import (
+from annotation.readers.rows import (
+    KEY_COLUMN,
+    FileRow,
     as_written,
     fill_template,
     is_blank,

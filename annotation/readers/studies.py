@@ -14,15 +14,15 @@ from typing import Any, Literal, get_args
 import orjson
 
 from annotation.readers.archives import File, is_container, is_not_data, unpacked_files
-from annotation.readers.columns import ColumnPlanner, unnamed_in_mapping
+from annotation.readers.columns import ColumnPlanner
 from annotation.readers.documents import Node, load_shipped, names_of, switch_of, word_of, words_of
 from annotation.readers.encoding import open_stream
 from annotation.readers.guessing import SCORE_KEYS
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import Mapping, unnamed_in_mapping
 from annotation.readers.problems import FormatError, InvalidValue, Problems, excerpt
 from annotation.readers.reading import join_aligned_files, peek, read_rows
+from annotation.readers.rows import as_number, as_written, first_of, is_blank, match_file_name, matches_any, value_at
 from annotation.readers.rubric import CriterionDocument, PointDocument, RubricDocument, ScaleDocument, rubric_from_dict
-from annotation.readers.values import as_number, as_written, first_of, is_blank, match_file_name, matches_any, value_at
 
 MOST_DISTINCT = 1_000
 MOST_POINTS = 11

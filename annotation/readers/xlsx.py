@@ -12,13 +12,25 @@ from typing import Any, BinaryIO, NamedTuple
 
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900, from_excel
 
-from annotation.readers.columns import ROWS_BELOW_HEADER, unnamed_column, unnamed_columns_read, unnamed_in_mapping
 from annotation.readers.csv import header_of
 from annotation.readers.json import require_storable
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import (
+    ROWS_BELOW_HEADER,
+    Mapping,
+    unnamed_column,
+    unnamed_columns_read,
+    unnamed_in_mapping,
+)
 from annotation.readers.problems import FormatError, InvalidValue, Problem, Problems, excerpt
-from annotation.readers.rows import BOUNDS, FileRow, too_long_error, too_many_columns_error
-from annotation.readers.values import as_written, case_folded, is_blank
+from annotation.readers.rows import (
+    BOUNDS,
+    FileRow,
+    as_written,
+    case_folded,
+    is_blank,
+    too_long_error,
+    too_many_columns_error,
+)
 from annotation.readers.workbooks import Sheet, TextCollector, Workbook, local_name
 
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")

@@ -2,9 +2,8 @@
 
 import json
 
-from annotation.readers.columns import note_on_rater_addresses
 from annotation.readers.items import parse_items
-from annotation.readers.mapping import Mapping
+from annotation.readers.mapping import Mapping, note_on_rater_addresses
 from annotation.readers.problems import loose_key, nearest_name
 from annotation.readers.ratings import parse_ratings
 

@@ -12,9 +12,9 @@ from annotation.readers.mapping import Mapping
 from annotation.readers.problems import Problems
 from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.reading import peek, read_rows
+from annotation.readers.rows import as_written
 from annotation.readers.rubric import parse_rubric
 from annotation.readers.steps import BY_NAME
-from annotation.readers.values import as_written
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
 EXAMPLES = {
