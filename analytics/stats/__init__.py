@@ -116,9 +116,9 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, inside = _PLACES[name].partition(":")
-    found = getattr(import_module(f"{__name__}.{module}"), inside or name)
-    globals()[name] = found
-    return found
+    attribute = getattr(import_module(f"{__name__}.{module}"), inside or name)
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__() -> list[str]:

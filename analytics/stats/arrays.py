@@ -145,10 +145,10 @@ def calibration(
         rows=pd.DataFrame(index=range(len(scored))),
         n_out_of_range=int(is_beyond.sum()),
     )
-    found = calibrate(
+    estimates = calibrate(
         meeting, rule=rule or default_reference(scale), statistics=statistics, bootstrap=bootstrap, seed=seed
     )
-    return {f"{e.statistic}/{e.variant}" if e.variant else e.statistic: e for e in found}
+    return {f"{e.statistic}/{e.variant}" if e.variant else e.statistic: e for e in estimates}
 
 
 def alt_test(
@@ -237,13 +237,13 @@ def _measured(
     table = np.asarray(scores, dtype=object)
     if table.ndim != 2:
         raise ValueError(f"scores have {table.ndim} dimensions: give an array of (items, raters)")
-    given = [score for score in table.ravel() if score is not None and score == score]
+    known = [score for score in table.ravel() if score is not None and score == score]
     if points is not None:
         scale = scale_of(points, level)
-    elif any(isinstance(score, str) for score in given):
-        scale = scale_of(sorted(set(given), key=str), level, declared=False)
+    elif any(isinstance(score, str) for score in known):
+        scale = scale_of(sorted(set(known), key=str), level, declared=False)
     else:
-        scale = inferred_scale(given, level)
+        scale = inferred_scale(known, level)
     rng = np.random.default_rng(seed)
     return measure(table, statistic, scale=scale, variant=variant, clusters=clusters, bootstrap=bootstrap, rng=rng)
 

@@ -95,8 +95,8 @@ def agreement_report(
     which other cells are asked for.
     """
     how = Resampling(bootstrap, interval, confidence)
-    wanted = None if statistics is None else frozenset(statistics)
-    request = _Request(wanted, positional, how, seed, leave_one_out, raters_as)
+    names = None if statistics is None else frozenset(statistics)
+    request = _Request(names, positional, how, seed, leave_one_out, raters_as)
     chosen = table.annotators() if raters is None else table.only(rater=raters)
     return [estimate for cell in cells(chosen, by=by, pool=pool) for estimate in _of_cell(cell, request)]
 
@@ -127,8 +127,8 @@ def measure(
         raise ValueError("resampling needs rng=numpy.random.default_rng(seed), or bootstrap=0")
     streams = [rng or np.random.default_rng(0)] * 3
     figures = _for_whom(cell, list(_figures(cell, request, streams)), request)
-    found = [estimate for estimate, raters in figures if raters is None]
-    for estimate in found:
+    of_panel = [estimate for estimate, raters in figures if raters is None]
+    for estimate in of_panel:
         if variant is None or estimate.variant == variant:
             return estimate
     raise ValueError(f"no {statistic} {variant or ''} on a {scale.level} scale")
@@ -200,32 +200,32 @@ def _for_whom(cell: Coded, figures: Sequence[pairwise.Row], request: _Request) -
     if request.raters_as == "these":
         return [(_as_defined(estimate), raters) for estimate, raters in figures]
     quiet, streams, many = _quiet(request), [np.random.default_rng(0)] * 3, len(cell.raters)
-    wanted = frozenset(estimate.statistic for estimate, raters in figures if raters is None)
-    quiet, sizes = replace(quiet, statistics=wanted), np.bincount(cell.rater, minlength=many)
-    given = np.flatnonzero(sizes)
+    panel_statistics = frozenset(estimate.statistic for estimate, raters in figures if raters is None)
+    quiet, sizes = replace(quiet, statistics=panel_statistics), np.bincount(cell.rater, minlength=many)
+    with_scores = np.flatnonzero(sizes)
     left = [
         {
             (e.statistic, e.variant): e.value
             for e, raters in _figures(cell.without_rater(int(i)), quiet, streams)
             if not raters
         }
-        for i in (given if not request.positional and len(given) >= resampling.FEWEST_RATERS else ())
+        for i in (with_scores if not request.positional and len(with_scores) >= resampling.FEWEST_RATERS else ())
     ]
-    found: list[pairwise.Row] = []
+    rows: list[pairwise.Row] = []
     for estimate, raters in figures:
         fixed = estimate.statistic == "icc" and str(estimate.variant).startswith("3")
         if raters is not None or fixed:
-            made = _as_defined(estimate)
+            changed = _as_defined(estimate)
         elif estimate.statistic == "icc" and str(estimate.variant).endswith("k"):
-            made = reliability.stepped_up(found[-1][0], estimate)
+            changed = reliability.stepped_up(rows[-1][0], estimate)
         elif request.positional and estimate.value is not None:
-            made = resampling.without_interval(estimate, resampling.ANONYMOUS)
+            changed = resampling.without_interval(estimate, resampling.ANONYMOUS)
         else:
             values = [one.get((estimate.statistic, estimate.variant)) for one in left]
             bare = estimate.with_(method="F") if _is_random(estimate) else estimate
-            made = resampling.for_raters_like_these(bare, values, sizes, _shape(estimate))
-        found.append((made, raters))
-    return found
+            changed = resampling.for_raters_like_these(bare, values, sizes, _shape(estimate))
+        rows.append((changed, raters))
+    return rows
 
 
 def _as_defined(estimate: Estimate) -> Estimate:
@@ -246,10 +246,10 @@ def _shape(estimate: Estimate) -> Shape:
     return "free" if estimate.statistic == "verdict_confidence" and estimate.variant != "corrected" else "coefficient"
 
 
-def _inapplicable(cell: Coded, request: _Request, found: Collection[str]) -> Iterator[Estimate]:
+def _inapplicable(cell: Coded, request: _Request, computed: Collection[str]) -> Iterator[Estimate]:
     """A figure asked for by name that the scale has no meaning for is shown with the reason."""
     for name in STATISTICS:
-        if name in (request.statistics or ()) and name not in found:
+        if name in (request.statistics or ()) and name not in computed:
             reason = "it needs numbers" if cell.scale.has_order else "a nominal scale has no order and no distances"
             yield Estimate(statistic=name, value=None, level=cell.scale.level, reason=reason, n_missing=cell.n_missing)
 
@@ -259,10 +259,10 @@ def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
     values = cell.values()
     if request.wants("icc"):
         for form in reliability.FORMS:
-            found = reliability.icc(
+            estimate = reliability.icc(
                 values, form, cluster=cell.cluster, confidence=request.how.confidence, positional=request.positional
             )
-            yield found.with_(n_missing=cell.n_missing)
+            yield estimate.with_(n_missing=cell.n_missing)
     for name in ("variance_component", "panel_reliability"):
         if request.statistics is not None and name in request.statistics:
             yield from reliability.component_estimates(values, name, n_missing=cell.n_missing)
@@ -270,18 +270,18 @@ def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
 
 def _applicability(cell: Cell, request: _Request) -> Iterator[Estimate]:
     """Agreement on whether the criterion applies at all (METHODS 0), where anybody said it doesn't."""
-    wanted = [name for name in APPLICABILITY if request.wants(name) or request.wants(APPLICABILITY[name])]
-    if cell.frame["applicable"].all() or not wanted:
+    names = [name for name in APPLICABILITY if request.wants(name) or request.wants(APPLICABILITY[name])]
+    if cell.frame["applicable"].all() or not names:
         return
     decided = cell.frame[~cell.frame["missing"]]
     codes = np.where(decided["applicable"], 0, 1).astype(np.int32)
     scores = coded(Cell(cell.key, decided.assign(code=codes), APPLICABLE))
-    figures = from_counts.figures_for(scores, wanted)
-    made, counted = (
+    figures = from_counts.figures_for(scores, names)
+    computed, counted = (
         from_counts.estimates_from_counts(scores, figures, rng=request.rng(cell.key, 3), how=request.how),
         _clusters(scores),
     )
-    for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in made], request):
+    for estimate, _ in _for_whom(scores, [(estimate, None) for estimate in computed], request):
         named = _seeded(estimate, request).with_(statistic=APPLICABILITY[estimate.statistic])
         yield named.with_(n_clusters=counted(estimate, None))
 

@@ -210,8 +210,8 @@ class Resampling:
 
 def figures_for(cell: Coded, statistics: Collection[str] | None = None) -> list[CountFigure]:
     """The count-based figures that mean something on the cell's scale, in the published order."""
-    found = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
-    return [figure for figure in found if statistics is None or figure.statistic in statistics]
+    figures = [*_percentages(cell.scale), *_fleiss(cell), _alpha(cell.scale), *_weighted(cell.scale), *_confidence()]
+    return [figure for figure in figures if statistics is None or figure.statistic in statistics]
 
 
 def estimates_from_counts(
@@ -225,12 +225,14 @@ def estimates_from_counts(
     patterns = patterns_of(cell)
     values = [float(value) for value in _together(patterns, figures)(patterns.weights)[:, 0]] if cell.n_items else []
     reasons = [reason_undefined(cell, patterns, figure) for figure in figures]
-    found = []
+    estimates = []
     for figure, reason, value in zip(figures, reasons, values or [np.nan] * len(figures), strict=True):
         why = reason or ("chance alone would agree always" if np.isnan(value) else None)
         base = _described(cell, figure)
-        found.append(_banded(base.with_(value=None if why else value, reason=why)))
-    return _with_intervals(patterns, figures, found, rng, how, doubt_of(patterns.counts, patterns.units, cell.scale))
+        estimates.append(_banded(base.with_(value=None if why else value, reason=why)))
+    return _with_intervals(
+        patterns, figures, estimates, rng, how, doubt_of(patterns.counts, patterns.units, cell.scale)
+    )
 
 
 def _banded(estimate: Estimate) -> Estimate:
@@ -279,13 +281,13 @@ def _reason_without_contrast(scale: Scale, figure: CountFigure) -> str | None:
 
 
 def _percentages(scale: Scale) -> list[CountFigure]:
-    found = [
+    figures = [
         CountFigure("percent_agreement", None, kernels.percent_agreement_kernel),
         CountFigure("percent_agreement_pooled", None, kernels.percent_agreement_pooled),
         CountFigure("percent_agreement_exact", None, kernels.percent_agreement_exact),
     ]
     adjacent = CountFigure("percent_agreement_adjacent", None, kernels.percent_agreement_adjacent)
-    return [*found, adjacent] if scale.has_order else found
+    return [*figures, adjacent] if scale.has_order else figures
 
 
 def _fleiss(cell: Coded) -> list[CountFigure]:
@@ -317,15 +319,15 @@ def _alpha(scale: Scale) -> CountFigure:
 
 def _weighted(scale: Scale) -> list[CountFigure]:
     names: tuple[Weighting, ...] = ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
-    found = []
+    figures = []
     for statistic, kernel, influence in (
         ("gwet_ac", kernels.gwet_ac_kernel, coefficients.gwet_influence),
         ("brennan_prediger", kernels.brennan_prediger, coefficients.brennan_prediger_influence),
     ):
         for name in names:
             w = np.eye(1) if scale.is_continuous else agreement_weights(scale, name)
-            found.append(CountFigure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
-    return found
+            figures.append(CountFigure(statistic, name, partial(kernel, w=w), partial(influence, w=w), name))
+    return figures
 
 
 def _confidence() -> list[CountFigure]:
@@ -377,7 +379,7 @@ def _described(cell: Coded, figure: CountFigure) -> Estimate:
 def _with_intervals(
     patterns: Patterns,
     figures: Sequence[CountFigure],
-    found: list[Estimate],
+    estimates: list[Estimate],
     rng: np.random.Generator,
     how: Resampling,
     doubt: Doubt | None,
@@ -386,14 +388,14 @@ def _with_intervals(
 
     ``doubt`` says why those of SKEWED figures are approximate.
     """
-    with_se = [_with_se(patterns, figure, estimate) for figure, estimate in zip(figures, found, strict=True)]
+    with_se = [_with_se(patterns, figure, estimate) for figure, estimate in zip(figures, estimates, strict=True)]
     defined = [index for index, estimate in enumerate(with_se) if estimate.value is not None]
     units, kept = patterns.units, [figures[index] for index in defined]
     if not defined or units.n < 2:
         reason = "an interval needs two items" if defined else None
         return [e.with_(interval_reason=reason) if e.is_defined else e for e in with_se]
     intervals = (
-        _made(patterns, kept, [with_se[index] for index in defined], rng, how, doubt)
+        _intervals(patterns, kept, [with_se[index] for index in defined], rng, how, doubt)
         if how.resamples
         else [_closed(patterns, figures[index], with_se[index], how) for index in defined]
     )
@@ -422,10 +424,10 @@ def _restricted(units: Units, keep: NDArray[np.bool_]) -> Units:
     return Units(units.multiplicity[holding], kept[holding])
 
 
-def _made(
+def _intervals(
     patterns: Patterns,
     figures: Sequence[CountFigure],
-    found: Sequence[Estimate],
+    estimates: Sequence[Estimate],
     rng: np.random.Generator,
     how: Resampling,
     doubt: Doubt | None,
@@ -433,18 +435,18 @@ def _made(
     """Jackknife intervals where units are few enough to leave each out, and resampled ones for what that undefines."""
     doubts = [doubt if figure.statistic in SKEWED else None for figure in figures]
     if not how.leaves_out(patterns.units):
-        made = _resampled(patterns, figures, found, rng, how)
-        return [doubted(interval, why) for interval, why in zip(made, doubts, strict=True)]
-    values = np.array([estimate.value for estimate in found], dtype=np.float64)
+        intervals = _resampled(patterns, figures, estimates, rng, how)
+        return [doubted(interval, why) for interval, why in zip(intervals, doubts, strict=True)]
+    values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     errors, dfs = left_out_error(values, left_out(_together(patterns, figures), patterns.units), patterns.units)
     undefined = [index for index, se in enumerate(errors) if np.isnan(se)]
-    again = [figures[index] for index in undefined], [found[index] for index in undefined]
+    again = [figures[index] for index in undefined], [estimates[index] for index in undefined]
     resampled_ones = iter(_resampled(patterns, *again, rng, how)) if undefined else iter(())
     return [
         doubted(next(resampled_ones), CARRIED)
         if np.isnan(se)
         else _left_out(patterns, figure, estimate, (float(se), float(df)), how, why)
-        for figure, estimate, se, df, why in zip(figures, found, errors, dfs, doubts, strict=True)
+        for figure, estimate, se, df, why in zip(figures, estimates, errors, dfs, doubts, strict=True)
     ]
 
 
@@ -482,8 +484,8 @@ def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = Fal
     if scale.q <= 2 or not (weighted or scale.level in ("interval", "ratio")):
         return None
     n, used = counts.sum(axis=1), totals > 0
-    x, per_point, given = scale.values[used], counts[:, used], np.maximum(n, 1)
-    means = per_point @ x / given
+    x, per_point, n_or_1 = scale.values[used], counts[:, used], np.maximum(n, 1)
+    means = per_point @ x / n_or_1
     left = (x - means[:, None]).ravel(), (per_point * items[:, None]).ravel()
     return tails_of(len(x), int(items @ (n >= 2)), (x, totals[used]), (means, items * (n >= 2)), left)
 
@@ -491,7 +493,7 @@ def doubt_of(counts: Floats, units: Units, scale: Scale, *, weighted: bool = Fal
 def _resampled(
     patterns: Patterns,
     figures: Sequence[CountFigure],
-    found: Sequence[Estimate],
+    estimates: Sequence[Estimate],
     rng: np.random.Generator,
     how: Resampling,
 ) -> list[Interval]:
@@ -507,11 +509,11 @@ def _resampled(
         _of_share(patterns, estimate, row, how)
         if how.method == "default" and figures[index].is_share
         else how.interval(estimate.statistic, float(estimate.value or 0.0), row, without.get(index), m)
-        for index, (estimate, row) in enumerate(zip(found, values, strict=True))
+        for index, (estimate, row) in enumerate(zip(estimates, values, strict=True))
     ]
 
 
-def _of_share(patterns: Patterns, found: Estimate, draws: Floats, how: Resampling) -> Interval:
+def _of_share(patterns: Patterns, estimate: Estimate, draws: Floats, how: Resampling) -> Interval:
     """Wilson's interval with the spread of (B,) resamples; units in which everybody agrees still count as answers."""
     undefined = float(np.isnan(draws).mean())
     if undefined > MAX_UNDEFINED_SHARE:
@@ -519,7 +521,7 @@ def _of_share(patterns: Patterns, found: Estimate, draws: Floats, how: Resamplin
     answers = _restricted(patterns.units, patterns.n >= 2).n
     spread = float(np.nanstd(draws))
     interval = wilson_interval(
-        float(found.value or 0.0), spread, answers, method="Wilson, bootstrap spread", confidence=how.confidence
+        float(estimate.value or 0.0), spread, answers, method="Wilson, bootstrap spread", confidence=how.confidence
     )
     return replace(interval, undefined_share=undefined)
 
@@ -540,16 +542,16 @@ def _closed(patterns: Patterns, figure: CountFigure, estimate: Estimate, how: Re
 
 def _wide(cell: Coded, figures: Sequence[CountFigure], how: Resampling) -> list[Estimate]:
     """Many points and many items: exact values from the long list of scores, with linearised intervals."""
-    scores, found = many_points.LongScores(cell), []
+    scores, estimates = many_points.LongScores(cell), []
     for figure in figures:
         base = _described(cell, figure)
         reason = _reason(cell, figure, scores.n, scores.points_used)
         value = many_points.coefficient(scores, figure.statistic, figure.variant) if reason is None else None
         if value is None or np.isnan(value[0]):
-            found.append(base.with_(reason=reason or "chance alone would agree always"))
+            estimates.append(base.with_(reason=reason or "chance alone would agree always"))
             continue
-        found.append(_linearised(cell, base, value, figure, how))
-    return found
+        estimates.append(_linearised(cell, base, value, figure, how))
+    return estimates
 
 
 def _linearised(

@@ -134,12 +134,12 @@ class _Resamples:
         """Of the mean over ``pairs`` (a mask; a single pair is its own mean), undefined where one of them is."""
         without = None if self.without is None else self.without[pairs].mean(axis=0)
         if without is not None and self.how.leaves_out(self.units):
-            found = _left_out(value, without, self.units, self.doubt, self.how)
-            if found.interval_reason != UNDEFINED_LEFT_OUT:
-                return found
+            interval = _left_out(value, without, self.units, self.doubt, self.how)
+            if interval.interval_reason != UNDEFINED_LEFT_OUT:
+                return interval
         m = self.units.multiplicity.astype(np.float64)
-        found = self.how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, m)
-        return doubted(found, CARRIED if self.how.leaves_out(self.units) else self.doubt)
+        interval = self.how.interval("cohen_kappa", value, self.draws[pairs].mean(axis=0), without, m)
+        return doubted(interval, CARRIED if self.how.leaves_out(self.units) else self.doubt)
 
 
 def _cohen_rows(
@@ -156,15 +156,15 @@ def _cohen_rows(
     )
     shared = []
     for index, (pair, value) in enumerate(zip(listed, values, strict=True)):
-        found = _pair_estimate(cell, patterns, variant, d, pair, float(value))
-        if found.is_defined:
-            shared.append(found.n_items)
+        estimate = _pair_estimate(cell, patterns, variant, d, pair, float(value))
+        if estimate.is_defined:
+            shared.append(estimate.n_items)
             interval = (
-                resamples.interval(float(value), [index]) if resamples else _closed(patterns, found, pair, d, how)
+                resamples.interval(float(value), [index]) if resamples else _closed(patterns, estimate, pair, d, how)
             )
-            interval = interval if found.se is None else replace(interval, se=None)
-            found = _marked(found.with_(**interval.within(-1, 1).as_changes()), found.n_items)
-        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+            interval = interval if estimate.se is None else replace(interval, se=None)
+            estimate = _marked(estimate.with_(**interval.within(-1, 1).as_changes()), estimate.n_items)
+        yield estimate, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _mean_estimate(cell, patterns, variant, values, several, resamples, how)
     yield _marked(mean, min(shared, default=0)), None
 
@@ -255,12 +255,12 @@ def _pair_estimate(
     )
 
 
-def _closed(patterns: OrderedPatterns, found: Estimate, pair: Pair, d: Floats, how: Resampling) -> Interval:
+def _closed(patterns: OrderedPatterns, estimate: Estimate, pair: Pair, d: Floats, how: Resampling) -> Interval:
     """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
     if patterns.units.composition is None:
-        se = np.nan if found.se is None else found.se
+        se = np.nan if estimate.se is None else estimate.se
         return normal_interval(
-            found.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
+            estimate.value or 0.0, se, method="Fleiss-Cohen-Everitt (approximate)", confidence=how.confidence
         )
     one = _several(patterns, [pair], d)
     return jackknife(lambda weights: one(weights)[0], patterns.units, confidence=how.confidence)
@@ -299,16 +299,16 @@ def _mean_estimate(
         return base
     note = None if defined.all() else f"mean of the {int(defined.sum())} of {len(values)} pairs that have a kappa"
     value = float(values[defined].mean())
-    found = base.with_(value=value, reason=None, note=note)
+    estimate = base.with_(value=value, reason=None, note=note)
     if len(values) > MOST_RESAMPLED_PAIRS:
-        return found.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
+        return estimate.with_(interval_reason=f"more than {MOST_RESAMPLED_PAIRS} pairs are not resampled")
     if resamples:
-        return found.with_(**resamples.interval(value, defined).as_changes())
+        return estimate.with_(**resamples.interval(value, defined).as_changes())
 
     def mean(weights: Floats) -> Floats:
         return np.asarray(several(weights)[defined].mean(axis=0))
 
-    return found.with_(**jackknife(mean, patterns.units, confidence=how.confidence).within(-1, 1).as_changes())
+    return estimate.with_(**jackknife(mean, patterns.units, confidence=how.confidence).within(-1, 1).as_changes())
 
 
 def _conger_estimate(
@@ -323,12 +323,12 @@ def _conger_estimate(
     if np.isnan(value):
         return base.with_(reason="only one category is used: chance alone would agree always")
     se = coefficients.linearised_standard_error(kernels.conger_influence(codes, totals[0], d), patterns.units)
-    found = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
+    estimate = base.with_(value=value, reason=None, se=se if np.isfinite(se) else None)
     if how.resamples and len(cell.raters) <= MOST_RESAMPLED_RATERS and patterns.units.n > 1:
         interval = replace(_conger_resampled(cell, patterns, d, value, rng, how), se=None)
     else:
         interval = t_interval(value, se, patterns.units.df, method="linearised t", confidence=how.confidence)
-    return found.with_(**interval.within(-np.inf, 1).as_changes())
+    return estimate.with_(**interval.within(-np.inf, 1).as_changes())
 
 
 def _conger_resampled(
@@ -341,13 +341,13 @@ def _conger_resampled(
 
     without = left_out(statistic, units) if how.leaves_out(units) or how.wants_bca("conger_kappa") else None
     if without is not None and how.leaves_out(units):
-        found = _left_out(value, without, units, doubt, how)
-        if found.interval_reason != UNDEFINED_LEFT_OUT:
-            return found
+        interval = _left_out(value, without, units, doubt, how)
+        if interval.interval_reason != UNDEFINED_LEFT_OUT:
+            return interval
         doubt = CARRIED
     values = resampled(statistic, units, resamples=how.resamples, rng=rng)
-    found = how.interval("conger_kappa", value, values, without, units.multiplicity.astype(np.float64))
-    return doubted(found, doubt)
+    interval = how.interval("conger_kappa", value, values, without, units.multiplicity.astype(np.float64))
+    return doubted(interval, doubt)
 
 
 def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:
@@ -359,13 +359,13 @@ def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resam
         a, b = codes[:, pair[0]], codes[:, pair[1]]
         value = many_points.cohen_kappa_of_many_points(a, b, distance)
         n = int(((a >= 0) & (b >= 0)).sum())
-        found = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
-        found = found.with_(n_items=n, n_raters=2, n_ratings=2 * n)
+        estimate = _undefined(cell, "cohen_kappa", variant, _reason_for_pair(n, a, b))
+        estimate = estimate.with_(n_items=n, n_raters=2, n_ratings=2 * n)
         if not np.isnan(value[0]):
             values.append(value[0])
             slopes.append(value[1])
-            found = _marked(_linearised(cell, found, value, how, -1), n)
-        yield found, (cell.raters[pair[0]], cell.raters[pair[1]])
+            estimate = _marked(_linearised(cell, estimate, value, how, -1), n)
+        yield estimate, (cell.raters[pair[0]], cell.raters[pair[1]])
     mean = _undefined(cell, "cohen_kappa", variant, _reason_for_all(cell))
     if values:
         several = f"mean of the {len(values)} of {len(listed)} pairs that have a kappa"

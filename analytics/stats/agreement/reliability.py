@@ -102,13 +102,13 @@ def stepped_up(single: Estimate, mean: Estimate) -> Estimate:
     """ICC(.,k) with the interval of the single-rater form, stepped up by Spearman-Brown for k = ``mean.n_raters``."""
     if mean.value is None:
         return mean
-    k, found = mean.n_raters, mean.with_(speaks_for=single.speaks_for, method=single.method, se=None)
+    k, estimate = mean.n_raters, mean.with_(speaks_for=single.speaks_for, method=single.method, se=None)
     reason = single.interval_reason
     if single.low is None or single.high is None or 1 + (k - 1) * single.low <= TINY:
         reason = reason or "the lower bound of the mean of k raters is minus infinity"
-        return found.with_(low=None, high=None, confidence=None, method=None, interval_reason=reason)
+        return estimate.with_(low=None, high=None, confidence=None, method=None, interval_reason=reason)
     low, high = (k * bound / (1 + (k - 1) * bound) for bound in (single.low, single.high))
-    return found.with_(low=low, high=high, confidence=single.confidence)
+    return estimate.with_(low=low, high=high, confidence=single.confidence)
 
 
 def _unit(scores: Floats) -> tuple[Floats, float]:
@@ -156,9 +156,9 @@ def _values(m: MeanSquares, form: Form) -> Floats:
     above = m.bms - error
     below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
     scale = np.maximum(np.maximum(m.bms, m.jms), m.wms)
-    found: Floats = np.full(np.shape(below), np.nan)
-    np.divide(above, below, out=found, where=np.asarray(below > TINY * scale))
-    return found
+    values: Floats = np.full(np.shape(below), np.nan)
+    np.divide(above, below, out=values, where=np.asarray(below > TINY * scale))
+    return values
 
 
 def _why_undefined(m: MeanSquares) -> str:
@@ -352,7 +352,7 @@ def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -
     Level: interval. Undefined where the design does not separate items, raters and the rest. Source: Brennan 2001
     (doi 10.1007/978-1-4757-3456-0).
     """
-    found = variance_components(scores) if scores.size else None
+    components = variance_components(scores) if scores.size else None
     seen = ~np.isnan(scores)
     base = Estimate(
         statistic=statistic,
@@ -364,15 +364,15 @@ def component_estimates(scores: Floats, statistic: str, *, n_missing: int = 0) -
         n_missing=n_missing,
         interval_reason="no closed form for an incomplete panel",
     )
-    if found is None:
+    if components is None:
         return [base]
     if statistic == "variance_component":
         return [
-            base.with_(variant=name, value=getattr(found, name), reason=None,
-                       note="estimated below 0, shown as 0" if name in found.negative else None)
+            base.with_(variant=name, value=getattr(components, name), reason=None,
+                       note="estimated below 0, shown as 0" if name in components.negative else None)
             for name in ("item", "rater", "residual")
         ]  # fmt: skip
-    curve = reliability_curve(found)
+    curve = reliability_curve(components)
     return [_curve_point(base, m, absolute) for m, absolute, _ in curve]
 
 

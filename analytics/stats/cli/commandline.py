@@ -54,12 +54,12 @@ COLUMN_OPTIONS = ("item", "rater", "criterion", "score", "language", "generator"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; the exit status."""
-    given = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(given).parse_args(_with_negative_points(given))
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = _parser(words).parse_args(_with_negative_points(words))
     from analytics.stats.cli.files import BrokenRowsError
 
     try:
-        return _run(arguments, given)
+        return _run(arguments, words)
     except BrokenRowsError as error:
         _complain(f"{arguments.file}:{line}: {message}" for line, message in error.broken)
     except OSError as error:
@@ -98,8 +98,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def subcommand_named(name: str) -> Subcommand:
     """One subcommand; its module is imported when it is asked for."""
-    found: Subcommand = import_module(f"analytics.stats.cli.commands.{SUBCOMMANDS[name][0]}").SUBCOMMANDS[name]
-    return found
+    subcommand: Subcommand = import_module(f"analytics.stats.cli.commands.{SUBCOMMANDS[name][0]}").SUBCOMMANDS[name]
+    return subcommand
 
 
 def _add_shared_options(parser: argparse.ArgumentParser) -> None:
@@ -151,44 +151,44 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
     from analytics.stats.core.resampling import saying_whom
     from analytics.stats.core.tables import TableError
 
-    source, asked, lines = RatingsFile(arguments.file), subcommand_named(arguments.subcommand), None
+    source, subcommand, lines = RatingsFile(arguments.file), subcommand_named(arguments.subcommand), None
     try:
-        _refuse_unknown_statistics(arguments, asked)
-        _refuse_a_sample(arguments, asked)
+        _refuse_unknown_statistics(arguments, subcommand)
+        _refuse_a_sample(arguments, subcommand)
         frame, lines = source.frame()
-        table = asked.read(arguments, frame) if asked.read else _table(frame, arguments)
+        table = subcommand.read(arguments, frame) if subcommand.read else _table(frame, arguments)
         del frame
-        estimates = asked.run(arguments, table)
+        estimates = subcommand.run(arguments, table)
     except TableError as error:
         _complain(_located(arguments.file, problem, lines) for problem in error.problems)
         return 2
-    wanted, few = arguments.statistic, arguments.min_items
-    kept = [found.remarked(few) for found in estimates if wanted is None or found.estimate.statistic in wanted]
-    kept = [saying_whom(found, asked.speaks_for) for found in kept]
-    kept = [found.on_scale(_scale_of(table, found)) for found in kept]
-    kept += _absent(kept, wanted or (), asked.absent)
-    notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {asked.absent['*']}"])]
+    statistics, few = arguments.statistic, arguments.min_items
+    kept = [row.remarked(few) for row in estimates if statistics is None or row.estimate.statistic in statistics]
+    kept = [saying_whom(row, subcommand.speaks_for) for row in kept]
+    kept = [row.on_scale(_scale_of(table, row)) for row in kept]
+    kept += _absent(kept, statistics or (), subcommand.absent)
+    notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {subcommand.absent['*']}"])]
     _complain(f"{arguments.file}: note: {note}" for note in notes)
     _print(rendered_estimates(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
     return 0
 
 
-def _scale_of(table: Any, found: CellEstimate) -> str | None:
+def _scale_of(table: Any, row: CellEstimate) -> str | None:
     """The scale an estimate rests on, in words; None for what is no rating."""
     if not hasattr(table, "scale_in_words"):
         return None
-    named = found.cell.get("criterion", found.criterion)
+    named = row.cell.get("criterion", row.criterion)
     return str(table.scale_in_words(named or ("" if "" in table.scales else None))) or None
 
 
-def _absent(shown: Sequence[CellEstimate], wanted: Sequence[str], reasons: Mapping[str, str]) -> list[CellEstimate]:
+def _absent(shown: Sequence[CellEstimate], statistics: Sequence[str], reasons: Mapping[str, str]) -> list[CellEstimate]:
     """A row with the reason for each statistic that was asked for and that no cell has."""
     from analytics.stats.core.estimates import CellEstimate, Estimate
 
-    there = {found.estimate.statistic for found in shown}
+    there = {row.estimate.statistic for row in shown}
     return [
         CellEstimate(estimate=Estimate(statistic=name, value=None, reason=reasons.get(name, reasons["*"])))
-        for name in dict.fromkeys(wanted) if name not in there
+        for name in dict.fromkeys(statistics) if name not in there
     ]  # fmt: skip
 
 
@@ -199,11 +199,11 @@ def _table(frame: Any, arguments: argparse.Namespace) -> RatingsTable:
     from analytics.stats.core.validation import ratings_table
 
     own = {name: getattr(arguments, f"column_{name}") for name in COLUMN_OPTIONS}
-    given = {name: column for name, column in own.items() if column}
-    frame = renamed(frame, given)
+    named = {name: column for name, column in own.items() if column}
+    frame = renamed(frame, named)
     if arguments.by is None:
         arguments.by = tuple(column for column in ("language", "criterion") if column in frame.columns)
-    arguments.by = known_columns(frame, arguments.by, given)
+    arguments.by = known_columns(frame, arguments.by, named)
     table = ratings_table(
         frame, scales=_scales(arguments), level=arguments.level, judges=_judges(arguments),
         missing=MISSING if arguments.missing is None else arguments.missing, allow_values=arguments.allow_values,
@@ -257,17 +257,17 @@ def _refuse_strangers(table: RatingsTable, arguments: argparse.Namespace) -> Non
     from analytics.stats.core.tables import TableError, TableProblem
 
     known = set(table.frame["rater"])
-    asked = [("raters", name) for name in arguments.raters or ()] + [("judge", name) for name in _judges(arguments)]
+    named = [("raters", name) for name in arguments.raters or ()] + [("judge", name) for name in _judges(arguments)]
     unknown = [TableProblem(None, f"no rater is called {name!r} (given by --{option})")
-               for option, name in asked if name not in known]  # fmt: skip
+               for option, name in named if name not in known]  # fmt: skip
     if unknown:
         raise TableError(unknown)
 
 
-def _refuse_unknown_statistics(arguments: argparse.Namespace, asked: Subcommand) -> None:
+def _refuse_unknown_statistics(arguments: argparse.Namespace, subcommand: Subcommand) -> None:
     from analytics.stats.core.tables import TableError, TableProblem
 
-    known = asked.statistics() if arguments.statistic else ()
+    known = subcommand.statistics() if arguments.statistic else ()
     unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
         raise TableError(
@@ -275,13 +275,13 @@ def _refuse_unknown_statistics(arguments: argparse.Namespace, asked: Subcommand)
         )
 
 
-def _refuse_a_sample(arguments: argparse.Namespace, asked: Subcommand) -> None:
+def _refuse_a_sample(arguments: argparse.Namespace, subcommand: Subcommand) -> None:
     """Raters as a sample only where leaving raters out tells how far other raters would move the figures."""
     from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.raters_as != "sample":
         return
-    why = "it needs persons, anonymous slots are none" if arguments.positional else asked.no_sample
+    why = "it needs persons, anonymous slots are none" if arguments.positional else subcommand.no_sample
     if why:
         raise TableError([TableProblem(None, f"--raters-as sample: {why}")])
 

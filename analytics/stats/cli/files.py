@@ -132,10 +132,10 @@ def renamed(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
 
 def known_columns(frame: pd.DataFrame, by: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """The columns of --by under the table's names, given under these or under the file's own."""
-    found = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
-    if absent := [column for column in found if column not in frame]:
+    columns = tuple(next((name for name, own in names.items() if own == column), column) for column in by)
+    if absent := [column for column in columns if column not in frame]:
         raise TableError([TableProblem(None, f"the column {column!r} (given by --by) is missing") for column in absent])
-    return found
+    return columns
 
 
 def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFrame, Lines]:

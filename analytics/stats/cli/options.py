@@ -34,10 +34,10 @@ class Subcommand:
 
 def name_list(text: str) -> tuple[str, ...]:
     """``A,B,C``; a name that holds a comma itself stands in double quotes: ``"Tamm, Jaan",B``."""
-    found = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
-    if not found or not all(found):
+    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""]))
+    if not names or not all(names):
         raise ArgumentTypeError("names are separated by commas and never empty")
-    return found
+    return names
 
 
 def whole_count(text: str) -> int:
@@ -84,10 +84,10 @@ def positive(text: str) -> float:
 def sides(text: str) -> tuple[str, tuple[str, str]]:
     """``language=en,et``: a column and two of its values."""
     column, _, values = text.partition("=")
-    found = name_list(values) if column and values else ()
-    if len(found) != 2 or found[0] == found[1]:
+    names = name_list(values) if column and values else ()
+    if len(names) != 2 or names[0] == names[1]:
         raise ArgumentTypeError("should be COLUMN=A,B")
-    return column.strip(), (found[0], found[1])
+    return column.strip(), (names[0], names[1])
 
 
 def named_price(text: str) -> tuple[str, float]:

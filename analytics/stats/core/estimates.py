@@ -293,10 +293,10 @@ def jackknife_interval(
         if se <= NO_WIDTH and shape != "share":
             return Interval(interval_reason=NO_UNIT_DIFFERS)
         quantile = None if se <= NO_WIDTH else max(df, 1)  # nothing was estimated where nothing varies
-        found = wilson_interval(value, se, n or df + 1, df=quantile, method=f"Wilson t, {by}", confidence=confidence)
+        interval = wilson_interval(value, se, n or df + 1, df=quantile, method=f"Wilson t, {by}", confidence=confidence)
     else:
-        found = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
-    return doubted(found, doubt)
+        interval = _on_scale(value, se, max(min(df, tail_df), 1), shape, confidence, unit, by)
+    return doubted(interval, doubt)
 
 
 class Doubt(NamedTuple):

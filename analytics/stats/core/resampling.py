@@ -334,8 +334,8 @@ def saying_whom(row: CellEstimate, whom: str | None) -> CellEstimate:
 
 def without_interval(estimate: Estimate, reason: str) -> Estimate:
     """The same without its interval, which would have spoken for these raters alone."""
-    found = estimate.with_(low=None, high=None, confidence=None, method=None, se=None, undefined_share=None, seed=None)
-    return found.with_(interval_reason=reason, speaks_for=LIKE_THESE)
+    bare = estimate.with_(low=None, high=None, confidence=None, method=None, se=None, undefined_share=None, seed=None)
+    return bare.with_(interval_reason=reason, speaks_for=LIKE_THESE)
 
 
 def for_raters_like_these(
@@ -361,16 +361,16 @@ def for_raters_like_these(
     if estimate.low is None or estimate.high is None:
         return estimate.with_(speaks_for=LIKE_THESE)
     kept = np.asarray(sizes) > 0
-    given = np.asarray(sizes)[kept]
-    part = np.zeros(len(given), dtype=np.intp) if parts is None else np.asarray(parts)[kept]
-    own = [given[part == one] for one in np.unique(part)]
+    n_scores = np.asarray(sizes)[kept]
+    part = np.zeros(len(n_scores), dtype=np.intp) if parts is None else np.asarray(parts)[kept]
+    own = [n_scores[part == one] for one in np.unique(part)]
     if min(map(len, own), default=0) < FEWEST_RATERS:
         return without_interval(estimate, TOO_FEW)
     values = np.array([np.nan if value is None else value for value in without], dtype=np.float64)
     if np.isnan(values).any():
         return without_interval(estimate, "without one of the raters the figure is undefined")
     confidence, value = estimate.confidence or 0.95, estimate.value
-    raters = _of_raters(value, values, given, part, shape, confidence)
+    raters = _of_raters(value, values, n_scores, part, shape, confidence)
     if raters.low is None or raters.high is None:
         return without_interval(estimate, raters.interval_reason or TOO_FEW)
     low = value - math.hypot(value - estimate.low, value - raters.low)

@@ -199,11 +199,11 @@ def rounding(*scores: Floats) -> float:
 
     Relative, so that a score of 1e-5 and one of 1e12 are treated alike. 0.0 where nothing is scored.
     """
-    given = np.concatenate([part[np.isfinite(part)].ravel() for part in scores])
-    if not given.size:
+    finite = np.concatenate([part[np.isfinite(part)].ravel() for part in scores])
+    if not finite.size:
         return 0.0
-    largest = float(np.abs(given).max())
-    return 1e-9 * float(np.ptp(given)) + 16 * float(np.finfo(np.float64).eps) * largest
+    largest = float(np.abs(finite).max())
+    return 1e-9 * float(np.ptp(finite)) + 16 * float(np.finfo(np.float64).eps) * largest
 
 
 def snapped(x: Floats, scale: Scale) -> NDArray[np.intp]:

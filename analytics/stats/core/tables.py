@@ -94,10 +94,10 @@ class RatingsTable:
             return next(iter(words.values()), "")
         return "; ".join(f"{name}: {scale}" for name, scale in words.items())
 
-    def only(self, **wanted: Sequence[str]) -> RatingsTable:
+    def only(self, **kept: Sequence[str]) -> RatingsTable:
         """The rows whose columns hold one of the wanted values: ``table.only(rater_kind=["annotator"])``."""
         keep = np.ones(len(self.frame), dtype=bool)
-        for column, values in wanted.items():
+        for column, values in kept.items():
             keep &= self.frame[column].isin(list(values)).to_numpy()
         return RatingsTable(self.frame[keep], self.scales, self.notes)
 
@@ -298,19 +298,21 @@ def with_table_names(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
     Columns keep their export's name beside the table's. The frame that was given stays as it is.
     """
-    found = {name: other for name, other in OTHER_NAMES.items() if name not in frame.columns and other in frame.columns}
+    other_names = {
+        name: other for name, other in OTHER_NAMES.items() if name not in frame.columns and other in frame.columns
+    }
     if MARKS in frame.columns:
         frame = _unmarked(frame)
-    read = {name: frame[other] for name, other in found.items()}
+    read = {name: frame[other] for name, other in other_names.items()}
     if "cluster" in read and "item" in frame:
         scenario = frame["scenario"].fillna("")
         read["cluster"] = scenario.where(scenario.astype(str).str.strip() != "", frame["item"])
     if "applicable" not in frame.columns and "not_applicable" in frame.columns:
-        found["applicable"] = "not_applicable"
+        other_names["applicable"] = "not_applicable"
         read["applicable"] = _opposite(frame["not_applicable"])
     if not read:
         return frame, []
-    words = ", ".join(f"{other!r} as {name}" for name, other in found.items())
+    words = ", ".join(f"{other!r} as {name}" for name, other in other_names.items())
     return frame.assign(**read), [f"columns read by the names that exports give them: {words}"]
 
 
@@ -360,20 +362,20 @@ def _of_criteria(frame: pd.DataFrame, column: str) -> dict[str, str]:
         {
             "row": range(len(frame)),
             "criterion": criterion.fillna("").astype(str).str.strip(),
-            "said": frame[column].to_numpy(),
+            "text": frame[column].to_numpy(),
         }
     )
-    pairs = pairs[pairs["said"].fillna("").astype(str).str.strip() != ""]
+    pairs = pairs[pairs["text"].fillna("").astype(str).str.strip() != ""]
     kept = pairs.drop_duplicates("criterion")
-    known = dict(zip(kept["criterion"], kept["said"], strict=True))
-    wrong = (pairs["said"] != pairs["criterion"].map(known)).to_numpy().nonzero()[0]
+    known = dict(zip(kept["criterion"], kept["text"], strict=True))
+    wrong = (pairs["text"] != pairs["criterion"].map(known)).to_numpy().nonzero()[0]
     if wrong.size:
         first = pairs.iloc[wrong[0]]
         sentence = (
             f"{column} {first['said']!r} contradicts {known[first['criterion']]!r} given earlier for the criterion"
         )
         raise TableError([TableProblem(int(first["row"]), sentence)])
-    return {name: str(said).strip() for name, said in known.items()}
+    return {name: str(text).strip() for name, text in known.items()}
 
 
 def _opposite(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -385,9 +387,9 @@ def _opposite(column: pd.Series[Any]) -> pd.Series[Any]:
 def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
     """Without the apostrophes that keep a spreadsheet from running a text, where the marks say that one was added."""
     marks = frame[MARKS].astype(object).fillna("").astype(str)
-    columns = {mark[1:] for said in marks.unique() for mark in said.split() if mark.startswith(ADDED)}
+    columns = {mark[1:] for mark_words in marks.unique() for mark in mark_words.split() if mark.startswith(ADDED)}
     exact = {}
     for column in columns & set(frame.columns):
-        added = marks.str.split().map(lambda said, mark=f"{ADDED}{column}": mark in said)
+        added = marks.str.split().map(lambda words, mark=f"{ADDED}{column}": mark in words)
         exact[column] = frame[column].where(~added, frame[column].str[1:])
     return frame.assign(**exact).drop(columns=MARKS)

@@ -80,14 +80,14 @@ def ratings_table(
         scales, levels = declared_scales(frame)
         read += _about_scales(scales, levels)
         scales = {name: replace(scale, level=level or scale.level) for name, scale in scales.items()}
-    given, notes = _given(rows, scales, missing)
-    found = _scored(rows, given, scales, level or levels, problems, allow_values=allow_values)
+    texts, notes = _given(rows, scales, missing)
+    scored = _scored(rows, texts, scales, level or levels, problems, allow_values=allow_values)
     problems += [*_contradictions(rows), *_contradicting_probabilities(rows)]
     rows, repeated = _without_repeated_rows(rows, problems)
     if problems:
         raise TableError(sorted(problems, key=lambda problem: -1 if problem.row is None else problem.row))
     rows["first_repeat"] = rows.groupby(["item_key", "criterion", "rater"], sort=False)["repeat"].transform("min")
-    return RatingsTable(_in_order(rows), found, (*read, *notes, *repeated, *_about_judges(rows, found)))
+    return RatingsTable(_in_order(rows), scored, (*read, *notes, *repeated, *_about_judges(rows, scored)))
 
 
 def _about_scales(scales: Mapping[str, Scale], levels: Mapping[str, Level]) -> list[str]:
@@ -190,16 +190,16 @@ def _rater_kinds(
 
 def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[TableProblem]]:
     """False where the rater decided N/A: said by the ``applicable`` column or by the score "N/A"."""
-    given = frame["score"].isin(NOT_APPLICABLE).to_numpy()
+    is_na = frame["score"].isin(NOT_APPLICABLE).to_numpy()
     if "applicable" not in frame:
-        return ~given, []
+        return ~is_na, []
     words = _text(frame["applicable"]).str.lower()
     wrong = ~words.isin([*TRUE_WORDS, *FALSE_WORDS, ""]).to_numpy()
     problems = [
         TableProblem(int(row), f"applicable {words.iloc[row]!r} is neither true nor false")
         for row in wrong.nonzero()[0]
     ]
-    return ~(words.isin(FALSE_WORDS).to_numpy() | given), problems
+    return ~(words.isin(FALSE_WORDS).to_numpy() | is_na), problems
 
 
 def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[TableProblem]]:
@@ -218,9 +218,9 @@ def _probabilities(frame: pd.DataFrame) -> list[TableProblem]:
 
     if "inclusion_prob" not in frame:
         return []
-    given = (_text(frame["inclusion_prob"]) != "").to_numpy()
+    is_filled = (_text(frame["inclusion_prob"]) != "").to_numpy()
     numbers = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
-    wrong = given & ~((numbers > 0) & (numbers <= 1))
+    wrong = is_filled & ~((numbers > 0) & (numbers <= 1))
     return [TableProblem(int(row), "inclusion_prob is not in (0, 1]") for row in wrong.nonzero()[0]]
 
 
@@ -267,12 +267,12 @@ def _scored(
     """Fill score, code, missing and out_of_range in place; the scale of each criterion."""
     numbers, texts = parsed
     rows["missing"] = rows["applicable"].to_numpy() & (texts == "")
-    given = rows["applicable"].to_numpy() & (texts != "")
+    is_scored = rows["applicable"].to_numpy() & (texts != "")
     score, code, beyond = np.full(len(rows), np.nan), np.full(len(rows), -1, np.int32), np.zeros(len(rows), bool)
     scales = {}
     human = rows["rater_kind"].isin([*HUMAN_KINDS, "adjudicator", "reference"]).to_numpy()
     for criterion, everywhere in rows.groupby("criterion", sort=True).indices.items():
-        index = everywhere[given[everywhere]]
+        index = everywhere[is_scored[everywhere]]
         scale = declared.get(str(criterion), declared.get("*"))
         part = _Scores(index, numbers[index], texts[index], human[index], str(criterion))
         try:

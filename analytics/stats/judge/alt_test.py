@@ -226,17 +226,23 @@ def alt_test_report(
     annotators, too; each annotator's own row stays with them.
     """
     if raters_as == "sample":
-        asked: dict[str, Any] = {"judge": judge, "by": by, "epsilon": epsilon, "score": score, "min_items": min_items}
-        asked |= {"raters": raters, "pool": pool, "seed": seed}
-        plain = alt_test_report(table, bootstrap=bootstrap, confidence=confidence, **asked)
+        settings: dict[str, Any] = {
+            "judge": judge,
+            "by": by,
+            "epsilon": epsilon,
+            "score": score,
+            "min_items": min_items,
+        }
+        settings |= {"raters": raters, "pool": pool, "seed": seed}
+        plain = alt_test_report(table, bootstrap=bootstrap, confidence=confidence, **settings)
         return of_report(
             plain,
-            lambda kept: alt_test_report(kept, bootstrap=0, **asked),
+            lambda kept: alt_test_report(kept, bootstrap=0, **settings),
             table,
             {"alt_test_rho": "share"},
             raters=raters,
         )
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
         measure, scores = measured(meeting, score)
@@ -250,10 +256,10 @@ def alt_test_report(
             result = AltTest(None, None, (), 0, ANONYMOUS)
         interval = _interval_of_rho(result, meeting, scores, measure, bootstrap, confidence)
         rows = _estimates(result, meeting, interval, f"{measure}, epsilon {epsilon:g}")
-        found += [
+        report += [
             CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge, annotator=name) for estimate, name in rows
         ]
-    return found
+    return report
 
 
 def measured(meeting: Meeting, score: Score | None = None) -> tuple[Score, Floats]:

@@ -237,9 +237,9 @@ def f1(c: Floats, k: int) -> Floats:
 def f1_weighted(c: Floats) -> Floats:
     """Mean of the labels' F1 weighted by how often the reference gives each, (R, q, q) -> (R,)."""
     support = c.sum(axis=2)
-    each = np.stack([f1(c, k) for k in range(c.shape[1])], axis=1)
+    per_label = np.stack([f1(c, k) for k in range(c.shape[1])], axis=1)
     # A label without support weighs nothing, so its 0/0 must not spread.
-    return _quotient(np.where(support > 0, support * each, 0.0).sum(axis=1), support.sum(axis=1))
+    return _quotient(np.where(support > 0, support * per_label, 0.0).sum(axis=1), support.sum(axis=1))
 
 
 def cohen_kappa_of_confusion(c: Floats, d: Floats) -> Floats:
@@ -361,9 +361,9 @@ STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *LABELS, *STE
 
 def figures(scale: Scale, statistics: Sequence[str] | None = None) -> list[PairFigure]:
     """The figures that apply to a scale, those of ``statistics`` only when it is given."""
-    wanted = STATISTICS if statistics is None else statistics
-    found = [*DISTANCES, *LABELS, *STEPS, *_each_label(scale)]
-    return [figure for figure in found if figure.statistic in wanted]
+    names = STATISTICS if statistics is None else statistics
+    available = [*DISTANCES, *LABELS, *STEPS, *_each_label(scale)]
+    return [figure for figure in available if figure.statistic in names]
 
 
 def inapplicable(figure: PairFigure, scale: Scale) -> str | None:
@@ -556,9 +556,9 @@ def _dominated(x: Codes, y: Codes) -> Floats:
         before = np.concatenate([[0], seen])[(block * 2 * width)[by_y]]
         smaller[by_y[~left]] += (seen - before)[~left]
         width *= 2
-    found = np.empty(n)
-    found[order] = smaller
-    return found
+    dominated = np.empty(n)
+    dominated[order] = smaller
+    return dominated
 
 
 def _weighted_f1(reference: Codes, judge: Codes, q: int) -> Value:

@@ -46,9 +46,9 @@ def repeat_consistency(scores: Floats, cluster: Codes) -> list[Estimate]:
     repeated, where = scores[kept], cluster[kept]
     spread = np.nanstd(repeated, axis=1, ddof=1) if kept.any() else np.empty(0)
     flips = np.nanmax(repeated, axis=1) > np.nanmin(repeated, axis=1) if kept.any() else np.empty(0)
-    found = [("repeat_sd", spread), ("flip_rate", flips.astype(np.float64))]
+    measures = [("repeat_sd", spread), ("flip_rate", flips.astype(np.float64))]
     missing = int((~kept).sum())
-    return [_mean(name, x, where, "no item has two repeats").with_(n_missing=missing) for name, x in found]
+    return [_mean(name, x, where, "no item has two repeats").with_(n_missing=missing) for name, x in measures]
 
 
 def perturbation(before: Floats, after: Floats, cluster: Codes) -> list[Estimate]:
@@ -61,8 +61,8 @@ def perturbation(before: Floats, after: Floats, cluster: Codes) -> list[Estimate
     gap, where = (after - before)[both], cluster[both]
     reason = "no item was scored before and after"
     shares = {"fall": gap < 0, "stay": gap == 0, "rise": gap > 0}
-    found = [_mean("perturbation", x.astype(np.float64), where, reason, name) for name, x in shares.items()]
-    return [*found, _mean("perturbation", gap, where, reason, "shift")]
+    estimates = [_mean("perturbation", x.astype(np.float64), where, reason, name) for name, x in shares.items()]
+    return [*estimates, _mean("perturbation", gap, where, reason, "shift")]
 
 
 def verbosity(error: Floats, length: Floats, language: Codes) -> Estimate:
@@ -109,8 +109,8 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes) -> E
     se = float(np.sqrt(scale * (sums**2).sum()) / sxx)
     method = "difference in differences, cluster-robust"
     judged = known.any(axis=1)
-    found = _normal("self_preference", slope, se, int(judged.sum()), method)
-    return found.with_(n_clusters=number_of(cluster[judged]), n_ratings=int(known.sum()))
+    estimate = _normal("self_preference", slope, se, int(judged.sum()), method)
+    return estimate.with_(n_clusters=number_of(cluster[judged]), n_ratings=int(known.sum()))
 
 
 def scale_use(scores: Floats, points: Floats, panel: Floats | None = None) -> list[Estimate]:
@@ -119,8 +119,8 @@ def scale_use(scores: Floats, points: Floats, panel: Floats | None = None) -> li
     ``scores`` (N,) as given, ``points`` (q,); with the panel's scores (M,) their shares follow as variant ``panel_top``
     and so on, to read the judge's beside. The middle is every point but the two ends.
     """
-    found = _shares(scores, points, "")
-    return found + (_shares(panel, points, "panel_") if panel is not None else [])
+    estimates = _shares(scores, points, "")
+    return estimates + (_shares(panel, points, "panel_") if panel is not None else [])
 
 
 def unreadable(n_unreadable: int, n_calls: int) -> Estimate:
@@ -146,8 +146,8 @@ def share(
     p = hits / n
     method = approximate("Wilson", "answers taken for independent") if (clusters or n) < n else "Wilson"
     interval = wilson_interval(p, math.sqrt(p * (1 - p) / n), n, method=method, confidence=confidence)
-    found = Estimate(statistic=statistic, variant=variant, value=p, n_items=n, n_clusters=clusters)
-    return found.with_(**interval.as_changes())
+    estimate = Estimate(statistic=statistic, variant=variant, value=p, n_items=n, n_clusters=clusters)
+    return estimate.with_(**interval.as_changes())
 
 
 def conditions(scores: Floats, names: Sequence[str], reference: Floats, cluster: Codes) -> list[Estimate]:
@@ -156,16 +156,16 @@ def conditions(scores: Floats, names: Sequence[str], reference: Floats, cluster:
     ``condition_mae``: mean distance from the reference. ``condition_shift``: mean paired difference from the first
     condition, with its interval (S1 Table 4; S4 3.3).
     """
-    found = []
+    estimates = []
     for k, name in enumerate(names):
         judged = ~(np.isnan(scores[:, k]) | np.isnan(reference))
         error = abs(scores[:, k] - reference)
-        found.append(_mean("condition_mae", error[judged], cluster[judged], "nothing was judged", name))
+        estimates.append(_mean("condition_mae", error[judged], cluster[judged], "nothing was judged", name))
         if k:
             both = ~np.isnan(scores[:, [0, k]]).any(axis=1)
             gap = (scores[:, k] - scores[:, 0])[both]
-            found.append(_mean("condition_shift", gap, cluster[both], "no item was judged under both", name))
-    return found
+            estimates.append(_mean("condition_shift", gap, cluster[both], "no item was judged under both", name))
+    return estimates
 
 
 def few_shot_examples(labels: Floats, rng: np.random.Generator, *, per_class: int = MOST_EXAMPLES_PER_CLASS) -> Codes:
@@ -192,12 +192,12 @@ def _normal(statistic: str, value: float, se: float, n_items: int, method: str) 
 
 
 def _shares(scores: Floats, points: Floats, prefix: str) -> list[Estimate]:
-    given = scores[~np.isnan(scores)]
+    known = scores[~np.isnan(scores)]
     low, high = points.min(), points.max()
-    inside = given[(given >= low) & (given <= high)]
+    inside = known[(known >= low) & (known <= high)]
     counted = {"top": inside == high, "bottom": inside == low, "middle": (inside > low) & (inside < high)}
-    found = [share("scale_use", int(x.sum()), len(inside), f"{prefix}{name}") for name, x in counted.items()]
-    return [*found, share("scale_use", len(given) - len(inside), len(given), f"{prefix}out_of_range")]
+    estimates = [share("scale_use", int(x.sum()), len(inside), f"{prefix}{name}") for name, x in counted.items()]
+    return [*estimates, share("scale_use", len(known) - len(inside), len(known), f"{prefix}out_of_range")]
 
 
 def _residuals(x: Floats, known: NDArray[np.bool_]) -> Floats:
@@ -354,10 +354,10 @@ def shift_errors(judge: Codes, reference: Floats, language: Codes, cluster: Code
     without = []
     for one in range(groups):
         kept = group != one
-        found = differential_functioning(judge[kept], reference[kept], language[kept])
-        if found.shift is None or len(found.shift) != others:
+        shifts = differential_functioning(judge[kept], reference[kept], language[kept])
+        if shifts.shift is None or len(shifts.shift) != others:
             return [(float("nan"), 0)] * others
-        without.append(found.shift)
+        without.append(shifts.shift)
     if groups < 2:
         return [(float("nan"), 0)] * others
     spread = np.array(without) - np.mean(without, axis=0)
@@ -377,9 +377,9 @@ def jury_scores(scores: Floats, rule: str) -> Floats:
     """
     if rule == "majority":
         return _majority(scores)
-    given = ~np.isnan(scores).all(axis=1)
+    has_score = ~np.isnan(scores).all(axis=1)
     out = np.full(len(scores), np.nan)
-    out[given] = (np.nanmedian if rule == "median" else np.nanmean)(scores[given], axis=1)
+    out[has_score] = (np.nanmedian if rule == "median" else np.nanmean)(scores[has_score], axis=1)
     return out
 
 

@@ -104,7 +104,7 @@ def calibration_report(
     One ``CellEstimate`` per figure. ``n_items`` counts the items compared, ``n_raters`` the annotators,
     ``n_ratings`` the human scores behind the reference, ``n_missing`` the items left out.
     """
-    found = []
+    rows = []
     for cell in cells(table, by=by, pool=pool):
         rule = reference or default_reference(cell.scale)
         meeting = meet(cell, judge, raters=raters)
@@ -124,8 +124,8 @@ def calibration_report(
             estimates = calibration_for_raters_like_these(estimates, meeting, left, rule)
         if pool and cell.frame["criterion"].nunique() > 1:
             estimates = [e.with_(note=_POOLED) if e.statistic in CORRELATIONS else e for e in estimates]
-        found += [CellEstimate(estimate=e, cell=cell_key(cell), judge=judge, reference=shown) for e in estimates]
-    return found
+        rows += [CellEstimate(estimate=e, cell=cell_key(cell), judge=judge, reference=shown) for e in estimates]
+    return rows
 
 
 def beside_humans(
@@ -145,7 +145,7 @@ def beside_humans(
     Confidence with the judge in a rater's place; and the distribution of scores by class of agreement
     (``class_share``, ``score_share``) when it is named.
     """
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
         rows = []
@@ -156,10 +156,10 @@ def beside_humans(
         if statistics is None or "verdict_confidence" in statistics:
             rows += panel.substitution_estimates(meeting, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
-        found += [CellEstimate(estimate=row, cell=cell_key(cell), judge=judge) for row in kept]
+        report += [CellEstimate(estimate=row, cell=cell_key(cell), judge=judge) for row in kept]
         if set(statistics or ()) & set(panel.CLASS_STATISTICS):
-            found += panel.of_cell(cell, judges=[judge], raters=raters)
-    return found
+            report += panel.of_cell(cell, judges=[judge], raters=raters)
+    return report
 
 
 def default_reference(scale: Scale) -> str:
@@ -190,10 +190,10 @@ def calibrate(
             _estimate(figure, value, interval, meeting, faced).with_(seed=seed if bootstrap else None)
             for figure, value, interval in zip(chosen, point.tolist(), intervals, strict=True)
         ]
-    wanted = COUNTS if statistics is None else statistics
-    if "confusion" in wanted:
+    names = COUNTS if statistics is None else statistics
+    if "confusion" in names:
         estimates += _confusion(meeting, rule)
-    return estimates + [count for count in _counts(meeting, faced) if count.statistic in wanted]
+    return estimates + [count for count in _counts(meeting, faced) if count.statistic in names]
 
 
 def calibration_for_raters_like_these(
@@ -266,10 +266,10 @@ class Faced:
         parts = [np.flatnonzero(part == one) for one in np.unique(part)] or [np.empty(0, dtype=np.intp)]
 
         def statistic(weights: Floats) -> Floats:
-            each = np.array([values(chosen, x[p], y[p], weights[:, p], scale) for p in parts])
-            defined = ~np.isnan(each)
+            of_parts = np.array([values(chosen, x[p], y[p], weights[:, p], scale) for p in parts])
+            defined = ~np.isnan(of_parts)
             with np.errstate(invalid="ignore", divide="ignore"):
-                mean: Floats = np.where(defined, each, 0).sum(axis=0) / defined.sum(axis=0)
+                mean: Floats = np.where(defined, of_parts, 0).sum(axis=0) / defined.sum(axis=0)
             return mean
 
         return statistic
@@ -332,7 +332,7 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
     counts, faced = confusion_matrix(meeting, rule=rule), face(meeting, rule)
     places = [snapped(x, scale) for x in (faced.reference, faced.judge)]
     shares = row_shares(counts[None].astype(np.float64))[0]
-    found = []
+    estimates = []
     for (k, j), share in np.ndenumerate(shares):
         base = Estimate(
             statistic="confusion", variant=f"{scale.label(k)} ~ {scale.label(j)}", level=scale.level, value=None,
@@ -340,26 +340,26 @@ def _confusion(meeting: Meeting, rule: str) -> list[Estimate]:
             interval_reason="a share of what was seen; no interval", n_raters=len(meeting.annotators),
             n_clusters=number_of(faced.cluster[(places[0] == k) & (places[1] == j)]),
         )  # fmt: skip
-        found.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
-    return found
+        estimates.append(base if np.isnan(share) else base.with_(value=float(share), reason=None))
+    return estimates
 
 
 def _linearised(figure: PairFigure, meeting: Meeting, faced: Faced, confidence: float, doubts: Doubts) -> Estimate:
     """One figure of many different pairs, averaged over parts, with a linearised interval."""
-    found, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
+    values, gradient, base, scale = [], np.zeros(len(faced.judge)), 0.0, meeting.scale
     for here in () if inapplicable(figure, scale) else faced.parts:
         x, y = faced.judge[here], faced.reference[here]
         value, slope = association.value_of(figure, x, y, scale)
         if not np.isnan(value):
-            found.append(value)
+            values.append(value)
             gradient[here] = slope
             base += float(figure.base(association.Pairs(x, y, np.ones((1, len(x))), scale))[0]) if figure.base else 0.0
-    value = float(np.mean(found)) if found else np.nan
+    value = float(np.mean(values)) if values else np.nan
     size = float(max(np.abs(faced.judge).max(), np.abs(faced.reference).max()))
     unit = size if figure.statistic in association.IN_SCORES else 1.0
-    gradient /= max(len(found), 1)
+    gradient /= max(len(values), 1)
     interval = (
-        _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if found else Interval()
+        _of_gradient(figure, value, gradient, base, faced.clusters, confidence, unit, doubts) if values else Interval()
     )
     return _estimate(figure, value, interval, meeting, faced)
 
@@ -394,19 +394,21 @@ def _intervals(
         return [Interval(interval_reason="no resampling was asked for")] * len(chosen)
     if units.n < 2:
         return [Interval(interval_reason="an interval needs two units to resample")] * len(chosen)
-    made = _Made(faced, chosen, scale, units, confidence)
-    found: list[Interval | None] = [None] * len(chosen)
+    maker = _IntervalMaker(faced, chosen, scale, units, confidence)
+    intervals: list[Interval | None] = [None] * len(chosen)
     carried = units.n_kinds <= MOST_LEFT_OUT
     if carried:
-        without = resampling.left_out(made.kernel, units)
-        found = [made.left_out(index, row) for index, row in enumerate(without)]
-    if None in found:
-        rows = resampling.resampled(made.kernel, units, resamples=resamples, rng=np.random.default_rng(seed))
-        found = [made.resampled(i, rows[i], carried=carried) if one is None else one for i, one in enumerate(found)]
-    return [one or Interval() for one in found]
+        without = resampling.left_out(maker.kernel, units)
+        intervals = [maker.left_out(index, row) for index, row in enumerate(without)]
+    if None in intervals:
+        rows = resampling.resampled(maker.kernel, units, resamples=resamples, rng=np.random.default_rng(seed))
+        intervals = [
+            maker.resampled(i, rows[i], carried=carried) if one is None else one for i, one in enumerate(intervals)
+        ]
+    return [one or Interval() for one in intervals]
 
 
-class _Made:
+class _IntervalMaker:
     """Intervals of the chosen figures, from units left out one by one or resampled."""
 
     def __init__(
@@ -449,12 +451,12 @@ class _Made:
     def resampled(self, index: int, row: Floats, *, carried: bool) -> Interval:
         """From (B,) resampled values; ``carried`` says that leaving out a unit makes the figure undefined."""
         figure, value = self.chosen[index], float(self.point[index])
-        found = percentile(row, confidence=self.confidence, unit=self.unit(figure))
-        if figure.statistic == "rmse" and found.low is not None:
-            found = log_t_interval(value, row, self.units.df, confidence=self.confidence, unit=self.size)
-        if figure.base and figure.statistic != "f1" and (found.undefined_share or 0) <= MAX_UNDEFINED_SHARE:
-            found = _of_share(value, row, self.bases[index], self.faced, self.confidence)
-        return doubted(found, CARRIED if carried else self.doubts(figure))
+        interval = percentile(row, confidence=self.confidence, unit=self.unit(figure))
+        if figure.statistic == "rmse" and interval.low is not None:
+            interval = log_t_interval(value, row, self.units.df, confidence=self.confidence, unit=self.size)
+        if figure.base and figure.statistic != "f1" and (interval.undefined_share or 0) <= MAX_UNDEFINED_SHARE:
+            interval = _of_share(value, row, self.bases[index], self.faced, self.confidence)
+        return doubted(interval, CARRIED if carried else self.doubts(figure))
 
 
 def _doubts(faced: Faced, scale: Scale) -> Doubts:
@@ -479,8 +481,8 @@ def _doubts(faced: Faced, scale: Scale) -> Doubts:
 
 def _residuals(x: Floats, y: Floats) -> Iterator[tuple[Floats]]:
     """What either (n,) does not tell of the other by a straight line."""
-    for given, left in ((x, y), (y, x)):
-        d = given - given.mean()
+    for predictor, left in ((x, y), (y, x)):
+        d = predictor - predictor.mean()
         spread = float(d @ d)
         if spread > 0:
             yield (left - float(d @ left) / spread * d,)

@@ -261,11 +261,11 @@ def fit_ordinal(codes: Codes, columns: Floats, *, ridge: float = 0.0) -> Ordinal
     loss, gradient, hessian = _likelihood(theta, edges, codes, penalty)
     for _ in range(STEPS):
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64)
-        found = _descended(theta, step, loss, edges, codes, penalty)
-        if found is None:
+        minimum = _descended(theta, step, loss, edges, codes, penalty)
+        if minimum is None:
             break
-        theta, gain = theta - found[0], loss - found[1][0]
-        loss, gradient, hessian = found[1]
+        theta, gain = theta - minimum[0], loss - minimum[1][0]
+        loss, gradient, hessian = minimum[1]
         if gain < FLAT * n:
             break
     return OrdinalFit(theta[:p], theta[p:], loss)

@@ -53,22 +53,22 @@ def consistency_report(
     ``languages`` names the pair a Cohen's kappa or a ``language_shift`` (score less the pivot's, on the same scenario)
     is about; a pivot in which nothing was scored is said to be missing.
     """
-    wanted = (*AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
-    asked = tuple(name for name in wanted if name not in (*LEVELS, AGAINST_LEVEL))
+    names = (*AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
+    agreement_names = tuple(name for name in names if name not in (*LEVELS, AGAINST_LEVEL))
     cut = [column for column in by if column not in (("language", "criterion") if pool else ("language",))]
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for name in [judge] if judge is not None else judges_of(table):
         across = as_raters(table, name)
         rows = among_raters.agreement_report(
-            across, by=cut, pool=pool, statistics=asked, bootstrap=bootstrap, confidence=confidence, seed=seed
+            across, by=cut, pool=pool, statistics=agreement_names, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
         rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
         levels = cut if pool or "criterion" in cut else [*cut, "criterion"]
-        rows += [row for row in _levels(table, name, levels, pivot, confidence) if row.estimate.statistic in wanted]
+        rows += [row for row in _levels(table, name, levels, pivot, confidence) if row.estimate.statistic in names]
         if pivot not in set(across.frame["rater"]):
             rows.append(CellEstimate(estimate=_without_pivot(pivot)))
-        found += [replace(row, judge=name) for row in rows]
-    return found
+        report += [replace(row, judge=name) for row in rows]
+    return report
 
 
 def _without_pivot(pivot: str) -> Estimate:
@@ -137,7 +137,7 @@ def _renamed(row: CellEstimate) -> CellEstimate:
 
 def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, confidence: float) -> list[CellEstimate]:
     """Mean score per language and its paired shift from the pivot, per cell, where the scale has numbers."""
-    found = []
+    estimates = []
     frame = _judged(table, judge)
     for key, rows in grouped(frame[frame["score"].notna()], list(by)):
         cell = {column: part or None for column, part in zip(by, key, strict=True)}
@@ -145,12 +145,12 @@ def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, conf
         cluster = np.unique(wide.index.get_level_values("cluster"), return_inverse=True)[1]
         for language in wide.columns:
             mean = _mean("mean", wide[language].to_numpy(), cluster, confidence)
-            found.append(CellEstimate(estimate=mean, cell=cell, language=str(language)))
+            estimates.append(CellEstimate(estimate=mean, cell=cell, language=str(language)))
             if pivot in wide and language != pivot:
                 gap = (wide[language] - wide[pivot]).to_numpy()
                 shift = _mean("language_shift", gap, cluster, confidence)
-                found.append(CellEstimate(estimate=shift, cell=cell, languages=(pivot, str(language))))
-    return found
+                estimates.append(CellEstimate(estimate=shift, cell=cell, languages=(pivot, str(language))))
+    return estimates
 
 
 def _mean(statistic: str, x: Floats, cluster: NDArray[np.intp], confidence: float) -> Estimate:
@@ -177,22 +177,22 @@ def beside(
     """
     criteria = sorted(map(str, table.frame["criterion"].unique()))
     shows = statistics is None or "fleiss_kappa" in statistics
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for criterion in criteria:
         cell = {"criterion": criterion or None}
         if jury and shows:
-            found += [
+            report += [
                 CellEstimate(estimate=one, cell=cell, judge=" + ".join(jury))
                 for one in ensemble(table, judges=jury, rule=rule, criterion=criterion)
             ]
         if AGAINST_LEVEL in (statistics or ()):
-            found.append(CellEstimate(estimate=_against_level(table, criterion), cell=cell))
+            report.append(CellEstimate(estimate=_against_level(table, criterion), cell=cell))
     if not (gap and shows):
-        return found
+        return report
     for name in [judge] if judge is not None else judges_of(table):
         estimate = criterion_gap(table, judge=name, first=gap[0], second=gap[1])
-        found.append(CellEstimate(estimate=estimate.with_(variant=f"{gap[0]} - {gap[1]}"), judge=name))
-    return found
+        report.append(CellEstimate(estimate=estimate.with_(variant=f"{gap[0]} - {gap[1]}"), judge=name))
+    return report
 
 
 def _against_level(table: RatingsTable, criterion: str) -> Estimate:
@@ -216,14 +216,14 @@ def ensemble(
     """
     if rule not in RULES:
         raise ValueError(f"unknown rule {rule!r}: use one of {', '.join(RULES)}")
-    each = [_fleiss(as_raters(table, judge), criterion) for judge in judges]
+    of_judges = [_fleiss(as_raters(table, judge), criterion) for judge in judges]
     ens = _fleiss(as_raters(with_jury(table, judges, rule), JURY), criterion).with_(variant="ens")
-    values = [one.value for one in each if one.value is not None]
-    if len(values) < len(each) or ens.value is None:
+    values = [one.value for one in of_judges if one.value is not None]
+    if len(values) < len(of_judges) or ens.value is None:
         reason = "a judge's or the jury's kappa is undefined"
         blank = Estimate(statistic="fleiss_kappa", value=None, reason=reason)
         return ens, blank.with_(variant="min"), blank.with_(variant="ens-min")
-    low = min(each, key=lambda one: one.value or 0.0)
+    low = min(of_judges, key=lambda one: one.value or 0.0)
     return (
         ens,
         low.with_(variant="min"),
@@ -238,7 +238,7 @@ def criterion_gap(table: RatingsTable, *, judge: str, first: str, second: str) -
     if one.value is None or other.value is None:
         reason = one.reason or other.reason
         return Estimate(statistic="fleiss_kappa", variant="gap", value=None, reason=reason)
-    fewer = min(one, other, key=lambda each: each.n_items)
+    fewer = min(one, other, key=lambda estimate: estimate.n_items)
     return Estimate(statistic="fleiss_kappa", variant="gap", value=one.value - other.value, **_counts(fewer))
 
 

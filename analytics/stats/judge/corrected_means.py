@@ -70,13 +70,13 @@ def correction_report(
         return of_report(
             rows, lambda kept: correction_report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters
         )
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)
         more = [*_stratified(meeting, stratum, confidence), *_paired(meeting, generators, confidence)]
         estimates = correct(meeting, statistics=statistics, confidence=confidence, seed=seed, more=more)
-        found += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
-    return found
+        report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
+    return report
 
 
 def correct(
@@ -89,14 +89,19 @@ def correct(
 ) -> list[Estimate]:
     """The corrected means of one meeting of judge and panel; ``more`` rows of it stand behind the means."""
     split = _Split.of(meeting)
-    found = [*_means(split, confidence, seed), *more, *_prevalence(meeting, confidence), *_calibrations(split, seed)]
+    estimates = [
+        *_means(split, confidence, seed),
+        *more,
+        *_prevalence(meeting, confidence),
+        *_calibrations(split, seed),
+    ]
     counts = {
         "level": meeting.scale.level,
         "n_raters": len(meeting.annotators),
         "n_ratings": int(meeting.n_human.sum()),
         "n_missing": meeting.n_out_of_range + split.n_unjudged,
     }
-    return [e.with_(**counts) for e in found if statistics is None or e.statistic in statistics]
+    return [e.with_(**counts) for e in estimates if statistics is None or e.statistic in statistics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +168,9 @@ def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iter
     for name in np.unique(names[judged]):
         both, rest = (names == name) & judged & rated, (names == name) & judged & ~rated
         strata.append(LabelledSample(s.y[both], s.f[both], s.f[rest], s.cluster[both], s.cluster[rest]))
-    found = ppi.stratified_mean(strata, confidence=confidence)
+    estimate = ppi.stratified_mean(strata, confidence=confidence)
     note = f"{len(strata)} strata by {column}"
-    yield found.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
+    yield estimate.with_(note=note, n_clusters=number_of(s.cluster[judged & rated]))
 
 
 def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: float) -> Iterator[Estimate]:
@@ -186,16 +191,16 @@ def _paired(meeting: Meeting, generators: Sequence[str] | None, confidence: floa
         return
     shared = sorted(set(places[0]) & set(places[1]))
     a, b = (np.array([place[key] for key in shared], dtype=np.intp) for place in places)
-    found = ppi.paired_difference((s.y[a], s.f[a]), (s.y[b], s.f[b]), s.cluster[a], confidence=confidence)
-    yield found.with_(variant=base.variant)
+    estimate = ppi.paired_difference((s.y[a], s.f[a]), (s.y[b], s.f[b]), s.cluster[a], confidence=confidence)
+    yield estimate.with_(variant=base.variant)
 
 
 def _gain(crossfit: ppi.CrossFit) -> Estimate:
     reason = None if crossfit.gain is not None else crossfit.estimate.reason or "the labels do not vary"
     n = crossfit.estimate.n_items
-    found = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
-    found = found.with_(n_clusters=crossfit.estimate.n_clusters)
-    return found.with_(**_gained(crossfit.gain_low, crossfit.gain_high, _how_gained(n), crossfit.gain_reason))
+    estimate = Estimate(statistic="ppi_gain", variant="crossfit", value=crossfit.gain, n_items=n, reason=reason)
+    estimate = estimate.with_(n_clusters=crossfit.estimate.n_clusters)
+    return estimate.with_(**_gained(crossfit.gain_low, crossfit.gain_high, _how_gained(n), crossfit.gain_reason))
 
 
 def _gained(low: float | None, high: float | None, method: str, reason: str | None) -> dict[str, Any]:
@@ -256,8 +261,8 @@ def _prevalence(meeting: Meeting, confidence: float) -> Iterator[Estimate]:
     by_cluster: Floats = np.stack(counts, axis=1).astype(np.float64)
     flags = Flags(**dict(zip(_COUNTED, marks.sum(axis=1).tolist(), strict=True)))
     clustered = len(names) < int(used.sum())
-    found = rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
-    yield found.with_(n_clusters=len(names))
+    estimate = rogan_gladen(flags, by_cluster=by_cluster if clustered else None, confidence=confidence)
+    yield estimate.with_(n_clusters=len(names))
 
 
 _COUNTED = tuple(one.name for one in fields(Flags))

@@ -72,7 +72,7 @@ def between_criteria(
         return of_report(
             rows_of, lambda kept: between_criteria(kept, by=by, resamples=0), table, {"criteria_spearman": _COEFFICIENT}
         )
-    found = []
+    report = []
     for key, rows in grouped(table.annotators().frame, list(by)):
         means = rows.groupby(["item_key", "criterion"])["score"].mean().unstack()
         clusters = rows.groupby("item_key")["cluster"].first()
@@ -87,8 +87,8 @@ def between_criteria(
                 resamples,
                 seed,
             ).with_(n_raters=int(rows["rater"].nunique()))
-            found.append(CellEstimate(estimate=estimate, cell=dict(zip(by, key, strict=True))))
-    return found
+            report.append(CellEstimate(estimate=estimate, cell=dict(zip(by, key, strict=True))))
+    return report
 
 
 def between_panels(
@@ -113,7 +113,7 @@ def between_panels(
             lambda kept: between_panels(kept, first, second, by=by, resamples=0),
             table, shapes, sides=("panel", (first, second)),
         )  # fmt: skip
-    found = []
+    rows = []
     for cell in cells(table.annotators(), by=by):
         means = cell.frame.groupby(["item_key", "panel"])["score"].mean().unstack().reindex(columns=[first, second])
         both = means.dropna()
@@ -122,8 +122,8 @@ def between_panels(
             estimate = _compared(
                 statistic, f"{first} ~ {second}", kernel, both.to_numpy(dtype=np.float64), clusters, resamples, seed
             ).with_(n_raters=int(cell.frame["rater"][cell.frame["panel"].isin([first, second]).to_numpy()].nunique()))
-            found.append(CellEstimate(estimate=estimate, cell=cell.key))
-    return found
+            rows.append(CellEstimate(estimate=estimate, cell=cell.key))
+    return rows
 
 
 def _difference(x: Floats, y: Floats, w: Floats) -> Floats:
@@ -159,8 +159,8 @@ def _compared(
     def value(weights: Floats) -> Floats:
         return kernel(distinct[:, 0], distinct[:, 1], weights)
 
-    found = float(value(units.pattern_totals[None, :])[0])
-    if np.isnan(found):
+    difference = float(value(units.pattern_totals[None, :])[0])
+    if np.isnan(difference):
         return base.with_(reason="one side does not vary")
     unit, shape = (float(np.abs(pairs).max()), _FREE) if kernel is _difference else (1.0, _COEFFICIENT)
     drawn = units.n_kinds > MOST_LEFT_OUT
@@ -168,7 +168,7 @@ def _compared(
         interval = bootstrap(value, units, rng=np.random.default_rng(seed), resamples=resamples, unit=unit)
     else:
         interval = left_out_interval(value, units, shape, unit=unit)
-    estimate = base.with_(value=found, reason=None, seed=seed if drawn and resamples else None)
+    estimate = base.with_(value=difference, reason=None, seed=seed if drawn and resamples else None)
     return estimate.with_(**interval.as_changes())
 
 
@@ -217,7 +217,7 @@ def difference_report(table: RatingsTable, question: DifferenceQuestion) -> list
         return _for_raters_like_these(rows, table, question)
     sides = [_side(table, question, value) for value in question.values]
     parts, groups = _groups(sides, question.seed)
-    found = [_values(side, question, value) for side, value in zip(sides, question.values, strict=True)]
+    of_sides = [_values(side, question, value) for side, value in zip(sides, question.values, strict=True)]
     without = [
         [
             _values(_without(side, groups, g), question, value)
@@ -225,7 +225,7 @@ def difference_report(table: RatingsTable, question: DifferenceQuestion) -> list
         ]
         for g in range(len(parts))
     ]
-    rows = [_difference_of_sides(key, question, found, without, parts) for key in found[0] if key in found[1]]
+    rows = [_difference_of_sides(key, question, of_sides, without, parts) for key in of_sides[0] if key in of_sides[1]]
     return _with_holm(rows)
 
 
@@ -246,8 +246,8 @@ def _plain(row: CellEstimate) -> CellEstimate:
 
 def _bare(table: RatingsTable, q: DifferenceQuestion) -> list[CellEstimate]:
     """The differences alone."""
-    found = [_values(_side(table, q, value), q, value) for value in q.values]
-    return [_difference_of_sides(key, q, found, [], []) for key in found[0] if key in found[1]]
+    of_sides = [_values(_side(table, q, value), q, value) for value in q.values]
+    return [_difference_of_sides(key, q, of_sides, [], []) for key in of_sides[0] if key in of_sides[1]]
 
 
 def _side(table: RatingsTable, q: DifferenceQuestion, value: str) -> RatingsTable:
@@ -301,16 +301,17 @@ def _without(side: RatingsTable, groups: dict[str, int], group: int) -> RatingsT
 def _difference_of_sides(
     key: Key,
     q: DifferenceQuestion,
-    found: Sequence[dict[Key, Estimate]],
+    of_sides: Sequence[dict[Key, Estimate]],
     without: Sequence[Sequence[dict[Key, Estimate]]],
     parts: Sequence[int],
 ) -> CellEstimate:
     statistic, variant, cell, raters = key
-    first, second = (side[key] for side in found)
-    said = " - ".join(q.values)
+    first, second = (side[key] for side in of_sides)
+    difference_of = " - ".join(q.values)
     base = Estimate(
-        statistic=statistic, variant=f"{variant}, {said}" if variant else said, level=first.level, value=None,
-        reason=_UNDEFINED, n_items=first.n_items + second.n_items, n_raters=max(first.n_raters, second.n_raters),
+        statistic=statistic, variant=f"{variant}, {difference_of}" if variant else difference_of,
+        level=first.level, value=None, reason=_UNDEFINED,
+        n_items=first.n_items + second.n_items, n_raters=max(first.n_raters, second.n_raters),
         n_ratings=first.n_ratings + second.n_ratings, n_missing=first.n_missing + second.n_missing,
         n_clusters=_clusters(first, second, parts),
     )  # fmt: skip

@@ -122,15 +122,15 @@ def mcnemar_estimates(
     b, c = int((is_right & ~is_other_right).sum()), int((~is_right & is_other_right).sum())
     names, index = np.unique(np.arange(n) if cluster is None else cluster, return_inverse=True)
     if len(names) == n:
-        found = {name: test(b, c) if n else None for name, test in VARIANTS.items()}
+        p_values = {name: test(b, c) if n else None for name, test in VARIANTS.items()}
         default, method = default_variant(b, c), None
     else:
         gaps = is_right.astype(np.int64) - is_other_right
         difference = np.bincount(index, weights=gaps, minlength=len(names)).astype(np.int64)
         discordant = int((difference != 0).sum())
-        found, default = clustered(difference), default_variant(discordant, 0)
+        p_values, default = clustered(difference), default_variant(discordant, 0)
         method = f"{len(names)} clusters, {discordant} of them discordant"
-    return [_estimate(name, p, n, method, name == default).with_(n_clusters=len(names)) for name, p in found.items()]
+    return [_estimate(name, p, n, method, name == default).with_(n_clusters=len(names)) for name, p in p_values.items()]
 
 
 _METHODS = {"exact": "sign flips", "midp": "sign flips, mid-p", "chi2": "clustered chi-square",
@@ -180,24 +180,24 @@ def mcnemar_report(
     score. By default the file's reference where it has one, labels on a two-point scale, else the mode. Where clusters
     hold several of the items, the clusters are compared (``mcnemar.clustered``).
     """
-    found: list[CellEstimate] = []
+    rows: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         rule = truth or _default_truth(cell)
         estimates = _estimates(cell, raters, rule)
-        found += [CellEstimate(estimate=e, cell=cell_key(cell), raters=raters, reference=rule) for e in estimates]
-    return _with_holm(found)
+        rows += [CellEstimate(estimate=e, cell=cell_key(cell), raters=raters, reference=rule) for e in estimates]
+    return _with_holm(rows)
 
 
-def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
+def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
     """The same test in every cell is one family: Holm's p in the note, with its size."""
     for variant in VARIANTS:
-        family = [i for i, one in enumerate(found) if one.estimate.variant == variant and one.estimate.p is not None]
-        corrected = holm([p for i in family if (p := found[i].estimate.p) is not None])
+        family = [i for i, one in enumerate(rows) if one.estimate.variant == variant and one.estimate.p is not None]
+        corrected = holm([p for i in family if (p := rows[i].estimate.p) is not None])
         for i, p in zip(family, corrected, strict=True):
             if len(family) > 1:
-                note = f"{found[i].estimate.note}; Holm p {p:.4g} in a family of {len(family)}"
-                found[i] = replace(found[i], estimate=found[i].estimate.with_(note=note))
-    return found
+                note = f"{rows[i].estimate.note}; Holm p {p:.4g} in a family of {len(family)}"
+                rows[i] = replace(rows[i], estimate=rows[i].estimate.with_(note=note))
+    return rows
 
 
 def _default_truth(cell: Cell) -> str:
@@ -211,9 +211,9 @@ def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate
     shared = ~np.isnan(scores).any(axis=1)
     both = shared & ~np.isnan(labels)
     first, second = ((scores[both, k] == labels[both]) for k in range(2))
-    found = mcnemar_estimates(first, second, cluster[both])
+    estimates = mcnemar_estimates(first, second, cluster[both])
     if shared.any() and not both.any():
-        found = [e.with_(reason=_NO_TRUTH[truth]) for e in found]
+        estimates = [e.with_(reason=_NO_TRUTH[truth]) for e in estimates]
     b, c = int((first & ~second).sum()), int((~first & second).sum())
     note = f"{raters[0]} alone {b}, {raters[1]} alone {c}"
     return [
@@ -222,7 +222,7 @@ def _estimates(cell: Cell, raters: tuple[str, str], truth: str) -> list[Estimate
             note="; ".join(filter(None, (note, e.note))),
             n_missing=int((~both).sum()),
         )
-        for e in found
+        for e in estimates
     ]
 
 
@@ -243,8 +243,8 @@ def _columns(cell: Cell, raters: tuple[str, str]) -> Meeting:
     for k, name in enumerate(raters):
         if name in pair.annotators:
             own = pair.humans[:, pair.annotators.index(name)]
-            given = ~np.isnan(own)
-            humans[given, k] = cell.scale.values[snapped(own[given], cell.scale)]
+            has_score = ~np.isnan(own)
+            humans[has_score, k] = cell.scale.values[snapped(own[has_score], cell.scale)]
     return Meeting(pair.judge, humans, pair.cluster, raters, cell.scale, pair.rows)
 
 

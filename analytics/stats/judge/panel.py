@@ -112,12 +112,12 @@ def _probability(frame: pd.DataFrame, item: Codes, is_human: NDArray[np.bool_]) 
     if "inclusion_prob" not in frame:
         return None
     stated = pd.to_numeric(frame["inclusion_prob"], errors="coerce").to_numpy(dtype=np.float64)
-    given = ~np.isnan(stated)
-    if not given.any():
+    has_value = ~np.isnan(stated)
+    if not has_value.any():
         return None
     n = int(item.max()) + 1
-    by_people = np.bincount(item[given & is_human], minlength=n) > 0
-    counts = given & (is_human | ~by_people[item])
+    by_people = np.bincount(item[has_value & is_human], minlength=n) > 0
+    counts = has_value & (is_human | ~by_people[item])
     low, high = np.full(n, np.inf), np.full(n, -np.inf)
     np.minimum.at(low, item[counts], stated[counts])
     np.maximum.at(high, item[counts], stated[counts])
@@ -132,8 +132,8 @@ def cell_key(cell: Cell) -> dict[str, str | None]:
 def numbers(frame: pd.DataFrame, scale: Scale) -> Floats:
     """Each row's score as a number on the scale, NaN when missing, not applicable or out of range."""
     score = frame["score"].to_numpy() if scale.is_numeric else frame["code"].to_numpy().astype(np.float64)
-    given = ~frame["out_of_range"].to_numpy() & ~frame["missing"].to_numpy() & frame["applicable"].to_numpy()
-    return np.where(given, score, np.nan)
+    is_number = ~frame["out_of_range"].to_numpy() & ~frame["missing"].to_numpy() & frame["applicable"].to_numpy()
+    return np.where(is_number, score, np.nan)
 
 
 # --- the commonest score of an item -----------------------------------------------------------------------------------
@@ -158,9 +158,9 @@ def run_lengths(in_order: Floats) -> NDArray[np.intp]:
     """
     place, length = np.zeros(len(in_order), dtype=np.intp), np.zeros(in_order.shape, dtype=np.intp)
     for r in range(in_order.shape[1]):
-        given = ~np.isnan(in_order[:, r])
-        goes_on = given & (in_order[:, r] == in_order[:, r - 1]) if r else np.zeros(len(in_order), dtype=bool)
-        place = np.where(goes_on, place + 1, given.astype(np.intp))
+        has_score = ~np.isnan(in_order[:, r])
+        goes_on = has_score & (in_order[:, r] == in_order[:, r - 1]) if r else np.zeros(len(in_order), dtype=bool)
+        place = np.where(goes_on, place + 1, has_score.astype(np.intp))
         length[:, r] = place
         if r:
             length[goes_on, r - 1] = 0
@@ -250,13 +250,13 @@ def ceiling_estimates(
     clusters, place = np.unique(meeting.cluster[item], return_inverse=True)
     sums = np.stack([np.bincount(place, weights=column, minlength=len(clusters)) for column in moments], axis=1)
     units = Units(np.ones(len(clusters), dtype=np.intp), sums[:, :1])
-    found = []
+    estimates = []
     for statistic, figure in figures.items():
         totals = sums.sum(axis=0, keepdims=True)
         both, without = figure(totals)[:, 0], figure(totals - sums)
         intervals = _intervals(statistic, both, without, units, meeting, confidence) if bootstrap else [Interval()] * 3
-        found += _three(statistic, both, intervals, meeting, len(np.unique(item)), len(clusters))
-    return found
+        estimates += _three(statistic, both, intervals, meeting, len(np.unique(item)), len(clusters))
+    return estimates
 
 
 def _intervals(
@@ -270,8 +270,8 @@ def _intervals(
         "ceiling_mae": "positive",
         "ceiling_pearson": "coefficient",
     }
-    given = ~np.isnan(meeting.humans)
-    scores, judged = meeting.humans[given], _judged(meeting)
+    has_score = ~np.isnan(meeting.humans)
+    scores, judged = meeting.humans[has_score], _judged(meeting)
     doubt = (
         tails_of(n_points(scores), len(judged), (scores,)) or tails_of(n_points(judged), len(judged), (judged,))
         if statistic == "ceiling_pearson"
@@ -340,7 +340,7 @@ def _three(
     """The judge, the human and their difference."""
     values = (both[0], both[1], both[0] - both[1])
     kept = ~np.isnan(meeting.judge) & (meeting.n_human > 1)
-    found = []
+    estimates = []
     for side, value, interval in zip(SIDES, values, intervals, strict=True):
         base = Estimate(
             statistic=statistic, variant=side, level=meeting.scale.level, n_items=n_items, value=None,
@@ -349,8 +349,8 @@ def _three(
         )  # fmt: skip
         if not np.isnan(value):
             base = base.with_(value=float(value), reason=None).with_(**interval.as_changes())
-        found.append(base)
-    return found
+        estimates.append(base)
+    return estimates
 
 
 # --- a judge in one annotator's place --------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def substitution_estimates(meeting: Meeting, *, confidence: float = 0.95, seed: 
     scores, judge = meeting.humans[kept], meeting.scale.values[snapped(meeting.judge[kept], meeting.scale)]
     after, before = replaced(np.sort(scores, axis=1), judge)
     values = np.column_stack([before, np.nanmean(after, axis=1)])
-    found = [
+    estimates = [
         base.with_(variant=variant, value=float(x.mean()), reason=None).with_(
             **_interval(x, meeting.cluster[kept], confidence).as_changes()
         )
@@ -391,7 +391,7 @@ def substitution_estimates(meeting: Meeting, *, confidence: float = 0.95, seed: 
     trials = substituted_by_trials(scores, judge, rng=np.random.default_rng(seed))
     spread = f"{len(trials)} random trials, sd {trials.std(ddof=1):.4f}"
     printed = base.with_(variant="paper_compat", value=float(trials.mean()), reason=None, seed=seed, note=_PAPER_NOTE)
-    return [*found, printed.with_(interval_reason=spread)]
+    return [*estimates, printed.with_(interval_reason=spread)]
 
 
 def _interval(x: Floats, cluster: NDArray[np.intp], confidence: float) -> Interval:
@@ -489,17 +489,17 @@ def of_cell(
         human &= rows["rater"].isin(list(raters)).to_numpy()
     of_row, sizes = _classes(rows, human, cell.scale.q)
     shared = int(rows["cluster"][of_row != ""].nunique())
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for name in CLASSES:
         key = {**cell_key(cell), "agreement_class": name}
         share = _share("class_share", None, sizes[name], sum(sizes.values()), sum(sizes.values()))
         share = share.with_(level=cell.scale.level, n_clusters=shared, n_raters=int(rows["rater"][human].nunique()))
-        found.append(CellEstimate(estimate=share, cell=key))
+        report.append(CellEstimate(estimate=share, cell=key))
         inside = of_row == name
-        found += _score_shares(cell, key, rows[inside & human], None, sizes[name])
+        report += _score_shares(cell, key, rows[inside & human], None, sizes[name])
         for judge in judges:
-            found += _score_shares(cell, key, rows[inside & (rows["rater"] == judge).to_numpy()], judge, sizes[name])
-    return found
+            report += _score_shares(cell, key, rows[inside & (rows["rater"] == judge).to_numpy()], judge, sizes[name])
+    return report
 
 
 def _classes(rows: pd.DataFrame, human: NDArray[np.bool_], q: int) -> tuple[NDArray[np.str_], dict[str, int]]:
@@ -514,10 +514,11 @@ def _classes(rows: pd.DataFrame, human: NDArray[np.bool_], q: int) -> tuple[NDAr
 def _score_shares(
     cell: Cell, key: dict[str, str | None], rows: pd.DataFrame, judge: str | None, n_items: int
 ) -> Iterator[CellEstimate]:
-    given = np.bincount(rows["code"].to_numpy(), minlength=cell.scale.q)
-    for code, count in enumerate(given):
-        share = _share("score_share", cell.scale.label(code), int(count), int(given.sum()), n_items)
-        counted = share.with_(level=cell.scale.level, n_raters=int(rows["rater"].nunique()), n_ratings=int(given.sum()),
+    counts = np.bincount(rows["code"].to_numpy(), minlength=cell.scale.q)
+    total = int(counts.sum())
+    for code, count in enumerate(counts):
+        share = _share("score_share", cell.scale.label(code), int(count), total, n_items)
+        counted = share.with_(level=cell.scale.level, n_raters=int(rows["rater"].nunique()), n_ratings=total,
                               n_clusters=int(rows["cluster"].nunique()))  # fmt: skip
         yield CellEstimate(estimate=counted, cell=key, judge=judge)
 

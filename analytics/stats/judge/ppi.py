@@ -247,8 +247,8 @@ def _left_out(s: LabelledSample, theta: float, lam: float | None, confidence: fl
     n, sy, sf, syf, sff, m, sr, srr = sums.sum(axis=1, keepdims=True) - sums
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = (sff + srr - (sf + sr) ** 2 / (n + m)) / (n + m - 1)
-        found = np.clip((syf / n - sy / n * sf / n) / ((1 + n / m) * spread), 0, 1)
-        weight = np.where((m > 0) & (spread > 0), found, 0.0) if lam is None else np.full(len(names), lam)
+        values = np.clip((syf / n - sy / n * sf / n) / ((1 + n / m) * spread), 0, 1)
+        weight = np.where((m > 0) & (spread > 0), values, 0.0) if lam is None else np.full(len(names), lam)
         without = sy / n + np.where(weight > 0, weight * (sr / m - sf / n), 0.0)
     if not np.isfinite(without).all():
         return Interval(interval_reason="without one of the clusters there are no labels, or no other items")
@@ -352,19 +352,19 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
         reason = "sensitivity + specificity = 1: the judge tells nothing about the flag"
         return Estimate(statistic="rogan_gladen", value=None, reason=reason, n_items=n_items)
     raw = (apparent + specificity - 1) / youden
-    found = Estimate(
+    estimate = Estimate(
         statistic="rogan_gladen", value=min(1.0, max(0.0, raw)), n_items=n_items,
         note=_note(raw, sensitivity, specificity),
     )  # fmt: skip
     if by_cluster is None:
         low, high = lang_reiczigel(flags, confidence=confidence)
-        return found.with_(low=low, high=high, confidence=confidence, method="Lang-Reiczigel")
+        return estimate.with_(low=low, high=high, confidence=confidence, method="Lang-Reiczigel")
     effect, df = _design_effect(flags, by_cluster, raw, youden)
     if not np.isfinite(effect) or df < 1:
-        return found.with_(interval_reason=_LAST_CLUSTER)
+        return estimate.with_(interval_reason=_LAST_CLUSTER)
     low, high = lang_reiczigel(flags, effect=effect, df=df, confidence=confidence)
     method = f"Lang-Reiczigel t, design effect {effect:.2f} of clusters"
-    return found.with_(low=low, high=high, confidence=confidence, method=method)
+    return estimate.with_(low=low, high=high, confidence=confidence, method=method)
 
 
 def _design_effect(flags: Flags, by_cluster: Floats, raw: float, youden: float) -> tuple[float, float]:

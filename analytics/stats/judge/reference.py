@@ -112,14 +112,14 @@ def reference_report(
     if raters is not None:
         adjudicators = chosen.frame["rater"][(chosen.frame["rater_kind"] == "adjudicator").to_numpy()].unique()
         chosen = chosen.only(rater=[*raters, *adjudicators])
-    found = []
+    report = []
     for cell in cells(chosen, by=by, pool=pool):
         key = {column: value or None for column, value in cell.key.items()}
         for row, annotator in _reported(cell, rule, ties, statistics or (), np.random.default_rng(seed), examples):
-            found.append(
+            report.append(
                 CellEstimate(estimate=row.with_(level=cell.scale.level), cell=key, annotator=annotator, reference=rule)
             )
-    return found
+    return report
 
 
 def labels_of(cell: Cell, rows: pd.DataFrame, *, rule: Rule, ties: Ties, raters: Sequence[str] | None) -> Floats:
@@ -134,15 +134,15 @@ def labels_of(cell: Cell, rows: pd.DataFrame, *, rule: Rule, ties: Ties, raters:
     labels: Floats = np.full(len(rows), np.nan)
     for criterion in rows["criterion"].unique():
         of_criterion = Cell(cell.key, frame[(frame["criterion"] == criterion).to_numpy()], cell.scale)
-        given = _of_cell(of_criterion, rule, ties)[0]
-        score = dict(zip(given["item_key"], given["score"], strict=True))
+        settled = _of_cell(of_criterion, rule, ties)[0]
+        score = dict(zip(settled["item_key"], settled["score"], strict=True))
         here = (rows["criterion"] == criterion).to_numpy()
         labels[here] = [score.get(key, np.nan) for key in rows["item_key"][here]]
     return labels
 
 
 def _reported(
-    cell: Cell, rule: Rule, ties: Ties, wanted: Sequence[str], rng: np.random.Generator, examples: int
+    cell: Cell, rule: Rule, ties: Ties, names: Sequence[str], rng: np.random.Generator, examples: int
 ) -> Iterator[tuple[Estimate, str | None]]:
     from analytics.stats.judge.audits import few_shot_examples, share
 
@@ -159,11 +159,11 @@ def _reported(
         yield Estimate(statistic="reference_excluded", variant=reason, value=float(left), interval_reason=why,
                        n_items=n + len(reasons), n_clusters=clusters, **counts), None  # fmt: skip
     for name in [*map(cell.scale.label, range(cell.scale.q)), ""] if cell.scale.q <= MOST_LABELS else ():
-        given = int((labels["label"] == name).sum())
-        if given or name:
-            yield share("label_share", given, n, name or "between points", clusters=of_labels).with_(**counts), None
+        count = int((labels["label"] == name).sum())
+        if count or name:
+            yield share("label_share", count, n, name or "between points", clusters=of_labels).with_(**counts), None
     if rule == "dawid_skene":
-        yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in wanted)
+        yield from _annotators(Cell(cell.key, people, cell.scale), "confusion" in names)
     if examples:
         for place in few_shot_examples(labels["score"].to_numpy(dtype=np.float64), rng, per_class=examples):
             chosen = labels.iloc[int(place)]
@@ -171,7 +171,7 @@ def _reported(
                            n_items=1, n_clusters=1, n_ratings=int(chosen["n_ratings"]), n_raters=counts["n_raters"],
                            note=f"label {chosen['label']}; hold it out: it must not be judged",
                            interval_reason="a label"), None  # fmt: skip
-    if "reference_label" in wanted:
+    if "reference_label" in names:
         raters = people[(people["code"] >= 0).to_numpy()].groupby("item_key")["rater"].nunique()
         for item, key, score, label, n_ratings in zip(
             *(labels[c] for c in ("item", "item_key", "score", "label", "n_ratings")), strict=True
@@ -282,8 +282,8 @@ def _adjudicated(cell: Cell, keys: pd.Series[int]) -> Floats:
     rows = cell.frame[(cell.frame["rater_kind"] == "adjudicator").to_numpy() & (cell.frame["code"] >= 0).to_numpy()]
     rows = rows.sort_values("row")
     values = cell.scale.values[rows["code"].to_numpy()]
-    given = dict(zip(rows["item_key"], values, strict=True))
-    return np.array([given.get(key, np.nan) for key in keys], dtype=np.float64)
+    by_item = dict(zip(rows["item_key"], values, strict=True))
+    return np.array([by_item.get(key, np.nan) for key in keys], dtype=np.float64)
 
 
 def _by_rule(
@@ -424,8 +424,8 @@ def _votes(cell: Coded) -> csr_array:
 def _maximised(by_rater: csr_array, posterior: Floats, n_raters: int, smoothing: float) -> tuple[Floats, Floats]:
     """Prior (q,) and P(k | j) as (R q, q) rows r q + k and columns j."""
     q = posterior.shape[1]
-    given = np.asarray(by_rater @ posterior).reshape(n_raters, q, q) + smoothing
-    shares = given / np.maximum(given.sum(axis=1, keepdims=True), 1e-300)
+    counts = np.asarray(by_rater @ posterior).reshape(n_raters, q, q) + smoothing
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     return posterior.mean(axis=0), shares.reshape(n_raters * q, q)
 
 

@@ -61,7 +61,7 @@ def audit_report(
     """
     if length is not None and length not in table.frame:
         raise TableError([TableProblem(None, f"the column {length!r} (given by --length) is missing")])
-    found = []
+    report = []
     for cell in cells(table, by=by, pool=pool):
         rows = [*_steadiness(cell, judge, raters)]
         if length is not None:
@@ -71,11 +71,11 @@ def audit_report(
         if against:
             rows += _conditions(cell, [judge, *against], raters)
         clusters = int(cell.frame["cluster"][(cell.frame["rater"] == judge).to_numpy()].nunique())
-        found += [
+        report += [
             CellEstimate(estimate=_counted(_levelled(row, cell), clusters), cell=cell_key(cell), judge=judge)
             for row in rows
         ]
-    return found
+    return report
 
 
 def equivalence_report(
@@ -87,13 +87,13 @@ def equivalence_report(
     pool: bool = False,
 ) -> list[CellEstimate]:
     """Two raters (the same judge under two instructions) on the items both scored: ``tost`` per cell (METHODS 4)."""
-    found = []
+    report = []
     for cell in cells(table, by=by, pool=pool):
         scores, cluster, _ = matrix(cell, raters)
         estimate = _only_numbers(cell, "tost") or tost(scores[:, 0], scores[:, 1], cluster, margin=margin)
         counted = estimate.with_(n_raters=2, n_missing=int(np.isnan(scores).any(axis=1).sum()))
-        found.append(CellEstimate(estimate=_levelled(counted, cell), cell=cell_key(cell), raters=tuple(raters)))
-    return found
+        report.append(CellEstimate(estimate=_levelled(counted, cell), cell=cell_key(cell), raters=tuple(raters)))
+    return report
 
 
 def conformal_report(
@@ -113,12 +113,12 @@ def conformal_report(
     none) ``conformal_width``, the mean width of their intervals, and ``for_people``, the share wider than ``widest``
     (by default half of the scale). ``items`` adds each of these items as ``conformal_interval``.
     """
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         rows = [_only_numbers(cell, "conformal_radius")] if not cell.scale.has_order else None
         rows = rows or [*_conformal(cell, judge, raters, coverage, widest, items)]
-        found += [CellEstimate(estimate=_levelled(row, cell), cell=cell_key(cell), judge=judge) for row in rows if row]
-    return found
+        report += [CellEstimate(estimate=_levelled(row, cell), cell=cell_key(cell), judge=judge) for row in rows if row]
+    return report
 
 
 def severity_report(
@@ -137,13 +137,13 @@ def severity_report(
     clusters. ``severity_uniform`` and ``severity_nonuniform`` carry the p of likelihood ratios. Variant ``corrected``
     draws each panel mean towards its language's by what the mean of so few annotators is worth; ``raw`` does not.
     """
-    found = []
+    report = []
     for cell in cells(table, by=[column for column in by if column != "language"], pool=pool):
         for row, language in _severity(cell, judge, raters, pivot):
-            found.append(
+            report.append(
                 CellEstimate(estimate=_levelled(row, cell), cell={**cell_key(cell), "language": language}, judge=judge)
             )
-    return found
+    return report
 
 
 def jury_report(
@@ -265,17 +265,17 @@ def _verbosity(cell: Cell, judge: str, raters: Sequence[str] | None, length: str
     if not cell.scale.has_order:
         return Estimate(statistic="verbosity", value=None, reason=_NO_NUMBERS)
     meeting = meet(cell, judge, raters=raters)
-    given = meeting.rows[length]
-    size = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
+    texts = meeting.rows[length]
+    size = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     if np.isnan(size).all():
-        size = given.fillna("").astype(str).str.len().to_numpy(dtype=np.float64)
+        size = texts.fillna("").astype(str).str.len().to_numpy(dtype=np.float64)
     language = _codes(meeting.rows["language"])
     error = meeting.judge - panel_means(meeting.humans)
-    found = audits.verbosity(error, size, language)
+    estimate = audits.verbosity(error, size, language)
     clustered = len(np.unique(meeting.cluster)) < len(meeting.cluster)
-    if found.method and clustered:
-        found = found.with_(method=f"{found.method} (approximate: items taken for independent)")
-    return found
+    if estimate.method and clustered:
+        estimate = estimate.with_(method=f"{estimate.method} (approximate: items taken for independent)")
+    return estimate
 
 
 def _self_preference(cell: Cell, families: Mapping[str, str]) -> Estimate:
@@ -371,16 +371,16 @@ def _severity(
     for variant, reference in (
         ("corrected", audits.regressed_means(humans, index)), ("raw", panel_means(humans)),
     ):  # fmt: skip
-        found = audits.differential_functioning(codes, reference, index)
-        row = base.with_(variant=variant, reason=found.reason or "the model could not be fitted")
-        if found.shift is None:
+        result = audits.differential_functioning(codes, reference, index)
+        row = base.with_(variant=variant, reason=result.reason or "the model could not be fitted")
+        if result.shift is None:
             yield row, None
             continue
         spread = audits.shift_errors(codes, reference, index, cluster)
-        for place, (shift, (se, df)) in enumerate(zip(found.shift, spread, strict=True), start=1):
+        for place, (shift, (se, df)) in enumerate(zip(result.shift, spread, strict=True), start=1):
             yield _shifted(row, shift, se, df, names[0]), names[place]
         note = "likelihood ratio (approximate: items taken for independent)"
-        for statistic, p in (("severity_uniform", found.p_uniform), ("severity_nonuniform", found.p_nonuniform)):
+        for statistic, p in (("severity_uniform", result.p_uniform), ("severity_nonuniform", result.p_nonuniform)):
             yield (
                 row.with_(statistic=statistic, value=p, p=p, reason=None, method=note, interval_reason="a p value"),
                 None,
@@ -431,16 +431,16 @@ def _seated(
 
 # --- label recovery --------------------------------------------------------------------------------------------------
 def label_recovery(
-    given: Sequence[Mapping[str, str]], recovered: Sequence[Mapping[str, str | None]], cluster: Sequence[int]
+    labels: Sequence[Mapping[str, str]], recovered: Sequence[Mapping[str, str | None]], cluster: Sequence[int]
 ) -> list[Estimate]:
     """Share of dialogues whose parameter the judge recovers, for each parameter, then the mean over dialogues.
 
     ``given`` (N) are the parameters of each dialogue, ``recovered`` (N) the judge's reading; a parameter it doesn't
     name (absent or None) is missing, not wrong. Spelling is compared without case and outer blanks.
     """
-    names = sorted({name for parameters in given for name in parameters})
-    hits = np.full((len(given), len(names)), np.nan)
-    for i, (truth, reading) in enumerate(zip(given, recovered, strict=True)):
+    names = sorted({name for parameters in labels for name in parameters})
+    hits = np.full((len(labels), len(names)), np.nan)
+    for i, (truth, reading) in enumerate(zip(labels, recovered, strict=True)):
         for j, name in enumerate(names):
             if name in truth and (seen := reading.get(name)) is not None:
                 hits[i, j] = truth[name].strip().casefold() == seen.strip().casefold()
@@ -468,19 +468,19 @@ def recovery_report(
     The column ``industry`` holds the parameter, ``judge_industry`` (``prefix``) the judge's reading; an empty cell is
     none. ``cluster`` (else ``item``, else the row) is what is independent.
     """
-    found = []
+    report = []
     for key, rows in grouped(frame, list(by)):
-        given, read = [], []
+        labels, read = [], []
         for record in rows.to_dict("records"):
-            given.append({name: text for name in parameters if (text := _text(record[name]))})
+            labels.append({name: text for name in parameters if (text := _text(record[name]))})
             read.append({name: _text(record[prefix + name]) or None for name in parameters})
         owner = next((name for name in ("cluster", "item") if name in rows), None)
         names = rows[owner].astype(str).to_numpy() if owner else np.arange(len(rows))
         cluster = np.unique(names, return_inverse=True)[1]
         cell = dict(zip(by, key, strict=True))
-        rows_of_cell = label_recovery(given, read, cluster.tolist())
-        found += [CellEstimate(estimate=row.with_(n_raters=1), cell=cell) for row in rows_of_cell]
-    return found
+        rows_of_cell = label_recovery(labels, read, cluster.tolist())
+        report += [CellEstimate(estimate=row.with_(n_raters=1), cell=cell) for row in rows_of_cell]
+    return report
 
 
 def _text(value: object) -> str:

@@ -116,9 +116,9 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
     """The first use whose conditions all hold, from the strictest; the findings of every use asked about."""
     findings: list[GateFinding] = []
     for decision, questions in _STEPS:
-        found = [ask(evidence, thresholds) for ask in questions]
-        findings += found
-        if all(finding.holds for finding in found):
+        answers = [ask(evidence, thresholds) for ask in questions]
+        findings += answers
+        if all(finding.holds for finding in answers):
             return GateVerdict(decision, thresholds.version, tuple(findings))
     return GateVerdict(Decision.HUMANS_ONLY, thresholds.version, tuple(findings))
 
@@ -281,7 +281,7 @@ def gate_report(
     by_cell: dict[Key, list[CellEstimate]] = {}
     for estimate in estimates:
         by_cell.setdefault(_key(estimate.cell), []).append(estimate)
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for cell in cells(chosen, by=by):
         key, meeting = cell_key(cell), meet(cell, judge)
         tau = ranking_agreement(meeting, bootstrap=bootstrap, seed=seed)
@@ -295,8 +295,8 @@ def gate_report(
             "n_ratings": int(meeting.n_human.sum()),
         }
         rows = [*_rows(verdict, counts), tau]
-        found += [CellEstimate(estimate=row, cell=key, judge=judge) for row in rows]
-    return found
+        report += [CellEstimate(estimate=row, cell=key, judge=judge) for row in rows]
+    return report
 
 
 def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
@@ -326,11 +326,11 @@ def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0)
     value = float(_taus(np.hstack([part.sum(axis=0, keepdims=True) for part in sums]), g)[0])
     if np.isnan(value):
         return base.with_(reason="the judge or the panel gives all generators the same mean")
-    found = base.with_(value=value, reason=None, note=f"{g} generators")
+    estimate = base.with_(value=value, reason=None, note=f"{g} generators")
     if not bootstrap or len(clusters) < 2:
-        return found.with_(interval_reason="an interval needs resampling and two clusters")
+        return estimate.with_(interval_reason="an interval needs resampling and two clusters")
     draws = _taus(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
-    return found.with_(seed=seed, **percentile(draws).as_changes())
+    return estimate.with_(seed=seed, **percentile(draws).as_changes())
 
 
 def _taus(sums: Floats, g: int) -> Floats:

@@ -163,22 +163,22 @@ def pilot_report(
     ``alt_test_power`` at the pilot's size and at 100 items; with a budget ``labels_affordable`` per language. The test
     compares persons: it has no power where raters are ``positional``.
     """
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     spread: dict[str, list[float]] = {}
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge or "", raters=raters)
         sd = _sd(meeting)
-        made = [
+        estimates = [
             *_labels(meeting, sd, goals, judge),
             _items(cell, goals, raters, bootstrap, seed),
             _raters(meeting, goals),
         ]
-        made += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
-        made = [_counted(estimate, meeting) for estimate in made]
-        found += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in made]
+        estimates += _power(meeting, goals, seed, slots=positional or not cell.has_persons) if judge else []
+        estimates = [_counted(estimate, meeting) for estimate in estimates]
+        report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
         if sd is not None and (language := cell.key.get("language")):
             spread.setdefault(language, []).append(sd)
-    return found + list(_budget(spread, goals))
+    return report + list(_budget(spread, goals))
 
 
 def _counted(estimate: Estimate, meeting: Meeting) -> Estimate:
@@ -206,9 +206,9 @@ def _labels(meeting: Meeting, sd: float | None, goals: Goals, judge: str | None)
         reason = _NO_SPREAD if meeting.scale.has_order else "labels without an order have no mean"
         yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=reason)
         return
-    wanted = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
+    goal = f"for a mean known to +-{goals.half_width:g}; the labels' sd is {sd:.3f}"
     value = float(labels_for_mean(sd, goals.half_width))
-    yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=wanted)
+    yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=goal)
     if judge is not None:
         both = (meeting.n_human > 0) & ~np.isnan(meeting.judge)
         label = np.nanmean(meeting.humans[both], axis=1)
@@ -268,12 +268,14 @@ def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Es
     pilot = alt_test.run_alt_test(
         judge, humans, list(meeting.annotators), score=score, min_items=goals.min_items, cluster=cluster
     )
-    found = []
+    estimates = []
     for n in sorted({len(judge), 100}):
         base = Estimate(statistic="alt_test_power", variant=f"{n} items", value=None, n_items=len(judge), reason="-")
         if len(judge) < 2 or pilot.omega is None:
             why = pilot.reason if len(judge) >= 2 else "the pilot has no items with the judge and two annotators"
-            found.append(base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why))
+            estimates.append(
+                base.with_(reason=f"{why}: --min-items lowers the test's demand" if len(judge) >= 2 else why)
+            )
             continue
         power = alt_test_power(
             judge, humans, n, rng=np.random.default_rng(seed), score=score, cluster=cluster, epsilon=goals.epsilon,
@@ -281,11 +283,11 @@ def _power(meeting: Meeting, goals: Goals, seed: int, *, slots: bool) -> list[Es
         )  # fmt: skip
         if power is None:
             reason = f"in {n} items no annotator has {goals.min_items} shared with the judge and another rater"
-            found.append(base.with_(reason=reason))
+            estimates.append(base.with_(reason=reason))
             continue
         note = f"{score}, epsilon {goals.epsilon:g}, 200 simulated studies drawn from the pilot"
-        found.append(base.with_(value=power, reason=None, note=note))
-    return found
+        estimates.append(base.with_(value=power, reason=None, note=note))
+    return estimates
 
 
 def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[CellEstimate]:

@@ -76,8 +76,8 @@ def board(s: Scores) -> Floats:
 
 def scenarios(s: Scores) -> Codes:
     """(G, L) number of scenarios behind each mean."""
-    found: Codes = (_by_scenario(s, np.ones(len(s.score))) > 0).sum(axis=0).reshape(s.shape)
-    return found
+    counts: Codes = (_by_scenario(s, np.ones(len(s.score))) > 0).sum(axis=0).reshape(s.shape)
+    return counts
 
 
 def rank_pairs(means: Floats, tie: float | None = None) -> Floats:
@@ -284,11 +284,11 @@ def rank_intervals(
         reason = f"{share:.1%} of the resamples leave a generator without a mean (more than 5%)"
         return (Interval(interval_reason=reason, undefined_share=share),) * 3
     gaps = Gaps.of(means, boards[~undefined], tie)
-    found = allowed(gaps.clear_signs(df=n_scenarios - 1, confidence=confidence), len(means))
+    ranks = allowed(gaps.clear_signs(df=n_scenarios - 1, confidence=confidence), len(means))
     method = approximate(METHOD, "conservative" if gaps.vary else "a difference varies in no resample")
     tau, rho, inversions = (
         Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=share)
-        for low, high in (found.tau_b, found.spearman, found.inversions)
+        for low, high in (ranks.tau_b, ranks.spearman, ranks.inversions)
     )
     return tau, rho, inversions
 
@@ -359,10 +359,10 @@ class Gaps:
         clear = np.zeros(self.t.shape, dtype=bool)
         while not clear.all():
             largest = self.drawn[~clear].max(axis=0)
-            found = ~clear & (self.t > _widened(float(np.quantile(largest, confidence)), df))
-            if not found.any():
+            newly_clear = ~clear & (self.t > _widened(float(np.quantile(largest, confidence)), df))
+            if not newly_clear.any():
                 break
-            clear |= found
+            clear |= newly_clear
         return np.where(clear, self.sign, 0.0)
 
 

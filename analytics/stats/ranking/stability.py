@@ -59,15 +59,15 @@ def stability_report(
     generators and languages) and ``tied_pairs``. ``rank`` rows (generator, language) have sets of ranks for intervals.
     """
     if raters_as == "sample":
-        asked: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
-        plain = stability_report(table, bootstrap=bootstrap, confidence=confidence, **asked)
-        return of_report(plain, lambda kept: stability_report(kept, bootstrap=0, **asked), table, {"mean": "free"})
-    found: list[CellEstimate] = []
+        settings: dict[str, Any] = {"by": by, "pool": pool, "seed": seed, "paper_compat": paper_compat}
+        plain = stability_report(table, bootstrap=bootstrap, confidence=confidence, **settings)
+        return of_report(plain, lambda kept: stability_report(kept, bootstrap=0, **settings), table, {"mean": "free"})
+    report: list[CellEstimate] = []
     for cell in cells(table, by=[column for column in by if column not in ("language", "generator")], pool=pool):
         rows = ranking_rows(cell, judge)
         scores = scores_of(rows)
         if not len(scores.score):
-            found.append(_placed(CellEstimate(estimate=_nothing(cell)), cell, judge, rows))
+            report.append(_placed(CellEstimate(estimate=_nothing(cell)), cell, judge, rows))
             continue
         rng = np.random.default_rng(seed)
         parallel = scores.is_parallel
@@ -75,9 +75,9 @@ def stability_report(
             concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
         )
         how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
-        made = _means(scores, boards, how) + _ranks(scores, boards, how) + _pairs(scores, boards, how, rng)
-        found += [_placed(one, cell, judge, rows) for one in made]
-    return found
+        estimates = _means(scores, boards, how) + _ranks(scores, boards, how) + _pairs(scores, boards, how, rng)
+        report += [_placed(one, cell, judge, rows) for one in estimates]
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +128,22 @@ def _nothing(cell: Cell) -> Estimate:
 def _means(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
     means = concordance.board(s)
     counts = np.bincount(s.cell, minlength=means.size).reshape(means.shape)
-    found = []
+    rows = []
     for g, k in zip(*np.nonzero(counts), strict=True):
         estimate = Estimate(statistic="mean", value=float(means[g, k]), n_items=int(counts[g, k]), seed=how.seed)
         if boards is not None and counts[g, k] > 1:
             size = float(np.abs(s.score).max())
             interval = _drawn(percentile(boards[:, g, k], confidence=how.confidence, unit=size), how.drawn)
             estimate = estimate.with_(**interval.as_changes())
-        found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
-    return found
+        rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=s.languages[k]))
+    return rows
 
 
 def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator) -> list[CellEstimate]:
     means, compat = concordance.board(s), None
     if how.resamples and how.paper_compat:
         compat = concordance.resampled_boards(s, resamples=how.resamples, rng=rng, parallel=False)
-    found = []
+    rows = []
     for first, second in concordance.language_pairs(len(s.languages)):
         compared = concordance.compare_rankings(means[:, first], means[:, second], s.tie)
         estimates = _figures(s, compared, boards, first, second, how)
@@ -154,10 +154,8 @@ def _pairs(s: Scores, boards: Floats | None, how: _How, rng: np.random.Generator
             estimates += _as_printed(s, compat, first, second, compared.inversions or 0, how.confidence, rng)
         n_items = int(np.isin(s.language, (first, second)).sum())
         languages = (s.languages[first], s.languages[second])
-        found += [
-            CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates
-        ]
-    return _with_holm(_confirmed(found, how.confidence))
+        rows += [CellEstimate(estimate=e.with_(n_items=n_items, seed=how.seed), languages=languages) for e in estimates]
+    return _with_holm(_confirmed(rows, how.confidence))
 
 
 def _figures(
@@ -209,7 +207,7 @@ class _Tested(Estimate):
     """``confirmed_inversions`` of one pair of languages before the family is known: p of each pair of generators."""
 
     pairs: tuple[tuple[str, str], ...]
-    each: tuple[float, ...]
+    p_values: tuple[float, ...]
 
 
 def _tested(s: Scores, boards: Floats, first: int, second: int) -> _Tested:
@@ -220,32 +218,32 @@ def _tested(s: Scores, boards: Floats, first: int, second: int) -> _Tested:
         concordance.board(s)[shared][:, both], boards[:, shared][:, :, both], df=df, tie=s.tie
     )
     pairs = tuple(combinations([s.generators[g] for g in shared], 2))
-    return _Tested(statistic="confirmed_inversions", value=0.0, pairs=pairs, each=tuple(p.tolist()))
+    return _Tested(statistic="confirmed_inversions", value=0.0, pairs=pairs, p_values=tuple(p.tolist()))
 
 
-def _confirmed(found: list[CellEstimate], confidence: float) -> list[CellEstimate]:
+def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate]:
     """Counts of the pairs of generators whose inversion is certain, Holm-corrected over all pairs of the cell."""
-    tests = [c.estimate for c in found if isinstance(c.estimate, _Tested)]
-    corrected = iter(holm([p for test in tests for p in test.each]))
-    family = sum(len(test.each) for test in tests)
-    made = []
-    for one in found:
+    tests = [c.estimate for c in rows if isinstance(c.estimate, _Tested)]
+    corrected = iter(holm([p for test in tests for p in test.p_values]))
+    family = sum(len(test.p_values) for test in tests)
+    confirmed = []
+    for one in rows:
         test = one.estimate
         if isinstance(test, _Tested):
-            adjusted = [next(corrected) for _ in test.each]
+            adjusted = [next(corrected) for _ in test.p_values]
             sure = [pair for pair, p in zip(test.pairs, adjusted, strict=True) if p < 1 - confidence]
             named = "".join(f"; {a} and {b} change places" for a, b in sure[:MOST_NAMED])
             note = f"Holm in a family of {family} pairs of generators{named}"
             plain = Estimate(statistic=test.statistic, value=float(len(sure)), n_items=test.n_items, seed=test.seed)
-            made.append(replace(one, estimate=plain.with_(note=note)))
+            confirmed.append(replace(one, estimate=plain.with_(note=note)))
         else:
-            made.append(one)
-    return made
+            confirmed.append(one)
+    return confirmed
 
 
 def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
     """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
-    means, n_scenarios, found = concordance.board(s), concordance.scenarios(s), []
+    means, n_scenarios, rows = concordance.board(s), concordance.scenarios(s), []
     for k, language in enumerate(s.languages):
         here = np.flatnonzero(n_scenarios[:, k] > 0)
         if len(here) < 2:
@@ -268,8 +266,8 @@ def _ranks(s: Scores, boards: Floats | None, how: _How) -> list[CellEstimate]:
                     low=low, high=high, confidence=how.confidence, method=f"{concordance.RANK_SETS}, {how.drawn}",
                     seed=how.seed, note=f"holds all {len(here)} generators' ranks at once",
                 )  # fmt: skip
-            found.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
-    return found
+            rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
+    return rows
 
 
 def _as_printed(
@@ -293,14 +291,14 @@ def _drawn(interval: Interval, what: str) -> Interval:
     return interval if interval.method is None else replace(interval, method=f"{interval.method}, {what}")
 
 
-def _with_holm(found: list[CellEstimate]) -> list[CellEstimate]:
+def _with_holm(rows: list[CellEstimate]) -> list[CellEstimate]:
     """The family of a cell's sound permutation tests, corrected together."""
-    tested = [i for i, c in enumerate(found) if c.estimate.p is not None and c.estimate.variant is None]
-    corrected = holm([p for i in tested if (p := found[i].estimate.p) is not None])
+    tested = [i for i, c in enumerate(rows) if c.estimate.p is not None and c.estimate.variant is None]
+    corrected = holm([p for i in tested if (p := rows[i].estimate.p) is not None])
     for i, p in zip(tested, corrected, strict=True):
         note = f"Holm p {p:.4f} in a family of {len(tested)}"
-        found[i] = replace(found[i], estimate=found[i].estimate.with_(note=note))
-    return found
+        rows[i] = replace(rows[i], estimate=rows[i].estimate.with_(note=note))
+    return rows
 
 
 def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame) -> CellEstimate:

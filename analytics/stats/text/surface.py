@@ -373,11 +373,11 @@ def surface_report(
     Over the cell's texts together: ``self_bleu`` (words; variant: a speaker's side) and, with ``embed``,
     ``pairwise_cosine``. The note names tokeniser and lemmatiser.
     """
-    found: list[CellEstimate] = []
+    report: list[CellEstimate] = []
     for key, cell in _cells(texts, by):
-        made = [*_counts(cell), *_vocabulary(cell, engine, window), *_self_bleu(cell), *_cosine(cell, embed)]
-        found += [CellEstimate(estimate=estimate, cell=key) for estimate in made]
-    return found
+        estimates = [*_counts(cell), *_vocabulary(cell, engine, window), *_self_bleu(cell), *_cosine(cell, embed)]
+        report += [CellEstimate(estimate=estimate, cell=key) for estimate in estimates]
+    return report
 
 
 def _cells(texts: Sequence[Dialogue], by: Sequence[str]) -> Iterator[tuple[dict[str, str | None], list[Dialogue]]]:

@@ -145,8 +145,8 @@ def has_stop_words(language: str | None) -> bool:
 @cache
 def _stop_lemmas(base: str) -> frozenset[str]:
     """Stop words as written and as lemmas, since they are looked up after lemmatising."""
-    given = STOP_WORDS.get(base, "").split()
-    return frozenset(given) | frozenset(lemmatiser(base)[1](list(given)))
+    stop_words = STOP_WORDS.get(base, "").split()
+    return frozenset(stop_words) | frozenset(lemmatiser(base)[1](list(stop_words)))
 
 
 @cache

@@ -37,7 +37,7 @@ def _run_calibration(arguments: argparse.Namespace, table: RatingsTable) -> list
 
     shared = {"judge": arguments.judge, "by": arguments.by, "raters": arguments.raters, "pool": arguments.pool}
     sampling = {"bootstrap": arguments.bootstrap, "seed": arguments.seed}
-    wanted = arguments.statistic
+    statistics = arguments.statistic
     if arguments.reference is None:
         _refuse_a_mode_that_leaves_out_much(table, {**shared, "ties": arguments.ties})
     return [
@@ -47,20 +47,20 @@ def _run_calibration(arguments: argparse.Namespace, table: RatingsTable) -> list
             **sampling,
             reference=arguments.reference,
             ties=arguments.ties,
-            statistics=wanted,
+            statistics=statistics,
             raters_as=arguments.raters_as,
         ),
-        *calibration.beside_humans(table, **shared, **sampling, statistics=wanted),
+        *calibration.beside_humans(table, **shared, **sampling, statistics=statistics),
     ]
 
 
-def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, asked: dict[str, Any]) -> None:
+def _refuse_a_mode_that_leaves_out_much(table: RatingsTable, options_given: dict[str, Any]) -> None:
     """The default rule drops the items on which the panel is tied: from a tenth on somebody has to choose it."""
     from analytics.stats.core.tables import TableError, TableProblem
     from analytics.stats.judge import calibration
 
     problems = []
-    for row in calibration.calibration_report(table, **asked, bootstrap=0, statistics=["without_reference"]):
+    for row in calibration.calibration_report(table, **options_given, bootstrap=0, statistics=["without_reference"]):
         left_out = row.estimate.value or 0.0
         n = left_out + row.estimate.n_items
         if row.reference == "mode" and left_out and left_out / n >= calibration.SHARE_WITHOUT_MODE:
@@ -166,8 +166,8 @@ def _run_audit(arguments: argparse.Namespace, table: RatingsTable) -> list[CellE
     from analytics.stats.judge.soundness import audit_report
 
     known = set(table.frame["rater"])
-    asked = [("against", name) for name in arguments.against] + [("family", name) for name, _ in arguments.family]
-    if strangers := [(option, name) for option, name in asked if name not in known]:
+    named = [("against", name) for name in arguments.against] + [("family", name) for name, _ in arguments.family]
+    if strangers := [(option, name) for option, name in named if name not in known]:
         raise TableError([TableProblem(None, f"no rater is called {name!r} (given by --{o})") for o, name in strangers])
     return audit_report(
         table,

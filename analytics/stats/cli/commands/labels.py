@@ -214,8 +214,8 @@ def _run_gate(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
         raise TableError([TableProblem(None, "the gate compares persons: anonymous slots are none")])
     if arguments.pool:
         raise TableError([TableProblem(None, "a judge is trusted criterion by criterion: leave --pool out")])
-    given = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate")}
-    changed = {name: value for name, value in given.items() if value is not None}
+    thresholds = {name: getattr(arguments, name) for name in ("epsilon", "bias_margin", "flip_rate")}
+    changed = {name: value for name, value in thresholds.items() if value is not None}
     preset = PRESETS[arguments.preset]
     if changed:
         version = f"{preset.version} with {', '.join(f'{name} {value:g}' for name, value in changed.items())}"

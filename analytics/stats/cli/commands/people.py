@@ -273,8 +273,8 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
     from analytics.stats.judge import differences
 
     column, values = arguments.between
-    wanted = tuple(name for name in arguments.statistic or () if name != "mcnemar")
-    if not wanted:
+    statistics = tuple(name for name in arguments.statistic or () if name != "mcnemar")
+    if not statistics:
         raise TableError([TableProblem(None, "name what to compare: --statistic krippendorff_alpha,mae")])
     judges = arguments.judge or ()
     known = (
@@ -286,13 +286,13 @@ def _differences(arguments: argparse.Namespace, table: RatingsTable) -> list[Cel
         raise TableError([TableProblem(None, f"--between: no {column} is called {absent[0]!r}")])
     if column != "judge" and len(judges) > 1:
         raise TableError([TableProblem(None, "one --judge stands on both sides; two judges are --between judge=A,B")])
-    needs_judge = [name for name in wanted if name not in among_raters.STATISTICS]
+    needs_judge = [name for name in statistics if name not in among_raters.STATISTICS]
     if needs_judge and column != "judge" and not judges:
         raise TableError([TableProblem(None, f"{needs_judge[0]} is about a judge: add --judge")])
     question = differences.DifferenceQuestion(
-        column=column, values=values, statistics=wanted, judge=judges[0] if judges else None, by=tuple(arguments.by),
-        reference=arguments.reference, raters=arguments.raters, pool=arguments.pool, seed=arguments.seed,
-        raters_as=arguments.raters_as,
+        column=column, values=values, statistics=statistics, judge=judges[0] if judges else None,
+        by=tuple(arguments.by), reference=arguments.reference, raters=arguments.raters,
+        pool=arguments.pool, seed=arguments.seed, raters_as=arguments.raters_as,
     )  # fmt: skip
     return differences.difference_report(table, question)
 

@@ -47,10 +47,10 @@ def _read_surface(arguments: argparse.Namespace, frame: pd.DataFrame) -> list[Di
     from analytics.stats.text.surface import dialogues
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator")}
-    given = {name: column for name, column in (own | {"text": arguments.text}).items() if column}
-    frame = renamed(frame, given)
+    named = {name: column for name, column in (own | {"text": arguments.text}).items() if column}
+    frame = renamed(frame, named)
     if arguments.by is not None:
-        arguments.by = known_columns(frame, arguments.by, given)
+        arguments.by = known_columns(frame, arguments.by, named)
     return dialogues(frame)
 
 
@@ -141,13 +141,13 @@ def _read_recovery(arguments: argparse.Namespace, frame: pd.DataFrame) -> pd.Dat
     from analytics.stats.core.tables import TableError, TableProblem
 
     own = {name: getattr(arguments, f"column_{name}") for name in ("item", "language", "generator", "cluster")}
-    given = {name: column for name, column in own.items() if column}
-    frame = renamed(frame, given)
-    wanted = [*arguments.parameters, *(arguments.prefix + name for name in arguments.parameters)]
-    if absent := [name for name in wanted if name not in frame]:
+    named = {name: column for name, column in own.items() if column}
+    frame = renamed(frame, named)
+    columns = [*arguments.parameters, *(arguments.prefix + name for name in arguments.parameters)]
+    if absent := [name for name in columns if name not in frame]:
         raise TableError([TableProblem(None, f"the column {name!r} is missing") for name in absent])
     default = tuple(column for column in ("language", "generator") if column in frame)
-    arguments.by = default if arguments.by is None else known_columns(frame, arguments.by, given)
+    arguments.by = default if arguments.by is None else known_columns(frame, arguments.by, named)
     return frame
 
 
