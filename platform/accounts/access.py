@@ -43,15 +43,15 @@ def refuse_archived(project: Project) -> None:
 
 def membership(*, user: User, slug: str) -> Membership:
     """This person's role in the project at ``slug``; 404 for a stranger, as for a project that isn't there."""
-    found = Membership.objects.select_related("project").filter(user=user, project__slug=slug).first()
-    if found is None:
+    member = Membership.objects.select_related("project").filter(user=user, project__slug=slug).first()
+    if member is None:
         raise Http404("No such project.")
-    if found.project.requires_second_factor and not has_second_factor(user):
+    if member.project.requires_second_factor and not has_second_factor(user):
         raise SecondFactorNeeded(
             _("“%(project)s” requires a second step when you sign in. Set up an authenticator app or a passkey first.")
-            % {"project": found.project}
+            % {"project": member.project}
         )
-    return found
+    return member
 
 
 def require(*, user: User, slug: str, roles: tuple[Role, ...] = SIGHTED) -> Project:

@@ -34,23 +34,23 @@ def client(meta: Mapping[str, Any], proxies: int | tuple[Network, ...]) -> str:
     ``proxies``: how many there are, or the networks that they are in.
     """
     peer = str(meta.get("REMOTE_ADDR", ""))
-    found = [peer]
+    chain = [peer]
     for part in reversed(str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",")):
-        if len(found) > proxies if isinstance(proxies, int) else not _is_in(_address(found[-1]), proxies):
+        if len(chain) > proxies if isinstance(proxies, int) else not _is_in(_address(chain[-1]), proxies):
             break
         address = _address(part)
         if address is None:
             break
-        found.append(str(address))
-    return found[-1]
+        chain.append(str(address))
+    return chain[-1]
 
 
 def group(address: str) -> str:
     """What counts as one client in a throttle: an IPv4 address, or the network of an IPv6 one."""
-    found = _address(address)
-    if not isinstance(found, ipaddress.IPv6Address):
-        return str(found or address)
-    return str(ipaddress.ip_network((found, IPV6_CLIENT), strict=False))
+    parsed = _address(address)
+    if not isinstance(parsed, ipaddress.IPv6Address):
+        return str(parsed or address)
+    return str(ipaddress.ip_network((parsed, IPV6_CLIENT), strict=False))
 
 
 def _address(text: str) -> Address | None:
@@ -61,10 +61,10 @@ def _address(text: str) -> Address | None:
     elif text.count(":") == 1:
         text = text.partition(":")[0]
     try:
-        found = ipaddress.ip_address(text.partition("%")[0])
+        parsed = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(parsed, "ipv4_mapped", None) or parsed
 
 
 def _is_in(address: Address | None, networks: tuple[Network, ...]) -> bool:

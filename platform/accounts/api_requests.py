@@ -210,8 +210,8 @@ class CursorPagination(DrfCursorPagination):
 
     def get_page_size(self, request: Request) -> int | None:
         """The asked for size, cut to the largest."""
-        asked = request.query_params.get(self.page_size_query_param)
-        if asked is not None and not whole_number(asked):
+        limit = request.query_params.get(self.page_size_query_param)
+        if limit is not None and not whole_number(limit):
             raise ValidationError({self.page_size_query_param: [_("Give a whole number of 1 or more.")]})
         size: int | None = super().get_page_size(request)
         return size

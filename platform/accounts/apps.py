@@ -36,9 +36,9 @@ def _refuse_numbers_for_text() -> None:
 
     written_out = CharField.to_internal_value
 
-    def text(field: CharField, given: Any) -> str:
-        if not isinstance(given, str):
+    def text(field: CharField, value: Any) -> str:
+        if not isinstance(value, str):
             field.fail("invalid")
-        return written_out(field, given)
+        return written_out(field, value)
 
     CharField.to_internal_value = text  # type: ignore[method-assign, assignment]

@@ -74,8 +74,8 @@ def record_activity(*, verb: str, user_pk: int | None, by: User | None = None) -
 
 def record_failure(*, email: str) -> None:
     """A sign-in with this address failed. The address itself is not kept."""
-    found = User.objects.filter(email=email.strip().lower()).values_list("pk", flat=True).first()
-    record_activity(verb=SIGN_IN_FAILED, user_pk=found)
+    user_pk = User.objects.filter(email=email.strip().lower()).values_list("pk", flat=True).first()
+    record_activity(verb=SIGN_IN_FAILED, user_pk=user_pk)
 
 
 def recent_activity(*, user: User) -> list[Activity]:
@@ -234,8 +234,8 @@ def trail_choices(entries: QuerySet[AuditEntry]) -> TrailChoices:
     )
 
 
-def _sorted(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return sorted(found, key=lambda pair: pair[1].casefold())
+def _sorted(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted(pairs, key=lambda pair: pair[1].casefold())
 
 
 def trail_page(
@@ -249,17 +249,17 @@ def trail_page(
     last: date | None = None,
 ) -> TrailPage:
     """The newest entries that fit every choice; `first` and `last` are days of the server's time zone, included."""
-    wanted: dict[str, Any] = {
+    filters: dict[str, Any] = {
         "verb": action,
         "subject": thing,
         "pk__lt": before,
         "at__date__gte": first,
         "at__date__lte": last,
     }
-    found = entries.filter(**{field: value for field, value in wanted.items() if value})
+    matching = entries.filter(**{field: value for field, value in filters.items() if value})
     if person:
-        found = found.filter(actor__isnull=True) if person == NOBODY else found.filter(actor=int(person))
-    read = list(found.select_related("actor")[: PAGE + 1])
+        matching = matching.filter(actor__isnull=True) if person == NOBODY else matching.filter(actor=int(person))
+    read = list(matching.select_related("actor")[: PAGE + 1])
     return TrailPage(_lines(read[:PAGE]), read[PAGE - 1].pk if len(read) > PAGE else None)
 
 
@@ -280,12 +280,12 @@ def _lines(entries: list[AuditEntry]) -> list[TrailEntry]:
 
 def _names(entries: list[AuditEntry]) -> dict[tuple[str, int], str]:
     """What the rows are called now; a row that is gone, or has no name, is left out."""
-    wanted: dict[str, set[int]] = defaultdict(set)
+    keys_by_label: dict[str, set[int]] = defaultdict(set)
     for entry in entries:
         if entry.subject_pk is not None:
-            wanted[entry.subject].add(entry.subject_pk)
+            keys_by_label[entry.subject].add(entry.subject_pk)
     names = {}
-    for label, keys in wanted.items():
+    for label, keys in keys_by_label.items():
         model = _model(label)
         if model is not None and model.__str__ is not models.Model.__str__:
             rows = model._base_manager.select_related().filter(pk__in=keys)

@@ -34,8 +34,8 @@ class LanguagesField(forms.CharField):
         tags = (value or "").replace(",", " ").split()
         return list(dict.fromkeys(_canonical(tag) for tag in tags))
 
-    def has_changed(self, initial: Any, given: Any) -> bool:
-        return self.to_python(given) != (initial or [])
+    def has_changed(self, initial: Any, posted: Any) -> bool:
+        return self.to_python(posted) != (initial or [])
 
 
 def _canonical(tag: str) -> str:

@@ -52,9 +52,9 @@ def offered_panels(project: Project) -> list[tuple[int, str]]:
     return [panel for access in panel_access for panel in access.choices(project)]
 
 
-def panel_names(found: Sequence[Invitation]) -> dict[int, str]:
+def panel_names(invitations: Sequence[Invitation]) -> dict[int, str]:
     """By invitation's primary key, the panel that its annotator joins; those without one are left out."""
-    return {pk: name for access in panel_access for pk, name in access.names(found).items()}
+    return {pk: name for access in panel_access for pk, name in access.names(invitations).items()}
 
 
 def invitation_digest(secret: str) -> str:
@@ -155,7 +155,7 @@ def accept(*, secret: str, user: User) -> Membership:
         )
         if not taken:
             raise InvitationClosed(_("This invitation has just been used. Ask the project lead for a new one."))
-        member, _made = Membership.objects.get_or_create(
+        member, _is_new = Membership.objects.get_or_create(
             project=invitation.project, user=user, defaults={"role": invitation.role}
         )
         user.languages = sorted({*user.languages, *invitation.languages})

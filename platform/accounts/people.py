@@ -129,11 +129,11 @@ def _keep_a_lead(member: Membership, role: Role | None) -> None:
 
 def describe_self(*, user: User, education: str, experience: str, grew_up_with: list[str], consent: bool) -> Profile:
     """Store what a person lets a study say about its panel; without consent nothing is kept."""
-    told = {"education": education, "experience": experience, "grew_up_with": grew_up_with}
-    kept = told if consent else {"education": "", "experience": "", "grew_up_with": []}
+    facts = {"education": education, "experience": experience, "grew_up_with": grew_up_with}
+    kept = facts if consent else {"education": "", "experience": "", "grew_up_with": []}
     with transaction.atomic():
         profile, _created = Profile.objects.update_or_create(
             user=user, defaults={**kept, "consented_at": timezone.now() if consent else None}
         )
-        audit.record(actor=user, project=None, verb="describe self", subject=profile, fields=list(told))
+        audit.record(actor=user, project=None, verb="describe self", subject=profile, fields=list(facts))
     return profile

@@ -40,21 +40,21 @@ def erase_user(*, user: User, actor: User | None, successor: User | None = None)
     is refused.
     """
     with transaction.atomic():
-        found = User.objects.select_for_update().filter(pk=user.pk, erased_at=None).first()
-        if found is None:
+        account = User.objects.select_for_update().filter(pk=user.pk, erased_at=None).first()
+        if account is None:
             raise Refused(_("This account was erased before."))
-        _hand_over(found, successor, actor)
-        Membership.objects.filter(user=found).delete()
+        _hand_over(account, successor, actor)
+        Membership.objects.filter(user=account).delete()
         for model in (EmailAddress, Authenticator, SocialAccount, UserSession, Profile):
-            model.objects.filter(user=found).delete()
-        Token.objects.live().filter(user=found).update(revoked_at=timezone.now())
-        Token.objects.filter(user=found).update(name="")
-        Invitation.objects.filter(accepted_by=found).update(email="", name="", note="")
-        Invitation.objects.filter(email=found.email).update(email="", name="", note="", revoked_at=timezone.now())
+            model.objects.filter(user=account).delete()
+        Token.objects.live().filter(user=account).update(revoked_at=timezone.now())
+        Token.objects.filter(user=account).update(name="")
+        Invitation.objects.filter(accepted_by=account).update(email="", name="", note="")
+        Invitation.objects.filter(email=account.email).update(email="", name="", note="", revoked_at=timezone.now())
         for redact in redactions:
-            redact(found)
-        _blank(found)
-        audit.record(actor=actor, project=None, verb="erase", subject=found, fields=["email", "name", "languages"])
+            redact(account)
+        _blank(account)
+        audit.record(actor=actor, project=None, verb="erase", subject=account, fields=["email", "name", "languages"])
 
 
 def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
@@ -64,7 +64,7 @@ def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
                 _("“%(project)s” has no other lead. Make somebody else lead first.") % {"project": project},
                 code="last_lead",
             )
-        member, _made = Membership.objects.update_or_create(
+        member, _is_new = Membership.objects.update_or_create(
             project=project, user=successor, defaults={"role": Role.LEAD}
         )
         audit.record(actor=actor, project=project, verb="change role", subject=member, fields=["role"])

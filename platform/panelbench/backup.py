@@ -77,12 +77,12 @@ def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
     The tables are read as the migrations that were applied made them, so that an instance can be backed up with the
     next version's code before it is migrated. ``out`` need not be seekable. Raises ``CannotBackUp``.
     """
-    made = _models(_registry(_applied()))
+    migrated_models = _models(_registry(_applied()))
     summary = Summary(version=settings.VERSION, made_at=datetime.now(UTC).isoformat(timespec="seconds"))
     named: list[str] = []
     with ZipFile(out, "w", ZIP_DEFLATED, compresslevel=5) as archive:
         with _one_moment():
-            tables = {model._meta.db_table: _written_table(archive, model, named) for model in made}
+            tables = {model._meta.db_table: _written_table(archive, model, named) for model in migrated_models}
             migrations = sorted(MigrationRecorder(connection).applied_migrations())
         files = {}
         for name in sorted(set(named)):
@@ -156,35 +156,35 @@ def _one_moment() -> Iterator[None]:
 
 def _models(registry: Any) -> list[Model]:
     """The models with tables of their own, those between two others included, in the order of their tables' names."""
-    found = [model for model in registry.get_models(include_auto_created=True) if model._meta.managed]
-    return sorted((model for model in found if not model._meta.proxy), key=lambda model: str(model._meta.db_table))
+    managed = [model for model in registry.get_models(include_auto_created=True) if model._meta.managed]
+    return sorted((model for model in managed if not model._meta.proxy), key=lambda model: str(model._meta.db_table))
 
 
 def _written_table(archive: ZipFile, model: Model, named: list[str]) -> dict[str, Any]:
     """Write a table; returns what the manifest says of it, and adds the names of its files to ``named``."""
     fields = model._meta.concrete_fields
-    kept = [place for place, each in enumerate(fields) if isinstance(each, models.FileField)]
-    encoders = [_encoder(each) for each in fields]
+    kept = [place for place, column in enumerate(fields) if isinstance(column, models.FileField)]
+    encoders = [_encoder(column) for column in fields]
     digest, size, rows = hashlib.sha256(), 0, 0
-    found = model._base_manager.order_by("pk").values_list(*(each.attname for each in fields))
+    stored_rows = model._base_manager.order_by("pk").values_list(*(column.attname for column in fields))
     with archive.open(_member(f"tables/{model._meta.db_table}.jsonl"), "w", force_zip64=True) as file:
-        for row in found.iterator(TOGETHER):
+        for row in stored_rows.iterator(TOGETHER):
             named += [row[place] for place in kept if row[place]]
             line = json.dumps([encode(value) for encode, value in zip(encoders, row, strict=True)]).encode() + b"\n"
             file.write(line)
             digest.update(line)
             size, rows = size + len(line), rows + 1
-    columns = {each.column: each.get_internal_type() for each in fields}
+    columns = {column.column: column.get_internal_type() for column in fields}
     entry = {"rows": rows, "bytes": size, "sha256": digest.hexdigest(), "columns": columns}
     return entry | {"last_key": _last_key(model)}
 
 
-def _encoder(each: models.Field[Any, Any]) -> Callable[[Any], Any]:
+def _encoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
     """How a value of this field is written in JSON."""
-    if isinstance(each, models.JSONField):
-        return lambda value: None if value is None and each.null else json.dumps(value)
-    if isinstance(each, (models.BinaryField, models.DurationField)):
-        raise CannotBackUp(f"{each.model._meta.db_table}.{each.column} has a type that no backup can contain yet.")
+    if isinstance(column, models.JSONField):
+        return lambda value: None if value is None and column.null else json.dumps(value)
+    if isinstance(column, (models.BinaryField, models.DurationField)):
+        raise CannotBackUp(f"{column.model._meta.db_table}.{column.column} has a type that no backup can contain yet.")
     return _plain
 
 
@@ -194,17 +194,17 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, (date, Decimal, UUID)) else value
 
 
-def _decoder(each: models.Field[Any, Any]) -> Callable[[Any], Any]:
+def _decoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
     """How a value of this field is read from JSON, for ``bulk.insert``: JSON stays text."""
-    while isinstance(each, models.ForeignKey):
-        each = each.target_field
+    while isinstance(column, models.ForeignKey):
+        column = column.target_field
     for kind, decode in (
         (models.DateTimeField, datetime.fromisoformat),
         (models.DecimalField, Decimal),
         (models.UUIDField, UUID),
         (models.FloatField, float),
     ):
-        if isinstance(each, kind):
+        if isinstance(column, kind):
             return decode
     return lambda value: value
 
@@ -219,8 +219,8 @@ def _last_key(model: Model) -> int | None:
             cursor.execute("SELECT pg_sequence_last_value(%s::regclass)", cursor.fetchone())
         else:
             cursor.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = %s", [model._meta.db_table])
-        found = cursor.fetchone()[0]
-    return int(found) if found else None
+        last = cursor.fetchone()[0]
+    return int(last) if last else None
 
 
 def _quoted(model: Model) -> str:
@@ -312,10 +312,10 @@ def _targets(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
     """Hold every member against its size and digest."""
-    said = {f"tables/{name}.jsonl": entry for name, entry in manifest["tables"].items()}
-    said |= {f"files/{name}": entry for name, entry in manifest["files"].items()}
+    entries = {f"tables/{name}.jsonl": entry for name, entry in manifest["tables"].items()}
+    entries |= {f"files/{name}": entry for name, entry in manifest["files"].items()}
     names = set(archive.namelist())
-    for name, entry in said.items():
+    for name, entry in entries.items():
         if name not in names:
             raise CannotRestore(f"this backup is damaged: {name} is missing.")
         digest, size = hashlib.sha256(), 0
@@ -383,20 +383,20 @@ def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[st
 def _drop_tables() -> None:
     """Drop every table of ours, and the record of the migrations that made them."""
     ours = {str(model._meta.db_table) for model in _models(apps)} | {"django_migrations"}
-    found = sorted(ours & set(connection.introspection.table_names()))
+    tables = sorted(ours & set(connection.introspection.table_names()))
     cascade = " CASCADE" if connection.vendor == "postgresql" else ""
     with connection.constraint_checks_disabled(), connection.cursor() as cursor:
-        for table in found:
+        for table in tables:
             cursor.execute(f"DROP TABLE {connection.ops.quote_name(table)}{cascade}")
 
 
-def _fill(archive: ZipFile, manifest: dict[str, Any], made: Sequence[Model]) -> None:
+def _fill(archive: ZipFile, manifest: dict[str, Any], migrated_models: Sequence[Model]) -> None:
     """Fill the tables, all or nothing; the foreign keys are looked up at the end."""
-    by_table = {str(model._meta.db_table): model for model in made}
+    by_table = {str(model._meta.db_table): model for model in migrated_models}
     if unknown := sorted(manifest["tables"].keys() - by_table.keys()):
         raise CannotRestore(f"this backup has tables that its migrations do not make: {', '.join(unknown)}.")
     with transaction.atomic():
-        _empty(made)
+        _empty(migrated_models)
         with bulk.Load() as load:
             for table in _parents_first(by_table):
                 if table in manifest["tables"]:
@@ -404,10 +404,10 @@ def _fill(archive: ZipFile, manifest: dict[str, Any], made: Sequence[Model]) -> 
         connection.check_constraints()
 
 
-def _empty(made: Iterable[Model]) -> None:
+def _empty(migrated_models: Iterable[Model]) -> None:
     """Delete what migrations put into their tables."""
     with connection.cursor() as cursor:
-        for model in made:
+        for model in migrated_models:
             cursor.execute(f"DELETE FROM {_quoted(model)}")  # noqa: S608 (names of our own tables)
 
 
@@ -436,8 +436,8 @@ def _fill_table(archive: ZipFile, model: Model, entry: dict[str, Any], load: bul
         differing = ", ".join(sorted(set(entry["columns"]) ^ set(by_column)))
         raise CannotRestore(f"{model._meta.db_table} has other columns than in the backup: {differing}.")
     fields = [by_column[column] for column in entry["columns"]]
-    decoders = [_decoder(each) for each in fields]
-    names = [each.attname for each in fields]
+    decoders = [_decoder(column) for column in fields]
+    names = [column.attname for column in fields]
     insert = load.insert if isinstance(fields[0], models.AutoField) else bulk.insert
     rows: list[tuple[Any, ...]] = []
 

@@ -58,14 +58,14 @@ def _failed(sentence: str) -> int:
 def _sentence(error: Exception) -> str:
     """What went wrong around a command, its disk or its database; nothing where the fault is the command's own."""
     cause = error.__cause__ or error
-    told = str(error).strip().partition("\n")[0]
+    sentence = str(error).strip().partition("\n")[0]
     if getattr(error, "errno", None) in FULL or any(words in str(cause) for words in FULL_DATABASE):
         return "The disk is full. Free some space, then run the command again."
     if type(error).__name__ != "OperationalError":
         return ""
-    if "locked" in told:
+    if "locked" in sentence:
         return "The database is locked: another process is writing to it. Run the command again when that has ended."
-    return f"The database can't be used: {told}"
+    return f"The database can't be used: {sentence}"
 
 
 def _up(arguments: Sequence[str]) -> int:

@@ -51,55 +51,55 @@ class Environment:
 
     def number(self, name: str, *, default: int, least: int = 1, most: int = 10**6) -> int:
         """A whole number within bounds."""
-        given = self.text(name)
-        if not given:
+        text = self.text(name)
+        if not text:
             return default
-        if not re.fullmatch(r"[0-9]{1,12}", given) or not least <= int(given) <= most:
-            raise ImproperlyConfigured(f"{name}={given}: write a whole number from {least} to {most}.")
-        return int(given)
+        if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
+            raise ImproperlyConfigured(f"{name}={text}: write a whole number from {least} to {most}.")
+        return int(text)
 
     def rate(self, name: str, *, default: str) -> str:
         """How often something may be done, such as 60/min."""
-        given = self.text(name, default)
-        match = RATE.fullmatch(given)
+        text = self.text(name, default)
+        match = RATE.fullmatch(text)
         if match is None or int(match[1]) == 0:
-            raise ImproperlyConfigured(f"{name}={given}: write how often, such as 60/min, and more than 0.")
-        return given
+            raise ImproperlyConfigured(f"{name}={text}: write how often, such as 60/min, and more than 0.")
+        return text
 
     def choice(self, name: str, *, default: str, among: tuple[str, ...]) -> str:
         """One of several words."""
-        given = self.text(name, default)
-        if given not in among:
-            raise ImproperlyConfigured(f"{name}={given}: write one of {', '.join(among)}.")
-        return given
+        text = self.text(name, default)
+        if text not in among:
+            raise ImproperlyConfigured(f"{name}={text}: write one of {', '.join(among)}.")
+        return text
 
     def texts(self, name: str, *, default: tuple[str, ...] = ()) -> list[str]:
         """Several texts, separated by commas."""
-        given = self.text(name)
-        found = [part.strip() for part in given.split(",")] if given else list(default)
-        if not all(found):
-            raise ImproperlyConfigured(f"{name}={given}: there is an empty entry before or after a comma.")
-        return found
+        text = self.text(name)
+        parts = [part.strip() for part in text.split(",")] if text else list(default)
+        if not all(parts):
+            raise ImproperlyConfigured(f"{name}={text}: there is an empty entry before or after a comma.")
+        return parts
 
     def hosts(self, name: str, *, default: tuple[str, ...], debug: bool) -> list[str]:
         """The names that a site answers to, without scheme and port. All names (*) only while debugging."""
-        found = self.texts(name, default=default)
-        for host in found:
+        hosts = self.texts(name, default=default)
+        for host in hosts:
             if not (HOST.fullmatch(host) or _is_bracketed(host) or (host == "*" and debug)):
                 raise ImproperlyConfigured(
                     f"{name}: {host!r} is not a host name. Write a name such as bench.example.org, without a "
                     f"scheme or a port; * would let anybody create links that lead to their own site."
                 )
-        return found
+        return hosts
 
     def origins(self, name: str) -> list[str]:
         """Origins such as https://bench.example.org."""
-        found = self.texts(name)
-        for origin in found:
+        origins = self.texts(name)
+        for origin in origins:
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path or parts.query:
                 raise ImproperlyConfigured(f"{name}: {origin!r} is not an origin such as https://bench.example.org")
-        return found
+        return origins
 
     def networks(self, name: str) -> tuple[Network, ...]:
         """Networks such as 10.0.0.0/8."""
@@ -110,19 +110,19 @@ class Environment:
 
     def proxies(self, name: str, *, default: int) -> Proxies:
         """How many proxies stand in front, or the networks that they are in."""
-        given = self.text(name)
+        text = self.text(name)
         return (
             self.number(name, default=default, least=0, most=10)
-            if given.isdecimal() or not given
+            if text.isdecimal() or not text
             else self.networks(name)
         )
 
     def address(self, name: str, *, default: str = "", schemes: tuple[str, ...]) -> str:
         """An address with one of these schemes."""
-        given = self.text(name, default)
-        if given and urlsplit(given).scheme not in schemes:
+        text = self.text(name, default)
+        if text and urlsplit(text).scheme not in schemes:
             raise ImproperlyConfigured(f"{name} must start with {' or '.join(f'{scheme}://' for scheme in schemes)}")
-        return given
+        return text
 
     def email(self, name: str, *, default: str) -> dict[str, Any]:
         """Django's settings for sending e-mail."""
@@ -133,14 +133,14 @@ class Environment:
 
     def json(self, name: str, *, default: list[Any]) -> list[Any]:
         """A JSON list."""
-        given = self.text(name)
+        text = self.text(name)
         try:
-            found = json.loads(given) if given else default
+            parsed = json.loads(text) if text else default
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} is not JSON: {error}") from None
-        if not isinstance(found, list):
+        if not isinstance(parsed, list):
             raise ImproperlyConfigured(f"{name} must be a JSON list.")
-        return found
+        return parsed
 
 
 def _is_bracketed(host: str) -> bool:
@@ -164,12 +164,12 @@ MOST = {
 }
 
 
-def secret_key(given: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
+def secret_key(configured: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
     """The signing key: the given one if it is strong; an embedded instance makes one and keeps it with its data."""
-    if given:
+    if configured:
         if not debug:
-            _refuse_weak(given)
-        return given
+            _refuse_weak(configured)
+        return configured
     if debug or embedded:
         return _own_key(data_dir / "secret_key")
     raise ImproperlyConfigured(

@@ -132,8 +132,8 @@ LOCAL = {"localhost", "127.0.0.1", "[::1]", "::1"}
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: Any, **options: Any) -> list[CheckMessage]:
     """One warning for each thing that is unsafe, with what to do about it."""
-    found = [*_about_connections(), *_about_accounts(), *_about_files(), *_about_providers()]
-    return [Warning(text, hint=hint, id=f"panelbench.W{number:03d}") for number, text, hint in found]
+    findings = [*_about_connections(), *_about_accounts(), *_about_files(), *_about_providers()]
+    return [Warning(text, hint=hint, id=f"panelbench.W{number:03d}") for number, text, hint in findings]
 
 
 def _about_connections() -> Iterator[tuple[int, str, str]]:

@@ -232,9 +232,9 @@ def _leave_transactions() -> None:
 def _connection_limit() -> int:
     """As many connections as the open files allow, at four to a connection: a socket, temporary files, a database."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 4 * CONNECTIONS
-    if soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = 4 * CONNECTIONS
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return max(50, min(CONNECTIONS, soft // 4))

@@ -89,10 +89,10 @@ class Webhooks(generics.ListAPIView[Webhook]):
     @extend_schema(request=WebhookSerializer, responses={201: SecretSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Add a webhook. Only this response contains the secret."""
-        current_project, _found = _of(request.user, project)
-        asked = WebhookSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        added = webhooks.add(project=current_project, actor=request.user, **asked.validated_data)
+        current_project, _webhooks = _of(request.user, project)
+        serializer = WebhookSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        added = webhooks.add(project=current_project, actor=request.user, **serializer.validated_data)
         return Response(SecretSerializer(added).data, status=status.HTTP_201_CREATED)
 
 
@@ -107,14 +107,15 @@ class WebhookDetail(APIView):
     @extend_schema(request=ChangeSerializer, responses=WebhookSerializer)
     def patch(self, request: Request, project: str, webhook: int) -> Response:
         """Choose other events, turn it off or on again."""
-        found = _webhook(request.user, project, webhook)
-        asked = ChangeSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        if "events" in asked.validated_data:
-            webhooks.listen(webhook=found, events=asked.validated_data["events"], actor=request.user)
-        if "on" in asked.validated_data:
-            (webhooks.turn_on if asked.validated_data["on"] else webhooks.turn_off)(webhook=found, actor=request.user)
-        return Response(WebhookSerializer(found).data)
+        current_webhook = _webhook(request.user, project, webhook)
+        serializer = ChangeSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        if "events" in serializer.validated_data:
+            webhooks.listen(webhook=current_webhook, events=serializer.validated_data["events"], actor=request.user)
+        if "on" in serializer.validated_data:
+            turn = webhooks.turn_on if serializer.validated_data["on"] else webhooks.turn_off
+            turn(webhook=current_webhook, actor=request.user)
+        return Response(WebhookSerializer(current_webhook).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, webhook: int) -> Response:
@@ -129,9 +130,9 @@ class WebhookSecret(APIView):
     @extend_schema(request=None, responses=SecretSerializer)
     def post(self, request: Request, project: str, webhook: int) -> Response:
         """Replace the secret; the old one is no longer used for signing."""
-        found = _webhook(request.user, project, webhook)
-        webhooks.renew(webhook=found, actor=request.user)
-        return Response(SecretSerializer(found).data)
+        current_webhook = _webhook(request.user, project, webhook)
+        webhooks.renew(webhook=current_webhook, actor=request.user)
+        return Response(SecretSerializer(current_webhook).data)
 
 
 class WebhookTest(APIView):
@@ -163,7 +164,7 @@ class DeliveryAgain(APIView):
     @extend_schema(request=None, responses=DeliverySerializer)
     def post(self, request: Request, project: str, webhook: int, delivery: int) -> Response:
         """Send one once more, under the id it has."""
-        found: Any = Delivery.objects.filter(webhook=_webhook(request.user, project, webhook))
-        chosen = get_object_or_404(found.select_related("webhook__project"), pk=delivery)
+        deliveries: Any = Delivery.objects.filter(webhook=_webhook(request.user, project, webhook))
+        chosen = get_object_or_404(deliveries.select_related("webhook__project"), pk=delivery)
         webhooks.send_again(delivery=chosen, actor=request.user)
         return Response(DeliverySerializer(chosen).data)

@@ -20,7 +20,7 @@ def sentence_case(html: SafeString) -> SafeString:
     if not (get_language() or "en").startswith("en"):
         return html
     parts = _BETWEEN_TAGS.split(html)
-    parts[::2] = [_INNER_CAPITAL.sub(lambda found: found.group().lower(), text) for text in parts[::2]]
+    parts[::2] = [_INNER_CAPITAL.sub(lambda match: match.group().lower(), text) for text in parts[::2]]
     return mark_safe("".join(parts))  # noqa: S308 (what it was given, with other letters)
 
 

@@ -20,10 +20,10 @@ from accounts.models.jobs import JobQuerySet
 MOST = 100
 
 
-def _listed(request: HttpRequest, found: JobQuerySet) -> dict[str, Any]:
-    shown = jobs.listed(found.current().select_related("project", "owner")[:MOST], user=request.user)
-    is_open = [each for each in shown if each.job.is_open]
-    return {"open_jobs": is_open, "stopped_jobs": [each for each in shown if not each.job.is_open]}
+def _listed(request: HttpRequest, visible_jobs: JobQuerySet) -> dict[str, Any]:
+    shown = jobs.listed(visible_jobs.current().select_related("project", "owner")[:MOST], user=request.user)
+    is_open = [listed_job for listed_job in shown if listed_job.job.is_open]
+    return {"open_jobs": is_open, "stopped_jobs": [listed_job for listed_job in shown if not listed_job.job.is_open]}
 
 
 def _of(request: HttpRequest, project: str) -> tuple[Project, JobQuerySet]:
@@ -36,10 +36,10 @@ def _of(request: HttpRequest, project: str) -> tuple[Project, JobQuerySet]:
 @login_required
 def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
     """What waits, runs and has failed lately in a project. It asks for its list again while something is open."""
-    chosen_project, found = _of(request, project)
+    chosen_project, visible_jobs = _of(request, project)
     template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
-    context = {"title": _("Background work"), "project": chosen_project, "here": request.path}
-    return render(request, template, {**context, **_listed(request, found)})
+    context = {"title": _("Background work"), "project": chosen_project, "list_url": request.path}
+    return render(request, template, {**context, **_listed(request, visible_jobs)})
 
 
 @never_cache
@@ -50,7 +50,7 @@ def all_jobs(request: HttpRequest) -> HttpResponse:
     if not request.user.is_staff:
         raise PermissionDenied("This is for staff.")
     template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
-    context = {"title": _("Background work"), "here": request.path}
+    context = {"title": _("Background work"), "list_url": request.path}
     return render(request, template, {**context, **_listed(request, Job.objects.all())})
 
 
@@ -58,8 +58,8 @@ def all_jobs(request: HttpRequest) -> HttpResponse:
 @login_required
 def cancel_job(request: HttpRequest, project: str, job: int) -> HttpResponse:
     """Stop a job: one's own, or as a lead any of the project."""
-    chosen_project, found = _of(request, project)
-    chosen = get_object_or_404(found, pk=job)
+    chosen_project, visible_jobs = _of(request, project)
+    chosen = get_object_or_404(visible_jobs, pk=job)
     with refusals.refusals_as_messages(request):
         jobs.cancel(job=chosen, actor=request.user)
         messages.success(request, _("Cancelled."))

@@ -31,7 +31,7 @@ def me(request: HttpRequest) -> HttpResponse:
         form.save(request.user)
         messages.success(request, _("Saved."))
         return redirect("me")
-    return _page(request, form=form, profile_form=ProfileForm(initial=_told(request.user)))
+    return _page(request, form=form, profile_form=ProfileForm(initial=_profile_facts(request.user)))
 
 
 @require_POST
@@ -83,8 +83,8 @@ def tokens_page(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def revoke_token_view(request: HttpRequest, token: int) -> HttpResponse:
-    found = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
-    tokens.revoke_token(token=found)
+    own_token = get_object_or_404(Token.objects.visible_to(request.user), pk=token)
+    tokens.revoke_token(token=own_token)
     return redirect("tokens")
 
 
@@ -119,11 +119,11 @@ def _self(user: User) -> dict[str, object]:
     return {"name": user.name, "languages": user.languages, "ui_language": user.ui_language}
 
 
-def _told(user: User) -> dict[str, object]:
-    told = Profile.objects.filter(user=user).first() or Profile()
+def _profile_facts(user: User) -> dict[str, object]:
+    profile = Profile.objects.filter(user=user).first() or Profile()
     return {
-        "grew_up_with": told.grew_up_with,
-        "education": told.education,
-        "experience": told.experience,
-        "consent": told.consented_at is not None,
+        "grew_up_with": profile.grew_up_with,
+        "education": profile.education,
+        "experience": profile.experience,
+        "consent": profile.consented_at is not None,
     }

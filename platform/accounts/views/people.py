@@ -34,7 +34,7 @@ def people_page(request: HttpRequest, project: str) -> HttpResponse:
     form = InvitationForm(request.POST or None, project=current_project)
     link = ""
     if form.is_valid():
-        _made, secret = invitations.invite(project=current_project, created_by=request.user, **form.cleaned_data)
+        _invitation, secret = invitations.invite(project=current_project, created_by=request.user, **form.cleaned_data)
         link = request.build_absolute_uri(reverse("join", args=[secret]))
         form = InvitationForm(project=current_project)
     return _people(request, current_project, form, link)
@@ -79,8 +79,8 @@ def remove_member_view(request: HttpRequest, project: str, member: int) -> HttpR
 @login_required
 def revoke_invitation_view(request: HttpRequest, project: str, invitation: int) -> HttpResponse:
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
-    found = get_object_or_404(Invitation.objects.visible_to(request.user), project=current_project, pk=invitation)
-    invitations.revoke_invitation(invitation=found, actor=request.user)
+    visible = Invitation.objects.visible_to(request.user).filter(project=current_project)
+    invitations.revoke_invitation(invitation=get_object_or_404(visible, pk=invitation), actor=request.user)
     return redirect("people", current_project.slug)
 
 
@@ -102,25 +102,25 @@ def audit_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def project_rules(request: HttpRequest, project: str) -> HttpResponse:
     """What holds for the whole project: its name, archived or not, and whether members need a second factor."""
-    found = access.require(user=request.user, slug=project, roles=LEAD)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
     verbs: dict[str, Callable[[], object]] = {
-        "archive": lambda: people.archive(project=found, actor=request.user),
-        "unarchive": lambda: people.unarchive(project=found, actor=request.user),
-        "require": lambda: people.require_second_factor(project=found, required=True, actor=request.user),
-        "release": lambda: people.require_second_factor(project=found, required=False, actor=request.user),
+        "archive": lambda: people.archive(project=current_project, actor=request.user),
+        "unarchive": lambda: people.unarchive(project=current_project, actor=request.user),
+        "require": lambda: people.require_second_factor(project=current_project, required=True, actor=request.user),
+        "release": lambda: people.require_second_factor(project=current_project, required=False, actor=request.user),
     }
     if request.method == "POST":
         if verb := verbs.get(request.POST.get("do", "")):
             _say(request, verb)
-        return redirect("project_rules", found.slug)
-    return _rules(request, found)
+        return redirect("project_rules", current_project.slug)
+    return _rules(request, current_project)
 
 
 def _rules(request: HttpRequest, project: Project, status: int = 200, **forms: Form) -> HttpResponse:
     about = {"name": project.name, "description": project.description}
     context = {
         "project": project,
-        "here": "rules",
+        "current_tab": "rules",
         "about": ProjectNameForm(initial=about, auto_id="about_%s"),
         "removal": RemovalForm(),
         "contents": removal.contained(project) if project.archived_at else [],
@@ -133,29 +133,29 @@ def _rules(request: HttpRequest, project: Project, status: int = 200, **forms: F
 @login_required
 def rename_project(request: HttpRequest, project: str) -> HttpResponse:
     """Another name or description; the address stays."""
-    found = access.require(user=request.user, slug=project, roles=LEAD)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
     form = ProjectNameForm(request.POST, auto_id="about_%s")
     if not form.is_valid():
-        return _rules(request, found, 422, about=form)
-    _say(request, lambda: people.describe_project(project=found, actor=request.user, **form.cleaned_data))
-    return redirect("project_rules", found.slug)
+        return _rules(request, current_project, 422, about=form)
+    _say(request, lambda: people.describe_project(project=current_project, actor=request.user, **form.cleaned_data))
+    return redirect("project_rules", current_project.slug)
 
 
 @require_POST
 @login_required
 def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
     """Delete an archived project permanently, after its name was typed."""
-    found = access.require(user=request.user, slug=project, roles=LEAD)
+    current_project = access.require(user=request.user, slug=project, roles=LEAD)
     form = RemovalForm(request.POST)
     if form.is_valid():
         try:
-            removal.remove_project(project=found, name=form.cleaned_data["name"], actor=request.user)
+            removal.remove_project(project=current_project, name=form.cleaned_data["name"], actor=request.user)
         except Refused as refused:
             form.add_error("name" if refused.fields else None, refused.sentence)
         else:
-            messages.success(request, _("“%s” was removed.") % found)
+            messages.success(request, _("“%s” was removed.") % current_project)
             return redirect("home")
-    return _rules(request, found, 422, removal=form)
+    return _rules(request, current_project, 422, removal=form)
 
 
 @require_http_methods(["GET", "POST"])
@@ -172,7 +172,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and request.user.is_authenticated:
         _say(request, lambda: invitations.accept(secret=secret, user=request.user))
         return redirect("home")
-    return render(request, "accounts/join.html", {"invitation": invitation, "here": request.path})
+    return render(request, "accounts/join.html", {"invitation": invitation, "page_url": request.path})
 
 
 def _say(request: HttpRequest, verb: object) -> None:

@@ -54,13 +54,13 @@ def settings_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
     """Every webhook; a posted form adds one and shows its secret once."""
-    current_project, found = _of(request, project)
+    current_project, visible_webhooks = _of(request, project)
     form = WebhookForm(_posted(request))
     added = _added(current_project, form, request) if form.is_valid() else None
     context = {
         "title": _("Webhooks"),
         "project": current_project,
-        "webhooks": found,
+        "webhooks": visible_webhooks,
         "form": WebhookForm() if added else form,
     }
     status = 422 if form.errors else 200
@@ -72,23 +72,23 @@ def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
 @login_required
 def webhook_page(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     """One webhook, its events and its deliveries; a posted form chooses other events."""
-    current_project, found = _webhook(request, project, webhook)
-    form = EventsForm(_posted(request), initial={"events": found.events})
+    current_project, current_webhook = _webhook(request, project, webhook)
+    form = EventsForm(_posted(request), initial={"events": current_webhook.events})
     if form.is_valid():
-        webhooks.listen(webhook=found, events=form.cleaned_data["events"], actor=request.user)
+        webhooks.listen(webhook=current_webhook, events=form.cleaned_data["events"], actor=request.user)
         messages.success(request, _("Saved."))
-        return redirect("webhook", current_project.slug, found.pk)
-    status = 422 if form.errors else 200
-    return render(request, "accounts/webhook.html", _context(request, current_project, found, form), status=status)
+        return redirect("webhook", current_project.slug, current_webhook.pk)
+    context = _context(request, current_project, current_webhook, form)
+    return render(request, "accounts/webhook.html", context, status=422 if form.errors else 200)
 
 
 @require_POST
 @login_required
 def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    current_project, found = _webhook(request, project, webhook)
+    current_project, current_webhook = _webhook(request, project, webhook)
     turn = webhooks.turn_on if request.POST.get("to") == "on" else webhooks.turn_off
-    turn(webhook=found, actor=request.user)
-    return redirect("webhook", current_project.slug, found.pk)
+    turn(webhook=current_webhook, actor=request.user)
+    return redirect("webhook", current_project.slug, current_webhook.pk)
 
 
 @require_POST
@@ -96,35 +96,36 @@ def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
 @login_required
 def renew_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
     """New secret, shown once."""
-    current_project, found = _webhook(request, project, webhook)
-    webhooks.renew(webhook=found, actor=request.user)
-    context = _context(request, current_project, found, EventsForm(initial={"events": found.events}))
-    return render(request, "accounts/webhook.html", {**context, **_shown(found)})
+    current_project, current_webhook = _webhook(request, project, webhook)
+    webhooks.renew(webhook=current_webhook, actor=request.user)
+    form = EventsForm(initial={"events": current_webhook.events})
+    context = _context(request, current_project, current_webhook, form)
+    return render(request, "accounts/webhook.html", {**context, **_shown(current_webhook)})
 
 
 @require_POST
 @login_required
 def test_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    current_project, found = _webhook(request, project, webhook)
-    _sent(request, lambda: webhooks.test(webhook=found, actor=request.user))
-    return redirect("webhook", current_project.slug, found.pk)
+    current_project, current_webhook = _webhook(request, project, webhook)
+    _sent(request, lambda: webhooks.test(webhook=current_webhook, actor=request.user))
+    return redirect("webhook", current_project.slug, current_webhook.pk)
 
 
 @require_POST
 @login_required
 def send_again_view(request: HttpRequest, project: str, webhook: int, delivery: int) -> HttpResponse:
-    current_project, found = _webhook(request, project, webhook)
-    chosen = get_object_or_404(found.deliveries.select_related("webhook__project"), pk=delivery)
+    current_project, current_webhook = _webhook(request, project, webhook)
+    chosen = get_object_or_404(current_webhook.deliveries.select_related("webhook__project"), pk=delivery)
     _sent(request, lambda: webhooks.send_again(delivery=chosen, actor=request.user))
-    return redirect("webhook", current_project.slug, found.pk)
+    return redirect("webhook", current_project.slug, current_webhook.pk)
 
 
 @require_POST
 @login_required
 def remove_webhook_view(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    current_project, found = _webhook(request, project, webhook)
-    webhooks.remove_webhook(webhook=found, actor=request.user)
-    messages.success(request, _("Removed. Nothing more is sent to %s.") % found.address)
+    current_project, current_webhook = _webhook(request, project, webhook)
+    webhooks.remove_webhook(webhook=current_webhook, actor=request.user)
+    messages.success(request, _("Removed. Nothing more is sent to %s.") % current_webhook.address)
     return redirect("webhooks", current_project.slug)
 
 
@@ -140,8 +141,8 @@ def _of(request: HttpRequest, project: str) -> tuple[Project, Any]:
 
 
 def _webhook(request: HttpRequest, project: str, pk: int) -> tuple[Project, Webhook]:
-    current_project, found = _of(request, project)
-    return current_project, get_object_or_404(found, pk=pk)
+    current_project, visible_webhooks = _of(request, project)
+    return current_project, get_object_or_404(visible_webhooks, pk=pk)
 
 
 def _added(project: Project, form: WebhookForm, request: HttpRequest) -> Webhook | None:
@@ -157,9 +158,9 @@ def _shown(webhook: Webhook | None) -> dict[str, str]:
     return {"secret": webhooks.secret(webhook)} if webhook else {}
 
 
-def _context(request: HttpRequest, project: Project, found: Webhook, form: EventsForm) -> dict[str, Any]:
-    page = Paginator(Delivery.objects.filter(webhook=found), PAGE).get_page(request.GET.get("page"))
-    return {"title": _("Webhook"), "project": project, "webhook": found, "form": form, "page_obj": page}
+def _context(request: HttpRequest, project: Project, current_webhook: Webhook, form: EventsForm) -> dict[str, Any]:
+    page = Paginator(Delivery.objects.filter(webhook=current_webhook), PAGE).get_page(request.GET.get("page"))
+    return {"title": _("Webhook"), "project": project, "webhook": current_webhook, "form": form, "page_obj": page}
 
 
 def _sent(request: HttpRequest, verb: Any) -> None:

@@ -69,9 +69,9 @@ class ApiError(PanelbenchError):
         self.status, self.code, self.detail = status, code, detail
         self.fields = {name: list(texts) for name, texts in (fields or {}).items()}
         self.problems, self.request_id = list(problems), request_id
-        super().__init__(self._said())
+        super().__init__(self._message())
 
-    def _said(self) -> str:
+    def _message(self) -> str:
         named = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in self.fields.items())
         text = f"{self.detail} ({self.status} {self.code})"
         return _lines(f"{text} {named}" if named else text, self.problems)
@@ -147,9 +147,9 @@ FIRST_PAUSE = 0.5  # seconds, about; each further one is twice as long
 LONGEST_PAUSE = 60.0  # seconds between two tries, whatever Retry-After says
 IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE")
 PASSING = (429, 502, 503, 504)
-TOLD = (429, 503)  # with Retry-After: nothing was done, so that even a POST may be sent again
+REFUSED_UNDONE = (429, 503)  # with Retry-After: the server did nothing, so even a POST may be sent again
 PAGE = 1000
-HERE = ("localhost", "127.0.0.1", "::1")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -173,7 +173,7 @@ class ServerConnection:
         self, address: str, token: str, project: str = "", *, timeout: float = 60.0, allow_http: bool = False
     ) -> None:
         place = urlsplit(address)
-        if place.scheme != "https" and not (place.scheme == "http" and (allow_http or place.hostname in HERE)):
+        if place.scheme != "https" and not (place.scheme == "http" and (allow_http or place.hostname in LOCAL_HOSTS)):
             raise ValueError("The address has to start with https://, or others could read the token.")
         self.address, self.project = f"{place.scheme}://{place.netloc}", project
         self._http = httpx.Client(
@@ -273,10 +273,11 @@ class ServerConnection:
             partial.unlink(missing_ok=True)
         return target
 
-    def wait(self, found: Callable[[], Any], *, timeout: float, what: str) -> Any:
-        """What ``found`` gives once it gives something, asked for less and less often; raises `TimedOut`."""
+    def wait(self, poll: Callable[[], Any], *, timeout: float, what: str) -> Any:
+        """Call ``poll`` with growing pauses until it returns a true value, and return that. Raises `TimedOut` after
+        ``timeout`` seconds; ``what`` names the work in the error."""
         ends, pause = time.monotonic() + timeout, 0.2
-        while not (value := found()):
+        while not (value := poll()):
             if time.monotonic() + pause > ends:
                 raise TimedOut(
                     f"{what} took more than {timeout:g} seconds. It is still running: wait for it again, or longer."
@@ -307,25 +308,25 @@ def _pause(answer: httpx.Response | None, tried: int, *, repeatable: bool) -> fl
     grown: float = FIRST_PAUSE * 2.0 ** (tried - 1) * (0.75 + random.random() / 2)
     if answer is None:
         return grown
-    asked = answer.headers.get("Retry-After", "")
-    is_told = answer.status_code in TOLD and asked.isdecimal()
-    if answer.status_code in PASSING and (is_told or repeatable):
-        return min(float(asked) if is_told else grown, LONGEST_PAUSE)
+    retry_after = answer.headers.get("Retry-After", "")
+    is_undone = answer.status_code in REFUSED_UNDONE and retry_after.isdecimal()
+    if answer.status_code in PASSING and (is_undone or repeatable):
+        return min(float(retry_after) if is_undone else grown, LONGEST_PAUSE)
     return None
 
 
 def _error(answer: httpx.Response) -> Exception:
     answer.read()
     try:
-        said = answer.json()
+        body = answer.json()
     except ValueError:
-        said = {}
-    said = said if isinstance(said, dict) else {}
+        body = {}
+    body = body if isinstance(body, dict) else {}
     return error_for(answer.status_code)(
         status=answer.status_code,
-        code=str(said.get("code", "error")),
-        detail=str(said.get("detail") or f"The server answered {answer.status_code}."),
-        fields=said.get("fields") or {},
-        problems=said.get("problems") or (),
+        code=str(body.get("code", "error")),
+        detail=str(body.get("detail") or f"The server answered {answer.status_code}."),
+        fields=body.get("fields") or {},
+        problems=body.get("problems") or (),
         request_id=answer.headers.get("X-Request-ID", ""),
     )

@@ -49,12 +49,12 @@ class ImportMethods(ServerConnection):
     ) -> types.Import:
         """Upload the files of one import; nothing is stored yet. ``mapping`` is put over the one that is guessed."""
         paths, there = [Path(file) for file in files], self.at("imports/")
-        said = {"kind": kind, "mapping": mapping, "target": target}
-        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        fields = {"kind": kind, "mapping": mapping, "target": target}
+        body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         if sum(path.stat().st_size for path in paths) > AT_ONCE:
             keys = [self.upload(path)["key"] for path in paths]
-            return cast(types.Import, self.json("POST", there, json={"uploads": keys, **given}))
-        form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+            return cast(types.Import, self.json("POST", there, json={"uploads": keys, **body}))
+        form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in body.items()}
         with ExitStack() as opened:
             parts = [("files", (path.name, opened.enter_context(path.open("rb")))) for path in paths]
             return cast(types.Import, self.json("POST", there, data=form, files=parts))
@@ -79,9 +79,9 @@ class ImportMethods(ServerConnection):
         target: types.Target | None = None,
     ) -> types.Import:
         """Correct what is not stored yet: what the files hold, how they are read, where the rows go."""
-        said = {"kind": kind, "mapping": mapping, "target": target}
-        given = {name: value for name, value in said.items() if value is not None}
-        return cast(types.Import, self.json("PATCH", self.at("imports/{}/", file_import), json=given))
+        fields = {"kind": kind, "mapping": mapping, "target": target}
+        body = {name: value for name, value in fields.items() if value is not None}
+        return cast(types.Import, self.json("PATCH", self.at("imports/{}/", file_import), json=body))
 
     @operation("DELETE", "/projects/{project}/imports/{file_import}/")
     def discard_import(self, file_import: int) -> None:
@@ -134,13 +134,13 @@ class ImportMethods(ServerConnection):
         """The import once it is stored; raises `ImportFailed` with its report when it was refused, or `TimedOut`."""
 
         def ended() -> types.Import | None:
-            found = self.get_import(file_import)
-            return None if found["state"] in UNDER_WAY else found
+            current_import = self.get_import(file_import)
+            return None if current_import["state"] in UNDER_WAY else current_import
 
-        found = cast(types.Import, self.wait(ended, timeout=timeout, what=f"Import {file_import}"))
-        if found["state"] != "stored":
-            raise ImportFailed(file_import, found["report"])
-        return found
+        current_import = cast(types.Import, self.wait(ended, timeout=timeout, what=f"Import {file_import}"))
+        if current_import["state"] != "stored":
+            raise ImportFailed(file_import, current_import["report"])
+        return current_import
 
     @operation("POST", "/projects/{project}/imports/{file_import}/undo/")
     @operation("POST", "/projects/{project}/verdict-imports/{file_import}/undo/")
@@ -171,8 +171,8 @@ class ImportMethods(ServerConnection):
         self, name: str, kind: types.SavedMappingKindEnum, mapping: Mapping[str, Any]
     ) -> types.SavedMapping:
         """Keep a mapping under a name."""
-        said = {"name": name, "kind": kind, "mapping": dict(mapping)}
-        return cast(types.SavedMapping, self.json("POST", self.at("mappings/"), json=said))
+        body = {"name": name, "kind": kind, "mapping": dict(mapping)}
+        return cast(types.SavedMapping, self.json("POST", self.at("mappings/"), json=body))
 
     @operation("GET", "/projects/{project}/mappings/{mapping}/")
     def mapping(self, mapping: int) -> types.SavedMapping:
@@ -181,10 +181,10 @@ class ImportMethods(ServerConnection):
 
     @operation("PUT", "/projects/{project}/mappings/{mapping}/")
     def change_mapping(
-        self, mapping: int, name: str, kind: types.SavedMappingKindEnum, said: Mapping[str, Any]
+        self, mapping: int, name: str, kind: types.SavedMappingKindEnum, content: Mapping[str, Any]
     ) -> types.SavedMapping:
         """Change a mapping: its name, its kind and its content."""
-        body = {"name": name, "kind": kind, "mapping": dict(said)}
+        body = {"name": name, "kind": kind, "mapping": dict(content)}
         return cast(types.SavedMapping, self.json("PUT", self.at("mappings/{}/", mapping), json=body))
 
     @operation("DELETE", "/projects/{project}/mappings/{mapping}/")
@@ -198,8 +198,8 @@ class ImportMethods(ServerConnection):
         """Say that a file is to come; `upload` goes on with it, now or another day."""
         path = Path(file)
         name = base64.b64encode(path.name.encode()).decode()
-        said = {"Upload-Length": str(path.stat().st_size), "Upload-Metadata": f"filename {name}"}
-        return cast(types.UploadState, self.json("POST", self.at("uploads/"), headers=TUS | said))
+        headers = {"Upload-Length": str(path.stat().st_size), "Upload-Metadata": f"filename {name}"}
+        return cast(types.UploadState, self.json("POST", self.at("uploads/"), headers=TUS | headers))
 
     @operation("GET", "/projects/{project}/uploads/{upload}/")
     def upload_state(self, upload: str) -> types.UploadState:
@@ -231,9 +231,9 @@ class ImportMethods(ServerConnection):
 
     def _send_piece(self, key: str, offset: int, piece: bytes) -> None:
         digest = base64.b64encode(hashlib.sha256(piece).digest()).decode()
-        said = {"Upload-Offset": str(offset), "Upload-Checksum": f"sha256 {digest}"}
+        headers = {"Upload-Offset": str(offset), "Upload-Checksum": f"sha256 {digest}"}
         kind = {"Content-Type": "application/offset+octet-stream"}
-        self.send("PATCH", self.at("uploads/{}/", key), headers=TUS | said | kind, content=piece)
+        self.send("PATCH", self.at("uploads/{}/", key), headers=TUS | headers | kind, content=piece)
 
 
 def _passes(error: PanelbenchError) -> bool:
@@ -295,8 +295,9 @@ class ExportMethods(ImportMethods):
         """Have a worker write a large export; `wait_for_transfer`, then `save_transfer`. The token has to be one that
         may write.
         """
-        said = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
-        named = {name: str(value) if name in SUBJECTS else value for name, value in said.items() if value is not None}
+        parameters = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
+        given = {name: value for name, value in parameters.items() if value is not None}
+        named = {name: str(value) if name in SUBJECTS else value for name, value in given.items()}
         return cast(types.Transfer, self.json("POST", self.at("transfers/"), json={"what": what, **named}))
 
     @operation("GET", "/projects/{project}/transfers/")
@@ -313,10 +314,10 @@ class ExportMethods(ImportMethods):
         """The transfer once it is done; raises `TransferFailed` with what stood in the way, or `TimedOut`."""
 
         def ended() -> types.Transfer | None:
-            found = self.transfer(transfer)
-            if found["state"] == "failed":
-                raise TransferFailed(found["sentence"])
-            return found if found["state"] == "done" else None
+            current_transfer = self.transfer(transfer)
+            if current_transfer["state"] == "failed":
+                raise TransferFailed(current_transfer["sentence"])
+            return current_transfer if current_transfer["state"] == "done" else None
 
         return cast(types.Transfer, self.wait(ended, timeout=timeout, what=f"Transfer {transfer}"))
 

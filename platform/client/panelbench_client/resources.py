@@ -30,8 +30,8 @@ class ProjectMethods(ServerConnection):
     @operation("POST", "/projects/")
     def found_project(self, name: str, *, slug: str, description: str = "") -> types.Project:
         """Create a project and become its lead; ``slug`` is part of its address."""
-        said = {"name": name, "slug": slug, "description": description}
-        return cast(types.Project, self.json("POST", "/projects/", json=said))
+        body = {"name": name, "slug": slug, "description": description}
+        return cast(types.Project, self.json("POST", "/projects/", json=body))
 
     @operation("GET", "/projects/{project}/")
     def describe(self) -> types.Project:
@@ -67,8 +67,8 @@ class DatasetMethods(ServerConnection):
         q: str | None = None,
     ) -> Iterator[types.DatasetItem]:
         """The items in their order, byte for byte as they came; ``q`` is a text that they hold."""
-        wanted = {"language": language, "generator": generator, "scenario": scenario, "q": q}
-        return self.pages(self.at("datasets/{}/items/", dataset), **wanted)
+        filters = {"language": language, "generator": generator, "scenario": scenario, "q": q}
+        return self.pages(self.at("datasets/{}/items/", dataset), **filters)
 
     @operation("GET", "/projects/{project}/rubrics/")
     def rubrics(self) -> Iterator[types.Rubric]:
@@ -108,8 +108,8 @@ class CampaignMethods(ServerConnection):
     @operation("POST", "/projects/{project}/campaigns/")
     def open_campaign(self, name: str, *, dataset: int, rubric_version: int) -> types.Campaign:
         """Open a campaign on a dataset and a published rubric version, each by its ``id``."""
-        said = {"name": name, "dataset": dataset, "rubric_version": rubric_version}
-        return cast(types.Campaign, self.json("POST", self.at("campaigns/"), json=said))
+        body = {"name": name, "dataset": dataset, "rubric_version": rubric_version}
+        return cast(types.Campaign, self.json("POST", self.at("campaigns/"), json=body))
 
     @operation("GET", "/projects/{project}/campaigns/{campaign}/")
     def campaign(self, campaign: int) -> types.Campaign:
@@ -148,8 +148,8 @@ class CampaignMethods(ServerConnection):
     @operation("POST", "/projects/{project}/panels/")
     def make_panel(self, name: str, *, language: str = "") -> types.Panel:
         """Make a panel, usually of native speakers of one language."""
-        said = {"name": name, "language": language}
-        return cast(types.Panel, self.json("POST", self.at("panels/"), json=said))
+        body = {"name": name, "language": language}
+        return cast(types.Panel, self.json("POST", self.at("panels/"), json=body))
 
     @operation("GET", "/projects/{project}/panels/{panel}/seats/")
     def seats(self, panel: int) -> Iterator[types.Seat]:
@@ -186,7 +186,7 @@ class CampaignMethods(ServerConnection):
         again: bool | None = None,
     ) -> types.Duty:
         """Give a panel its share: so many annotators per item, on some or all criteria."""
-        said = {
+        fields = {
             "panel": panel,
             "overlap": overlap,
             "name": name,
@@ -196,7 +196,7 @@ class CampaignMethods(ServerConnection):
         }
         lists = {"criteria": criteria and list(criteria), "languages": languages and list(languages)}
         there = self.at("campaigns/{}/duties/", campaign)
-        return cast(types.Duty, self.json("POST", there, json=_given(said | lists)))
+        return cast(types.Duty, self.json("POST", there, json=_not_none(fields | lists)))
 
     # --- the desk ---------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/desk/")
@@ -212,12 +212,12 @@ class CampaignMethods(ServerConnection):
     @operation("POST", "/projects/{project}/desk/at/{key}/")
     def submit(self, key: str, answers: Sequence[types.Answer], *, seconds: float = 0.0) -> types.Annotation:
         """Hand an item in. The same key again returns what was stored."""
-        said = {"answers": list(answers), "seconds": seconds}
-        return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=said, repeatable=True))
+        body = {"answers": list(answers), "seconds": seconds}
+        return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=body, repeatable=True))
 
 
-def _given(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if value is not None}
+def _not_none(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
@@ -245,11 +245,11 @@ class JudgeMethods(ServerConnection):
         ``timeout`` (seconds for a reply), ``tries`` of a call and ``concurrency`` (calls in flight) change no verdict:
         given for a judge that there is, they are set anew.
         """
-        said: dict[str, Any] = {"name": name, "provider": provider, "model": model}
+        body: dict[str, Any] = {"name": name, "provider": provider, "model": model}
         paced = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
-        said |= {name: number for name, number in paced.items() if number is not None}
+        body |= {name: number for name, number in paced.items() if number is not None}
         chosen = {"parameters": dict(parameters or {}), "variant": dict(variant or {})}
-        return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=said | chosen, repeatable=True))
+        return cast(types.DeclaredJudge, self.json("POST", self.at("judges/"), json=body | chosen, repeatable=True))
 
     @operation("GET", "/projects/{project}/judges/{judge}/")
     def judge(self, judge: int) -> types.DeclaredJudge:
@@ -287,17 +287,17 @@ class JudgeMethods(ServerConnection):
         Asking the judge ``again`` about items that it was asked about has to be meant. Called twice with one ``key``
         (one is made where none is given, for a request that has to be repeated), it starts one run.
         """
-        said = _run(judge, dataset, rubric_version, repeats, budget)
-        said |= {"again": again, "key": key or uuid4().hex}
-        return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=said, repeatable=True))
+        body = _run(judge, dataset, rubric_version, repeats, budget)
+        body |= {"again": again, "key": key or uuid4().hex}
+        return cast(types.RunDetail, self.json("POST", self.at("runs/"), json=body, repeatable=True))
 
     @operation("POST", "/projects/{project}/runs/forecast/")
     def forecast_run(
         self, *, judge: int, dataset: int, rubric_version: int, repeats: int = 1, budget: str | None = None
     ) -> types.Forecast:
         """Calls, and roughly tokens and USD, of a run that is not started."""
-        said = _run(judge, dataset, rubric_version, repeats, budget)
-        return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=said, repeatable=True))
+        body = _run(judge, dataset, rubric_version, repeats, budget)
+        return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=body, repeatable=True))
 
     @operation("GET", "/projects/{project}/runs/{run}/")
     def run(self, run: int) -> types.RunDetail:
@@ -308,8 +308,8 @@ class JudgeMethods(ServerConnection):
         """The run once nothing is left to ask; raises `TimedOut`, also for one that stands still meanwhile."""
 
         def finished() -> types.RunDetail | None:
-            found = self.run(run)
-            return found if found["progress"]["finished"] else None
+            current_run = self.run(run)
+            return current_run if current_run["progress"]["finished"] else None
 
         return cast(types.RunDetail, self.wait(finished, timeout=timeout, what=f"Run {run}"))
 
@@ -363,8 +363,8 @@ class JudgeMethods(ServerConnection):
         item: str | None = None,
     ) -> Iterator[types.Verdict]:
         """Verdicts: scores, or the reasons there are none."""
-        wanted = {"run": run, "judge": judge, "status": status, "criterion": criterion}
-        return self.pages(self.at("verdicts/"), language=language, item=item, **wanted)
+        filters = {"run": run, "judge": judge, "status": status, "criterion": criterion}
+        return self.pages(self.at("verdicts/"), language=language, item=item, **filters)
 
 
 def _run(judge: int, dataset: int, rubric_version: int, repeats: int, budget: str | None) -> dict[str, Any]:
@@ -389,8 +389,8 @@ class NumberMethods(ServerConnection):
         """The figures once they are those of everything rated so far; raises `TimedOut`."""
 
         def fresh() -> types.Snapshot | None:
-            found = self.numbers(campaign, raters=raters, blind_only=blind_only)
-            return None if found["stale"] else found["snapshot"]
+            current_numbers = self.numbers(campaign, raters=raters, blind_only=blind_only)
+            return None if current_numbers["stale"] else current_numbers["snapshot"]
 
         return cast(types.Snapshot, self.wait(fresh, timeout=timeout, what=f"The numbers of campaign {campaign}"))
 
@@ -427,8 +427,8 @@ class NoticeMethods(ServerConnection):
     @operation("POST", "/projects/{project}/webhooks/")
     def add_webhook(self, address: str, events: Sequence[types.EventsEnum]) -> types.Secret:
         """Have an address told of events. The answer alone holds the secret that signatures are made with."""
-        said = {"address": address, "events": list(events)}
-        return cast(types.Secret, self.json("POST", self.at("webhooks/"), json=said))
+        body = {"address": address, "events": list(events)}
+        return cast(types.Secret, self.json("POST", self.at("webhooks/"), json=body))
 
     @operation("GET", "/projects/{project}/webhooks/{webhook}/")
     def webhook(self, webhook: int) -> types.Webhook:
@@ -440,9 +440,9 @@ class NoticeMethods(ServerConnection):
         self, webhook: int, *, events: Sequence[types.EventsEnum] | None = None, on: bool | None = None
     ) -> types.Webhook:
         """Choose other events, turn it off or on again."""
-        said: dict[str, Any] = {} if events is None else {"events": list(events)}
-        said |= {} if on is None else {"on": on}
-        return cast(types.Webhook, self.json("PATCH", self.at("webhooks/{}/", webhook), json=said))
+        body: dict[str, Any] = {} if events is None else {"events": list(events)}
+        body |= {} if on is None else {"on": on}
+        return cast(types.Webhook, self.json("PATCH", self.at("webhooks/{}/", webhook), json=body))
 
     @operation("DELETE", "/projects/{project}/webhooks/{webhook}/")
     def remove_webhook(self, webhook: int) -> None:
@@ -479,8 +479,8 @@ class NoticeMethods(ServerConnection):
     @operation("POST", "/projects/{project}/shares/")
     def share(self, campaign: int, label: str, *, days: int | None = None) -> types.ShareAddress:
         """Make a link to one campaign's numbers. The answer alone holds its address."""
-        said = {"campaign": campaign, "label": label, "days": days}
-        return cast(types.ShareAddress, self.json("POST", self.at("shares/"), json=said))
+        body = {"campaign": campaign, "label": label, "days": days}
+        return cast(types.ShareAddress, self.json("POST", self.at("shares/"), json=body))
 
     @operation("DELETE", "/projects/{project}/shares/{link}/")
     def revoke_share(self, link: int) -> None:

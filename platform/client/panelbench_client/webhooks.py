@@ -28,14 +28,14 @@ def received(
 
     The same event may come again: keep the header `webhook-id` of what you have dealt with, and pass over what has it.
     """
-    said = {name.lower(): value for name, value in headers.items()}
-    key, stamp = said.get("webhook-id", ""), said.get("webhook-timestamp", "")
+    lower_headers = {name.lower(): value for name, value in headers.items()}
+    key, stamp = lower_headers.get("webhook-id", ""), lower_headers.get("webhook-timestamp", "")
     if not (stamp.isascii() and stamp.isdecimal()):
         raise Forged("The request has no timestamp of Panelbench.")
     if abs((time.time() if now is None else now) - int(stamp)) > tolerance:
         raise Forged(f"It was signed more than {tolerance:g} seconds ago, or a clock is wrong.")
     mine = _signature(secret, key, stamp, body)
-    if not any(hmac.compare_digest(mine, text.encode()) for text in said.get("webhook-signature", "").split()):
+    if not any(hmac.compare_digest(mine, text.encode()) for text in lower_headers.get("webhook-signature", "").split()):
         raise Forged("Its signature is wrong. Was the secret renewed, or was the body changed before the check?")
     event: Event = json.loads(body)
     return event

@@ -53,7 +53,7 @@ def load_demo() -> list[Login]:
     project = Project.objects.filter(slug=SLUG).first()
     if project is None:
         with transaction.atomic():
-            project = _found(_document("panel.yaml"))
+            project = _create_project(_document("panel.yaml"))
     _judge(project)
     return logins()
 
@@ -78,7 +78,7 @@ def _document(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load((CONTENT / name).read_text("utf-8")))
 
 
-def _found(cast: dict[str, Any]) -> Project:
+def _create_project(cast: dict[str, Any]) -> Project:
     lead, researcher = _person(cast["lead"], may_found_projects=True), _person(cast["researcher"])
     project = people.found_project(
         name="Customer support in five languages",
@@ -88,15 +88,15 @@ def _found(cast: dict[str, Any]) -> Project:
     )
     Membership.objects.create(project=project, user=researcher, role=Role.RESEARCHER)
     campaign = _campaign(project, researcher)
-    given = _ratings()
+    answers_by_item = _ratings()
     for panel in cast["panels"]:
-        _rate(_duty(campaign, panel, lead), given)
+        _rate(_duty(campaign, panel, lead), answers_by_item)
     return project
 
 
 def _person(entry: dict[str, Any], **permissions: bool) -> User:
-    told = {key: entry[key] for key in ("email", "name", "languages", "ui_language")}
-    return User.objects.create(password=_hashed(), **told, **permissions)
+    fields = {key: entry[key] for key in ("email", "name", "languages", "ui_language")}
+    return User.objects.create(password=_hashed(), **fields, **permissions)
 
 
 @cache
@@ -146,11 +146,11 @@ def _seat(panel: Panel, entry: dict[str, Any], lead: User) -> None:
 
 def _ratings() -> dict[tuple[str, str], Answers]:
     """The panel's answers by annotator and item."""
-    given: dict[tuple[str, str], Answers] = defaultdict(dict)
+    answers_by_item: dict[tuple[str, str], Answers] = defaultdict(dict)
     with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            given[row["rater"], row["item"]][row["criterion"]] = _answer(row)
-    return given
+            answers_by_item[row["rater"], row["item"]][row["criterion"]] = _answer(row)
+    return answers_by_item
 
 
 def _answer(row: dict[str, str]) -> Answer:
@@ -159,12 +159,12 @@ def _answer(row: dict[str, str]) -> Answer:
     return Answer(score=float(row["score"]), rationale=row["rationale"])
 
 
-def _rate(duty: Duty, given: dict[tuple[str, str], Answers]) -> None:
+def _rate(duty: Duty, answers_by_item: dict[tuple[str, str], Answers]) -> None:
     """Each annotator works at the desk until only what the demo leaves to its reader is open."""
     for annotator in duty.panel.annotators.order_by("pseudonym"):
         while (assignment := leasing.take(duty=duty, annotator=annotator)) is not None:
             seen = Skip.objects.filter(duty=duty, annotator=annotator, item=assignment.item).exists()
-            answers = given.get((annotator.pseudonym, assignment.item.external_id))
+            answers = answers_by_item.get((annotator.pseudonym, assignment.item.external_id))
             if answers is None or assignment.key is None:
                 service.skip(assignment=assignment, reason=Skip.Reason.OTHER)
             else:
@@ -210,7 +210,7 @@ def _allow(project: Project, provider: str) -> None:
 def _judges() -> list[dict[str, Any]]:
     """The two simulated judges, or the same two prompts put to the first real provider that is declared."""
     entries = _document("judges.yaml")["judges"]
-    real = next((each for each in settings.PROVIDERS.values() if not each.simulated), None)
+    real = next((provider for provider in settings.PROVIDERS.values() if not provider.simulated), None)
     if real is None:
         return entries if "simulated" in settings.PROVIDERS else []
     model = real.models[0] if real.models else DEFAULT_MODEL

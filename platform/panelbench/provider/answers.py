@@ -120,9 +120,9 @@ def _from_schema(schema: Mapping[str, Any]) -> tuple[tuple[RequestedScale, ...],
 
 def _scale_in_schema(key: str, score: Mapping[str, Any]) -> RequestedScale:
     choices = score.get("anyOf", [score])
-    number: Mapping[str, Any] = next((each for each in choices if each.get("type") in ("number", "integer")), {})
-    allows_na = any("N/A" in each.get("enum", ()) for each in choices)
-    values = tuple(float(each) for each in number.get("enum", ()))
+    number: Mapping[str, Any] = next((choice for choice in choices if choice.get("type") in ("number", "integer")), {})
+    allows_na = any("N/A" in choice.get("enum", ()) for choice in choices)
+    values = tuple(float(value) for value in number.get("enum", ()))
     ends = values or (float(number.get("minimum", 0)), float(number.get("maximum", 1)))
     return RequestedScale(key, tuple(sorted(values)), min(ends), max(ends), allows_na)
 
@@ -178,29 +178,29 @@ class Completion:
     reasoning: str | None = None
 
 
-def compose_reply(asked: ScoreRequest, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
+def compose_reply(request: ScoreRequest, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
     """The reply of a model to what was asked, spoilt in the named way if one is named."""
-    if not asked.scales:
+    if not request.scales:
         return Completion("Simulated reply: this server only pretends to be a model.")
-    quality = _quality(asked, model)
-    scores = {scale.key: _score(scale, asked, quality, rng) for scale in asked.scales}
-    content = _written(asked, scores)
+    quality = _quality(request, model)
+    scores = {scale.key: _score(scale, request, quality, rng) for scale in request.scales}
+    content = _written(request, scores)
     if model == "sim-chatty":
         return Completion(_chatty(content, rng))
-    return _spoil(spoilt, Completion(content), asked, scores) if spoilt else Completion(content)
+    return _spoil(spoilt, Completion(content), request, scores) if spoilt else Completion(content)
 
 
-def _quality(asked: ScoreRequest, model: str) -> float:
-    quality = text_quality(asked.material)
+def _quality(request: ScoreRequest, model: str) -> float:
+    quality = text_quality(request.material)
     if model == "sim-harsh":
-        return quality - 0.12 - 0.22 * unit("harsh", asked.language)
+        return quality - 0.12 - 0.22 * unit("harsh", request.language)
     return quality
 
 
-def _score(scale: RequestedScale, asked: ScoreRequest, quality: float, rng: Random) -> float | str:
-    if scale.allows_na and unit("na", scale.key, asked.material) < _NA_SHARE:
+def _score(scale: RequestedScale, request: ScoreRequest, quality: float, rng: Random) -> float | str:
+    if scale.allows_na and unit("na", scale.key, request.material) < _NA_SHARE:
         return "N/A"
-    leaning = 0.2 * (unit("leaning", scale.key, asked.material) - 0.5)
+    leaning = 0.2 * (unit("leaning", scale.key, request.material) - 0.5)
     # Texts rarely look worse than .3 or better than .95: stretch that onto the whole scale.
     share = (quality + leaning - 0.3) / 0.65 + rng.gauss(0, _NOISE)
     share = min(1.0, max(0.0, share))
@@ -213,15 +213,15 @@ def _plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
 
-def _written(asked: ScoreRequest, scores: dict[str, float | str]) -> str:
-    answers = {scale.key: _one(asked, scale, scores[scale.key]) for scale in asked.scales}
-    return json.dumps(answers if asked.compound else next(iter(answers.values())), ensure_ascii=False)
+def _written(request: ScoreRequest, scores: dict[str, float | str]) -> str:
+    answers = {scale.key: _one(request, scale, scores[scale.key]) for scale in request.scales}
+    return json.dumps(answers if request.compound else next(iter(answers.values())), ensure_ascii=False)
 
 
-def _one(asked: ScoreRequest, scale: RequestedScale, score: float | str) -> dict[str, Any]:
-    if not asked.explanation:
+def _one(request: ScoreRequest, scale: RequestedScale, score: float | str) -> dict[str, Any]:
+    if not request.explanation:
         return {"score": score}
-    words = _WORDS.get(asked.instruction_language, _WORDS["en"])
+    words = _WORDS.get(request.instruction_language, _WORDS["en"])
     band = 4 if isinstance(score, str) else min(3, int(4 * (score - scale.low) / (scale.high - scale.low)))
     return {"rationale": words[band], "score": score}
 
@@ -232,12 +232,12 @@ def _chatty(content: str, rng: Random) -> str:
     return f"{rng.choice(openings)}\n\n{rng.choice((fenced, content))}\n\nLet me know if you need anything else."
 
 
-def _spoil(kind: str, completion: Completion, asked: ScoreRequest, scores: dict[str, float | str]) -> Completion:
+def _spoil(kind: str, completion: Completion, request: ScoreRequest, scores: dict[str, float | str]) -> Completion:
     match kind:
         case "unparsable":
             return Completion("Well. That depends on whom you ask, doesn't it?")
         case "out_of_range":
-            return Completion(_written(asked, {scale.key: _plain(scale.high + 3) for scale in asked.scales}))
+            return Completion(_written(request, {scale.key: _plain(scale.high + 3) for scale in request.scales}))
         case "truncated":
             return Completion(completion.content[: len(completion.content) // 2], "length")
         case "refusal":
@@ -247,16 +247,16 @@ def _spoil(kind: str, completion: Completion, asked: ScoreRequest, scores: dict[
         case "empty":
             return Completion("", reasoning=completion.content)
         case "ratio":
-            return Completion(_as_ratios(asked, scores))
+            return Completion(_as_ratios(request, scores))
         case "wrong_keys":
             return Completion(json.dumps({"verdict": "good", "stars": "many"}))
     return completion
 
 
-def _as_ratios(asked: ScoreRequest, scores: dict[str, float | str]) -> str:
+def _as_ratios(request: ScoreRequest, scores: dict[str, float | str]) -> str:
     """Each score over the top of its scale: "3/4"."""
-    tops = {scale.key: _plain(scale.high) for scale in asked.scales}
+    tops = {scale.key: _plain(scale.high) for scale in request.scales}
     ratios = {key: score if isinstance(score, str) else f"{score}/{tops[key]}" for key, score in scores.items()}
-    if not asked.compound:
+    if not request.compound:
         return f"Score: {next(iter(ratios.values()))}"
     return json.dumps({key: {"score": ratio} for key, ratio in ratios.items()})

@@ -110,8 +110,8 @@ KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_re
 def applies(kind: str, body: dict[str, object]) -> bool:
     """Whether this misbehaviour has anything to refuse in this request."""
     if kind == "no_schema":
-        wanted = body.get("response_format")
-        return isinstance(wanted, dict) and wanted.get("type") == "json_schema"
+        reply_format = body.get("response_format")
+        return isinstance(reply_format, dict) and reply_format.get("type") == "json_schema"
     return _PARAMETERS.get(kind, "model") in body
 
 
@@ -232,15 +232,15 @@ class SimulatedProvider:
         Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (what
         a rate limit asks for) and limits (headers of every completion).
         """
-        wanted = orjson.loads(request.body)
-        scripted = wanted.get("next", [])
-        if unknown := {*scripted, *wanted.get("rates", {})} - {*KINDS, "none"}:
+        settings = orjson.loads(request.body)
+        scripted = settings.get("next", [])
+        if unknown := {*scripted, *settings.get("rates", {})} - {*KINDS, "none"}:
             return refusal(400, "unknown_kind", f"No such misbehaviour: {sorted(unknown)}.")
-        if wanted.get("reset"):
+        if settings.get("reset"):
             self.counts, self._turn, self._luck = RequestCounts(), 0, Random(self.seed)
             self._scripted.clear()
         for name in ("latency", "slowness", "rates", "required_key", "dearer", "retry_after", "limits"):
-            setattr(self, name, wanted.get(name, getattr(self, name)))
+            setattr(self, name, settings.get(name, getattr(self, name)))
         self._scripted.extend(scripted)
         return Response({"simulated": True, **self.counts.as_json()})
 
@@ -348,9 +348,9 @@ def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion
     }
 
 
-def _usage(body: Mapping[str, Any], said: str, hidden: int) -> dict[str, int]:
+def _usage(body: Mapping[str, Any], text: str, hidden: int) -> dict[str, int]:
     prompt = sum(4 + _tokens(str(message.get("content"))) for message in body["messages"])
-    out = hidden + _tokens(said)
+    out = hidden + _tokens(text)
     return {"prompt_tokens": prompt, "completion_tokens": out, "total_tokens": prompt + out}
 
 
@@ -383,8 +383,8 @@ def _embedding(text: str) -> list[float]:
     for start in range(len(padded) - 2):
         digest = hashlib.blake2b(padded[start : start + 3].encode(), digest_size=2).digest()
         vector[digest[0] % _DIMENSIONS] += 1 if digest[1] % 2 else -1
-    length = math.sqrt(sum(each * each for each in vector)) or 1.0
-    return [each / length for each in vector]
+    length = math.sqrt(sum(number * number for number in vector)) or 1.0
+    return [number / length for number in vector]
 
 
 def _packed(vector: list[float]) -> str:

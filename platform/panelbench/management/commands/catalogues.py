@@ -59,12 +59,12 @@ def read_catalogue(path: Path) -> Catalog:
 
 def compiled(catalogue: Catalog) -> bytes:
     """The catalogue as gettext loads it: without what is not translated."""
-    said = deepcopy(catalogue)
-    for message in said:
+    translated = deepcopy(catalogue)
+    for message in translated:
         if not any(message.string or ()):  # as many empty forms as there are plurals count for Babel as a translation
             message.string = ""
     target = BytesIO()
-    write_mo(target, said)
+    write_mo(target, translated)
     return target.getvalue()
 
 

@@ -60,10 +60,10 @@ def rendered_types(components: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _literal(part: Mapping[str, Any]) -> str:
-    plain = f"Literal[{', '.join(_quoted(each) for each in part['enum'])}]"
+    plain = f"Literal[{', '.join(_quoted(value) for value in part['enum'])}]"
     if len(plain) < 80:
         return plain
-    return "Literal[\n" + "".join(f"    {_quoted(each)},\n" for each in part["enum"]) + "]"
+    return "Literal[\n" + "".join(f"    {_quoted(value)},\n" for value in part["enum"]) + "]"
 
 
 def _quoted(value: Any) -> str:
@@ -85,15 +85,15 @@ def _body(part: Mapping[str, Any]) -> Iterator[str]:
             yield f"    {name}: {kind if name in part.get('required', ()) else f'NotRequired[{kind}]'}"
 
 
-def _wrapped(told: str) -> str:
+def _wrapped(text: str) -> str:
     from textwrap import fill
 
-    return '    """' + fill(told, 110, subsequent_indent="    ") + '\n    """'
+    return '    """' + fill(text, 110, subsequent_indent="    ") + '\n    """'
 
 
 def python(held: Mapping[str, Any]) -> str:
     """How a part of the schema is written as a Python type."""
-    several = [python(each) for each in (*held.get("allOf", ()), *held.get("oneOf", ()))]
+    several = [python(part) for part in (*held.get("allOf", ()), *held.get("oneOf", ()))]
     if "$ref" in held:
         kind = str(held["$ref"]).rpartition("/")[2]
     elif several:
