@@ -548,8 +548,9 @@ def _verdicts_of(campaign: Campaign, item: Item, options: ItemOptions) -> Iterat
     verdicts = Verdict.objects.filter(
         item=item, run__project=campaign.project_id, run__rubric_version=campaign.rubric_version_id
     )
-    in_order = verdicts.select_related("run__judge", "attempt").defer("attempt__request", "attempt__reply")
-    for verdict in in_order.order_by("run__judge__name", "-run", "repeat"):
+    whole = verdicts.select_related("run__judge", "attempt").defer("attempt__request", "attempt__reply")
+    in_order = whole.order_by("run__judge__name", "-run", "repeat")
+    for verdict in sorted(in_order, key=lambda verdict: verdict.run_id not in counted):
         judge = verdict.run.judge
         yield verdict, names.get(judge.pk, judge.name), verdict.run_id in counted
 

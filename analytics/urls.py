@@ -3,6 +3,7 @@
 from django.urls import path
 
 from analytics.api import exports as export_routes
+from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
@@ -39,6 +40,16 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/ratings.csv",
         routes.RatingsTableDownload.as_view(),
         name="api_ratings_table",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/items/",
+        item_routes.CampaignItems.as_view(),
+        name="api_campaign_items",
+    ),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/items/<int:item>/",
+        item_routes.CampaignItem.as_view(),
+        name="api_campaign_item",
     ),
     path("projects/<slug:project>/shares/", share_routes.Shares.as_view(), name="api_shares"),
     path("projects/<slug:project>/shares/<int:link>/", share_routes.ShareDetail.as_view(), name="api_share"),

@@ -37,11 +37,7 @@ SORT_NAMES = {
     "n": gettext_lazy("Number of scores"),
     "id": gettext_lazy("Order of the dataset"),
 }
-RULE_NAMES = {
-    "mode": gettext_lazy("Mode (ties: none)"),
-    "median": gettext_lazy("Median"),
-    "mean": gettext_lazy("Mean"),
-}
+RULE_NAMES = {"mode": gettext_lazy("mode"), "median": gettext_lazy("median"), "mean": gettext_lazy("mean")}
 
 
 # --- what the templates read -----------------------------------------------------------------------------------------
@@ -364,6 +360,7 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
             for key, values in options.attributes.items()
             if (values and len(values) > 1) or key in chosen
         ],
+        "n_filters": len({name for name, _value in choice.parameters} - {"criterion", "sort", "judge", "language"}),
         "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
         "rules": RULE_NAMES.items(),
         "rule": RULE_NAMES[choice.reference],

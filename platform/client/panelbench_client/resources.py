@@ -402,6 +402,55 @@ class NumberMethods(ServerConnection):
         there = self.at("campaigns/{}/ratings.csv", campaign)
         return self.save(there, to, params=_chosen(raters, blind_only))
 
+    @operation(
+        "GET", "/projects/{project}/campaigns/{campaign}/items/", rater="raters", panel="panels", blind="blind_only"
+    )
+    def campaign_items(
+        self,
+        campaign: int,
+        *,
+        criterion: str | None = None,
+        language: str | None = None,
+        generator: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+        judge: str | None = None,
+        raters: Sequence[str] = (),
+        panels: Sequence[str] = (),
+        blind_only: bool = False,
+        q: str | None = None,
+        sort: str | None = None,
+        reference: str | None = None,
+    ) -> Iterator[types.ListedItem]:
+        """Items with their scores on one criterion, those that disagree most first.
+
+        ``sort`` is disagreement, judge_error, id or n; ``reference`` is mode, median or mean.
+        """
+        wanted = {"criterion": criterion, "language": language, "generator": generator, "judge": judge, "q": q}
+        wanted |= {f"attribute.{key}": value for key, value in (attributes or {}).items()}
+        people = {"rater": tuple(raters), "panel": tuple(panels), "blind": "only" if blind_only else None}
+        return self.pages(self.at("campaigns/{}/items/", campaign), **wanted, **people, sort=sort, reference=reference)
+
+    @operation(
+        "GET", "/projects/{project}/campaigns/{campaign}/items/{item}/",
+        language="", generator="", q="", sort="", judge="", rater="raters", panel="panels", blind="blind_only",
+    )  # fmt: skip
+    def campaign_item(
+        self,
+        campaign: int,
+        item: int,
+        *,
+        criterion: str | None = None,
+        raters: Sequence[str] = (),
+        panels: Sequence[str] = (),
+        blind_only: bool = False,
+        reference: str | None = None,
+    ) -> types.ItemDetail:
+        """One item by ``id``: its text, every rating by pseudonym and every verdict, the chosen criterion first."""
+        wanted = {"criterion": criterion, "rater": tuple(raters), "panel": tuple(panels), "reference": reference}
+        there = self.at("campaigns/{}/items/{}/", campaign, item)
+        wanted["blind"] = "only" if blind_only else None
+        return cast(types.ItemDetail, self.json("GET", there, params=wanted))
+
 
 def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:
     return {"raters": tuple(raters), **({"blind": "only"} if blind_only else {})}

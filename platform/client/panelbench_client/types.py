@@ -196,6 +196,24 @@ class Criterion(TypedDict):
     critical: bool
 
 
+class CriterionScores(TypedDict):
+    """Everything given to an item on one criterion; `superseded` are ratings that later ones replaced."""
+
+    criterion: str
+    level: str
+    n_scores: int
+    n_not_applicable: int
+    n_stopped: int
+    scores: list[ScoreCount]
+    disagreement: float | None
+    measure: str
+    reference: float | None
+    reference_rule: str
+    ratings: list[ItemRating]
+    superseded: list[ItemRating]
+    verdicts: list[ItemVerdict]
+
+
 class Dataset(TypedDict):
     id: int
     name: str
@@ -347,6 +365,16 @@ class Field(TypedDict):
     text: str
 
 
+class FirstVerdict(TypedDict):
+    """The judge's first repeat. Only `status` "ok" is a score or N/A; `repeats`: how many verdicts there are."""
+
+    judge: str
+    status: str
+    score: float | None
+    applicable: bool
+    repeats: int
+
+
 class Forecast(TypedDict):
     calls: int
     verdicts: int
@@ -396,6 +424,45 @@ class Item(TypedDict):
     fields: list[Field]
 
 
+class ItemDetail(TypedDict):
+    """An item with its text, and what it was given in this campaign, the chosen criterion first."""
+
+    item: DatasetItem
+    criteria: list[CriterionScores]
+
+
+class ItemRating(TypedDict):
+    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty where it was imported."""
+
+    rater: str
+    panel: str
+    status: str
+    score: float | None
+    rationale: str
+    critical_mark: bool
+    seconds: float | None
+    blind: bool | None
+    revision: int
+    submitted_at: Moment
+    superseded_at: Moment | None
+
+
+class ItemVerdict(TypedDict):
+    """One verdict. `counts`: whether the numbers read its run; `call` is null where it was imported."""
+
+    id: int
+    judge: str
+    run: int
+    repeat: int
+    status: str
+    score: float | None
+    applicable: bool
+    rationale: str
+    error: float | None
+    counts: bool
+    call: int | None
+
+
 class Job(TypedDict):
     """`done` of `total` in `unit`; the total is 0 as long as it is unknown. `sentence` says why it failed. A job
     that waits with `is_sent` false has not reached the queue; it is sent as soon as the queue is back.
@@ -424,6 +491,29 @@ class Judge(TypedDict):
     judge: int
     run: int
     simulated: bool
+
+
+class ListedItem(TypedDict):
+    """One item with what it was given on the chosen criterion; `judge_error` is in points, 0 or 1 on nominal scales."""
+
+    criterion: str
+    level: str
+    n_scores: int
+    n_not_applicable: int
+    n_stopped: int
+    scores: list[ScoreCount]
+    disagreement: float | None
+    measure: str
+    reference: float | None
+    reference_rule: str
+    id: int
+    item: str
+    language: str
+    generator: str
+    scenario: str
+    title: str
+    verdict: FirstVerdict | None
+    judge_error: float | None
 
 
 class Me(TypedDict):
@@ -603,6 +693,13 @@ class SavedMapping(TypedDict):
     kind: SavedMappingKindEnum
     mapping: dict[str, Json]
     created_at: Moment
+
+
+class ScoreCount(TypedDict):
+    """How many ratings gave a score."""
+
+    score: float
+    count: int
 
 
 class Seat(TypedDict):

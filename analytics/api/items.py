@@ -1,0 +1,224 @@
+"""The items behind a campaign's numbers by API: the list of the page, and everything given to one item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import generics, serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from accounts.api_requests import CursorPagination
+from accounts.inputs import whole_number
+from analytics import items
+from analytics.items import CriterionScores, GivenVerdict, ItemChoice, ItemScores
+from analytics.views.items import RatingShown, shown_campaign
+from annotation.api.datasets import DatasetItemSerializer
+from annotation.models import Campaign, Item, Rating
+
+TEXTS = {"type": "array", "items": {"type": "string"}}
+CHOICES = [
+    OpenApiParameter("criterion", str, description="A key of the rubric; by default the first criterion with scores."),
+    OpenApiParameter("language", str, description="A language tag, exactly."),
+    OpenApiParameter("generator", str),
+    OpenApiParameter("judge", str, description="A judge by name; by default the first."),
+    OpenApiParameter("rater", TEXTS, description="Pseudonyms of the annotators that count, all of them by default."),
+    OpenApiParameter("panel", TEXTS, description="Names of the panels that count, all of them by default."),
+    OpenApiParameter("blind", {"type": "string", "enum": [items.BLIND_ONLY]}),
+    OpenApiParameter("q", str, description="A text that turns, fields, title or id hold."),
+    OpenApiParameter("sort", {"type": "string", "enum": list(items.SORTS)}),
+    OpenApiParameter("reference", {"type": "string", "enum": list(items.REFERENCES)}),
+]
+NUMBER = {"allow_null": True, "read_only": True}
+
+
+class ScoreCountSerializer(serializers.Serializer[Any]):
+    """How many ratings gave a score."""
+
+    score = serializers.FloatField()
+    count = serializers.IntegerField()
+
+
+class FirstVerdictSerializer(serializers.Serializer[Any]):
+    """The judge's first repeat. Only `status` "ok" is a score or N/A; `repeats`: how many verdicts there are."""
+
+    judge = serializers.CharField()
+    status = serializers.CharField()
+    score = serializers.FloatField(**NUMBER)
+    applicable = serializers.BooleanField()
+    repeats = serializers.IntegerField()
+
+
+class ScoresSerializer(serializers.Serializer[Any]):
+    """What an item was given on one criterion, of `(ItemScores, ItemChoice)`.
+
+    `measure` of disagreement: `pair_difference` is the mean absolute difference between two raters, in points;
+    `mode_share` (nominal scales) the share of scores that differ from the most frequent one.
+    """
+
+    criterion = serializers.CharField(source="choice.criterion.key")
+    level = serializers.CharField(source="choice.criterion.level")
+    n_scores = serializers.IntegerField(source="scores.n")
+    n_not_applicable = serializers.IntegerField(source="scores.not_applicable")
+    n_stopped = serializers.IntegerField(source="scores.stopped")
+    scores = serializers.SerializerMethodField()
+    disagreement = serializers.FloatField(source="scores.disagreement", **NUMBER)
+    measure = serializers.CharField(source="choice.measure")
+    reference = serializers.FloatField(source="scores.reference", **NUMBER)
+    reference_rule = serializers.CharField(source="choice.reference")
+
+    @extend_schema_field(ScoreCountSerializer(many=True))
+    def get_scores(self, given: Any) -> list[dict[str, float]]:
+        return [{"score": score, "count": count} for score, count in given.scores.counts.items()]
+
+
+class ListedItem:
+    """A row of the list: an item with its scores under a choice."""
+
+    def __init__(self, item: Item, scores: ItemScores, choice: ItemChoice) -> None:
+        self.item, self.scores, self.choice = item, scores, choice
+
+
+class ListedItemSerializer(ScoresSerializer):
+    """One item with what it was given on the chosen criterion; `judge_error` is in points, 0 or 1 on nominal scales."""
+
+    id = serializers.IntegerField(source="item.pk")
+    item = serializers.CharField(source="item.external_id")
+    language = serializers.CharField(source="item.language")
+    generator = serializers.CharField(source="item.generator")
+    scenario = serializers.CharField(source="item.scenario")
+    title = serializers.CharField(source="item.title")
+    verdict = serializers.SerializerMethodField()
+    judge_error = serializers.FloatField(source="scores.judge_error", **NUMBER)
+
+    @extend_schema_field(FirstVerdictSerializer(allow_null=True))
+    def get_verdict(self, given: ListedItem) -> dict[str, Any] | None:
+        judge = given.scores.judge
+        if judge is None:
+            return None
+        return {
+            "judge": given.choice.judge,
+            "status": judge.status,
+            "score": judge.score,
+            "applicable": judge.applicable,
+            "repeats": judge.repeats,
+        }
+
+
+class ItemRatingSerializer(serializers.Serializer[Rating]):
+    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty where it was imported."""
+
+    rater = serializers.CharField(source="annotation.annotator.pseudonym")
+    panel = serializers.SerializerMethodField()
+    status = serializers.CharField()
+    score = serializers.FloatField(**NUMBER)
+    rationale = serializers.CharField()
+    critical_mark = serializers.SerializerMethodField()
+    seconds = serializers.FloatField(source="annotation.seconds", **NUMBER)
+    blind = serializers.BooleanField(source="annotation.blind", **NUMBER)
+    revision = serializers.IntegerField(source="annotation.revision")
+    submitted_at = serializers.DateTimeField(source="annotation.submitted_at")
+    superseded_at = serializers.DateTimeField(source="annotation.superseded_at", **NUMBER)
+
+    def get_panel(self, rating: Rating) -> str:
+        return RatingShown(rating).panel
+
+    def get_critical_mark(self, rating: Rating) -> bool:
+        return RatingShown(rating).is_critical_mark
+
+
+class ItemVerdictSerializer(serializers.Serializer[GivenVerdict]):
+    """One verdict. `counts`: whether the numbers read its run; `call` is null where it was imported."""
+
+    id = serializers.IntegerField(source="verdict.pk")
+    judge = serializers.CharField()
+    run = serializers.IntegerField(source="verdict.run_id")
+    repeat = serializers.IntegerField(source="verdict.repeat")
+    status = serializers.CharField(source="verdict.status")
+    score = serializers.FloatField(source="verdict.score", **NUMBER)
+    applicable = serializers.BooleanField(source="verdict.applicable")
+    rationale = serializers.CharField(source="verdict.rationale")
+    error = serializers.FloatField(**NUMBER)
+    counts = serializers.BooleanField()
+    call = serializers.IntegerField(**NUMBER)
+
+
+class CriterionScoresSerializer(ScoresSerializer):
+    """Everything given to an item on one criterion; `superseded` are ratings that later ones replaced."""
+
+    ratings = ItemRatingSerializer(many=True)
+    superseded = ItemRatingSerializer(many=True)
+    verdicts = ItemVerdictSerializer(many=True)
+
+
+class ItemDetailSerializer(serializers.Serializer[dict[str, Any]]):
+    """An item with its text, and what it was given in this campaign, the chosen criterion first."""
+
+    item = DatasetItemSerializer()
+    criteria = CriterionScoresSerializer(many=True)
+
+
+class ByNumber(CursorPagination):
+    """Pages of a sorted list: the cursor is the number of rows before the page."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: APIView | None = None) -> list[Any]:
+        """The rows of one page."""
+        given = request.query_params.get(self.cursor_query_param) or "0"
+        start, size = whole_number(given), self.get_page_size(request) or self.page_size
+        if start is None:
+            sentence = _("This is not a valid cursor. Use the cursors from the replies of this list.")
+            raise ValidationError({self.cursor_query_param: [sentence]})
+        self.address = request.build_absolute_uri()
+        self.following = start + size if start + size < len(queryset) else None
+        self.preceding = max(0, start - size) if start else None
+        return list(queryset[start : start + size])
+
+    def get_next_link(self) -> str | None:
+        return self._link(self.following)
+
+    def get_previous_link(self) -> str | None:
+        return self._link(self.preceding)
+
+    def _link(self, start: int | None) -> str | None:
+        return None if start is None else replace_query_param(self.address, self.cursor_query_param, str(start))
+
+
+def _chosen(request: Request, campaign: Campaign) -> tuple[items.ItemOptions, ItemChoice]:
+    options = items.item_options(campaign)
+    return options, items.chosen_items(campaign, options, request.query_params)
+
+
+class CampaignItems(generics.GenericAPIView[Any]):
+    serializer_class = ListedItemSerializer
+    queryset = Item.objects.none()
+    pagination_class = ByNumber
+
+    @extend_schema(parameters=CHOICES, responses=ListedItemSerializer(many=True))
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """Items with their scores on one criterion, those that disagree most first.
+
+        `attribute.KEY=VALUE` keeps items with this attribute.
+        """
+        current = shown_campaign(request.user, project, campaign)
+        _options, choice = _chosen(request, current)
+        page: Sequence[ItemScores] = self.paginate_queryset(items.listed_items(current, choice)) or []
+        rows = [ListedItem(item, scores, choice) for item, scores in items.with_items(page)]
+        return self.get_paginated_response(ListedItemSerializer(rows, many=True).data)
+
+
+class CampaignItem(APIView):
+    @extend_schema(parameters=CHOICES, responses=ItemDetailSerializer)
+    def get(self, request: Request, project: str, campaign: int, item: int) -> Response:
+        """One item: its text, every rating by pseudonym and every verdict, by criterion."""
+        current = shown_campaign(request.user, project, campaign)
+        stored = get_object_or_404(Item.objects.visible_to(request.user).of(current.dataset), pk=item)
+        options, choice = _chosen(request, current)
+        given: list[CriterionScores] = items.scores_of_item(current, stored, options, choice)
+        return Response(ItemDetailSerializer({"item": stored, "criteria": given}).data)
