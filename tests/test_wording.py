@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from analytics.figures import Figure
-from annotation.models import Criterion
+from annotation.models import Criterion, Import
+from annotation.views import import_page
 from judging.requests import criterion_brief
 from panelbench.management.commands import catalogues
 from tests import make
@@ -51,6 +53,33 @@ def test_the_interface_uses_plain_words() -> None:
 
 def test_no_sentence_of_the_interface_is_long() -> None:
     assert [text for text in sentences() if len(text.split()) > MOST_WORDS] == []
+
+
+OTHER_NAMES = re.compile(r"two[- ]step|second (step|factor)|2fa", re.IGNORECASE)
+"""Of two-factor authentication, which allauth's own pages call so."""
+
+
+def test_two_factor_authentication_has_one_name() -> None:
+    assert [text for text in sentences() if OTHER_NAMES.search(text)] == []
+    assert any("wo-factor authentication" in text for text in sentences())
+
+
+def test_the_uses_of_a_column_are_said_in_words(cast: Cast) -> None:
+    """What a mapping file writes as `turn.speaker` or `ignore` is not what a person chooses from."""
+    lead = cast.client("aino")
+    for kind, text in {
+        "dataset": "id,language,question\nd1,et,Miks?\n",
+        "ratings": "item,rater,criterion,score\nd1,A1,fluency,3\n",
+        "verdicts": "item,judge,criterion,score\nd1,J,fluency,3\n",
+    }.items():
+        upload = SimpleUploadedFile("a.csv", text.encode())
+        lead.post("/p/kassa/imports/new/", {"files": [upload], "kind": kind})
+        page = lead.get(Import.objects.latest("pk").get_absolute_url()).content.decode()
+        options = re.findall(r'<option value="([^"]+)"[^>]*>([^<]*)</option>', page)
+        fields = {value: label for value, label in options if value in import_page.FIELDS[kind]}
+        assert fields.keys() == set(import_page.FIELDS[kind]), kind
+        assert [label for value, label in fields.items() if value == label or not label[0].isupper()] == []
+    assert import_page.field_label("score.fluency") == "Score: fluency"
 
 
 def test_one_of_something_is_said_in_the_singular(cast: Cast) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.inputs import whole_number, without_nul
 from accounts.models import Project, User
@@ -130,23 +131,61 @@ CONSTANTS = {
 }
 SWITCHES = ("short_rows", "trust_ids")
 PER_CRITERION = {"ratings": ("score", "rationale", "ratings"), "verdicts": ("score", "rationale")}
+FIELD_LABELS = {
+    "id": gettext_lazy("Item id"),
+    "item": gettext_lazy("Item id"),
+    "language": gettext_lazy("Language"),
+    "generator": gettext_lazy("Generator"),
+    "scenario": gettext_lazy("Scenario"),
+    "title": gettext_lazy("Title"),
+    "turns": gettext_lazy("All turns of the dialogue"),
+    "turn.speaker": gettext_lazy("Turn: speaker"),
+    "turn.name": gettext_lazy("Turn: name of the speaker"),
+    "turn.text": gettext_lazy("Turn: text"),
+    "turn.number": gettext_lazy("Turn: number"),
+    "content_warning": gettext_lazy("Content warning"),
+    "attributes": gettext_lazy("Several attributes (an object)"),
+    IGNORE: gettext_lazy("Not stored"),
+    "rater": gettext_lazy("Rater"),
+    "judge": gettext_lazy("Judge"),
+    "variant": gettext_lazy("Prompt variant"),
+    "criterion": gettext_lazy("Criterion"),
+    "score": gettext_lazy("Score"),
+    "rationale": gettext_lazy("Rationale"),
+    "ratings": gettext_lazy("List of ratings"),
+    "seconds": gettext_lazy("Seconds"),
+    "scale_max": gettext_lazy("Highest point of the scale"),
+    "repeat": gettext_lazy("Repeat"),
+    "reply": gettext_lazy("Whole reply of the judge"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnShown:
-    """A column as an outlook has it, and the fields that it may give."""
+    """A column of the preview (``facts``), and the fields that it can be used as: value and label."""
 
     facts: Outlook
-    options: tuple[str, ...]
-    attribute: str | None = None  # what a dataset's column without a name is to be called; None: it has a name
+    options: tuple[tuple[str, str], ...]
+    attribute: str | None = None  # the name for a dataset's column without a name; None if the column has a name
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantShown:
-    """A field that no column gives, with the value that all rows have."""
+    """A field that no column gives, and the value that is the same for all rows."""
 
     field: str
+    label: str
     value: str
+
+
+def field_label(field: str) -> str:
+    """A field of a mapping in words: ``score.fluency`` -> "Score: fluency"."""
+    if field in FIELD_LABELS:
+        return str(FIELD_LABELS[field])
+    part, _dot, name = field.partition(".")
+    if name:
+        return f"{_('Attribute') if part == 'attributes' else FIELD_LABELS.get(part, part)}: {name}"
+    return presentation.called(field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +303,10 @@ def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list
     return [
         ColumnShown(
             column,
-            tuple(dict.fromkeys([*fields, column["target"]] if column["target"] else fields)),
+            tuple(
+                (field, field_label(field))
+                for field in dict.fromkeys([*fields, column["target"]] if column["target"] else fields)
+            ),
             _attribute(column["target"]) if kind == Import.Kind.DATASET and is_unnamed(column["name"]) else None,
         )
         for column in columns
@@ -331,7 +373,9 @@ def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[
 def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
     names = dict.fromkeys([*CONSTANTS.get(kind, ()), *mapping.constants])
     mapped = set(mapping.columns.values())
-    return [ConstantShown(name, mapping.constants.get(name, "")) for name in names if name not in mapped]
+    return [
+        ConstantShown(name, field_label(name), mapping.constants.get(name, "")) for name in names if name not in mapped
+    ]
 
 
 def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:

@@ -48,7 +48,7 @@ def membership(*, user: User, slug: str) -> Membership:
         raise Http404("No such project.")
     if member.project.requires_second_factor and not has_second_factor(user):
         raise SecondFactorNeeded(
-            _("“%(project)s” requires a second step when you sign in. Set up an authenticator app or a passkey first.")
+            _("“%(project)s” requires two-factor authentication. Set up an authenticator app or a passkey first.")
             % {"project": member.project}
         )
     return member

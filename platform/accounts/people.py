@@ -94,7 +94,8 @@ def require_second_factor(*, project: Project, required: bool, actor: User) -> b
     """Ask every member for a second factor, or no longer; only somebody who has one can ask for it."""
     if required and not access.has_second_factor(actor):
         raise Refused(
-            _("Set up a second step for your own account first, so that you don't lose access."), code="no_factor"
+            _("Set up two-factor authentication for your own account first, so that you don't lose access."),
+            code="no_factor",
         )
     with transaction.atomic():
         changed = Project.objects.filter(pk=project.pk, requires_second_factor=not required)

@@ -88,7 +88,7 @@ class TestSecondFactor:
         assert aino.get("/p/kassa/").status_code == 200
         for browser, page in ((boris, "/p/kassa/"), (boris, "/p/kassa/datasets/"), (boris, "/"), (maarika, "/")):
             assert browser.get(page)["Location"] == "/account/2fa/", page
-        assert "requires a second step" in boris.get("/p/kassa/", follow=True).content.decode()
+        assert "requires two-factor authentication" in boris.get("/p/kassa/", follow=True).content.decode()
         for program in (boris, Client(headers={"authorization": f"Bearer {secret}"})):
             answer = program.get("/api/v1/projects/kassa/datasets/")
             assert (answer.status_code, answer.json()["code"]) == (403, "second_factor_required")

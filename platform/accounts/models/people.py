@@ -96,7 +96,7 @@ class Project(models.Model):
     description = models.TextField(_("description"), blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
-    requires_second_factor = models.BooleanField(_("requires a second factor"), default=False)
+    requires_second_factor = models.BooleanField("requires a second factor", default=False)  # no page shows this name
 
     objects = ProjectQuerySet.as_manager()
 

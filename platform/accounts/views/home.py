@@ -25,9 +25,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if any(membership.project.requires_second_factor for membership in held) and not access.has_second_factor(
         request.user
     ):
-        messages.warning(
-            request, _("One of your projects requires a second step when you sign in. Set it up here first.")
-        )
+        messages.warning(request, _("One of your projects requires two-factor authentication. Set it up here first."))
         return redirect("mfa_index")
     if held and all(membership.role == Role.ANNOTATOR for membership in held):
         return redirect("desk")
