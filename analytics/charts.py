@@ -39,7 +39,7 @@ def bias(content: Mapping[str, Any]) -> list[dict[str, str]]:
     drawn = []
     for judge in (row["name"] for row in content["judges"]):
         for criterion in criteria:
-            found = figures.each("bias", [criterion], tags, judge)
+            found = figures.among("bias", [criterion], tags, judge)
             rows = [Labelled(names[figure.language or ""], figure) for figure in found if figure.is_defined]
             if rows:
                 sizes = {width: svg(forest(rows, width=width, longest_name=longest)) for width in WIDTHS}

@@ -46,7 +46,7 @@ def begin_computation(*, campaign: Campaign, settings: Settings) -> Computation 
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # of two that begin the second waits
         if not may_begin(campaign_pk=campaign.pk, settings=settings):
             return None
-        asked = {"raters": list(settings.raters), "blind_only": settings.blind_only}
+        asked = {"raters": list(settings.raters), "blind_only": settings.blind_only, "reference": settings.reference}
         computation, _is_new = Computation.objects.get_or_create(campaign=campaign, **_identity(settings))
         tries = computation.tries + 1
         state = {"asked": asked, "tries": tries, "next_at": timezone.now() + pause(tries)}
@@ -86,7 +86,7 @@ def carry_out(*, computation_pk: int) -> None:
         return
     try:
         with JobHeartbeat(job) as heartbeat:
-            settings = Settings(raters=tuple(computation.asked["raters"]), blind_only=computation.asked["blind_only"])
+            settings = Settings(**{**computation.asked, "raters": tuple(computation.asked["raters"])})
             snapshots.snapshot(campaign=computation.campaign, settings=settings, progress=heartbeat.tell)
     except Refused as refused:  # cancelled, or in the hands of another worker: then this changes nothing
         _fail(computation, Computation.Reason.FAULT, refused.sentence)
@@ -133,7 +133,9 @@ def _ended(computation: Computation, reason: Computation.Reason, detail: str, *,
 # --- what jobs have to know -----------------------------------------------------------------------------------------
 def _address(computation: Computation) -> str:
     chosen = [("raters", name) for name in computation.asked.get("raters", [])]
-    query = urlencode([*chosen, *([("blind", "only")] if computation.asked.get("blind_only") else [])])
+    blind = [("blind", "only")] if computation.asked.get("blind_only") else []
+    rule = [("reference", name)] if (name := computation.asked.get("reference")) else []
+    query = urlencode([*chosen, *blind, *rule])
     page = reverse("campaign_numbers", args=[computation.campaign.project.slug, computation.campaign_id])
     return f"{page}?{query}" if query else page
 

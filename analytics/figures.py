@@ -179,15 +179,15 @@ class Figures:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         figures = map(Figure.of, rows)
-        self._found: dict[Key, Figure] = {(f.statistic, f.criterion, f.language, f.judge): f for f in figures}
+        self._by_key: dict[Key, Figure] = {(f.statistic, f.criterion, f.language, f.judge): f for f in figures}
 
     def get(
         self, statistic: str, criterion: str, language: str | None = None, judge: str | None = None
     ) -> Figure | None:
         """The figure, or None when nobody rated this cell at all."""
-        return self._found.get((statistic, criterion, language, judge))
+        return self._by_key.get((statistic, criterion, language, judge))
 
-    def each(
+    def among(
         self, statistic: str, criteria: Iterable[str], languages: Iterable[str | None], judge: str | None = None
     ) -> Iterator[Figure]:
         """The figures there are of these criteria and languages, criterion by criterion."""
@@ -454,33 +454,44 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
     }
 
 
-def on_mode(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
-    """What the mode leaves out, where that is a tenth or more of the items of a criterion in a language.
-
-    The worst are named; nothing is said where there are none. ``language_name`` is None where there is one language.
+def on_mode(counts: Sequence[Figure]) -> str:
+    """How many cells (an item on a criterion) the mode leaves out, where that is a tenth or more of all or of those of
+    a criterion in a language; else nothing.
     """
-    split = [(int(f.value or 0), int(f.value or 0) + f.n_items, f) for f in counts]
-    most = sorted(
-        (row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]), key=lambda row: -row[0] / row[1]
-    )
-    if not most:
+    split = [_left_out(figure) for figure in counts]
+    left_out, cells = sum(row[0] for row in split), sum(row[1] for row in split)
+    if not any(row[0] and row[0] >= SHARE_LEFT_OUT * row[1] for row in (*split, (left_out, cells))):
         return ""
+    sentence = ngettext(
+        "The judge’s figures leave out %(left_out)s of %(cells)s cell: the annotators are tied there and the mode has "
+        "no answer.",
+        "The judge’s figures leave out %(left_out)s of %(cells)s cells: the annotators are tied there and the mode has "
+        "no answer.",
+        cells,
+    )
+    return sentence % {"left_out": f"{left_out:,}", "cells": f"{cells:,}"}
+
+
+def mode_cells(counts: Sequence[Figure], criterion_name: Names, language_name: Names | None) -> str:
+    """The criteria and languages of which the mode leaves out most; `language_name` is None where there is one."""
+    split = [(*_left_out(figure), figure) for figure in counts]
+    most = [row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]]
+    most.sort(key=lambda row: -row[0] / row[1])
     shown = []
     for left_out, items, figure in most[:MOST_NAMED]:
-        fields: dict[str, int | str] = {
-            "left_out": left_out,
-            "items": items,
-            "criterion": criterion_name(figure.criterion),
-        }
-        if language_name is not None:
-            fields["language"] = language_name(figure.language or "")
-            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
-        elif len(counts) > 1:
+        fields: dict[str, int | str] = {"left_out": left_out, "items": items}
+        fields["criterion"] = criterion_name(figure.criterion)
+        if language_name is None:
             shown.append(_("%(left_out)d of %(items)d items (%(criterion)s)") % fields)
         else:
-            shown.append(_("%(left_out)d of %(items)d items") % fields)
+            fields["language"] = language_name(figure.language or "")
+            shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
     if (rest := len(most) - MOST_NAMED) > 0:
-        shown.append(ngettext("%d more cell", "%d more cells", rest) % rest)
-    return _(
-        "The mode leaves out %s where the annotators are tied. Median, mean and “each annotator” keep them."
-    ) % listed(shown)
+        shown.append(_("%d more") % rest)
+    return listed(shown)
+
+
+def _left_out(figure: Figure) -> tuple[int, int]:
+    """Items without a mode, and all the items that the panel and the judge scored."""
+    left_out = int(figure.value or 0)
+    return left_out, left_out + figure.n_items

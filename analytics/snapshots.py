@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
+    from analytics.stats.judge.reference import Ties
 
 
 Progress = Callable[[int, int], None]
@@ -44,15 +45,31 @@ def _unheard(_done: int, _total: int) -> None:
     """Progress that nobody asked for."""
 
 
+RULES: dict[str, tuple[str | None, Ties]] = {
+    "": (None, "exclude"),
+    "mode": ("mode", "exclude"),
+    "mode_split": ("mode", "median"),
+    "median": ("median", "exclude"),
+    "mean": ("mean", "exclude"),
+    "minimum": ("minimum", "exclude"),
+    "each": ("each", "exclude"),
+}
+"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first is the default of
+each level of measurement: the mode, on interval scales the mean."""
+NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
+"""On nominal criteria these have no meaning, and the mode is used."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them.
 
-    `blind_only`: ratings by people who could see verdicts do not count.
+    `blind_only`: ratings by people who could see verdicts do not count. `reference`: one of `RULES`.
     """
 
     raters: tuple[str, ...] = ()
     blind_only: bool = False
+    reference: str = ""
     bootstrap: int = 2000
     confidence: float = 0.95
     seed: int = 20260101
@@ -156,6 +173,7 @@ def _computed(
         bootstrap=settings.bootstrap,
         confidence=settings.confidence,
         seed=settings.seed,
+        reference=settings.reference,
         progress=progress,
     )
     content |= {"settings": asdict(settings), **_described(campaign, chosen, settings)}
@@ -202,6 +220,8 @@ def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, st
 # --- from a ratings table to estimates as plain values; pandas and scipy are loaded by these functions ---------------
 AGREEMENT = ("percent_agreement", "fleiss_kappa", "krippendorff_alpha", "gwet_ac")
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
+LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
+"""A judge against the panel on a nominal criterion; the last three for each point of the scale."""
 
 # The one variant of a statistic that is kept, by the criterion's level of measurement.
 VARIANTS = {
@@ -220,18 +240,19 @@ def measured_content(
     bootstrap: int,
     confidence: float,
     seed: int,
+    reference: str = "",
     progress: Progress = _unheard,
 ) -> dict[str, Any]:
     """Languages, counts and estimates of a ratings table: by criterion and language, and over all languages together.
 
-    Criteria are never pooled. An estimate is its row without what is None.
+    Criteria are never pooled. `reference`: one of `RULES`. An estimate is its row without what is None.
     """
     from analytics.stats.core.validation import ratings_table
 
     table = ratings_table(frame, scales=scales)
     how = {"bootstrap": bootstrap, "confidence": confidence, "seed": seed}
     languages = sorted(table.frame["language"].dropna().unique())
-    estimates = list(_estimates(table, languages, how, progress))
+    estimates = list(_estimates(table, languages, how, reference, progress))
     return {
         "languages": languages,
         "rated": rated_counts(table),
@@ -258,12 +279,10 @@ def _groupings(languages: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _estimates(
-    table: RatingsTable, languages: Sequence[str], how: dict[str, Any], progress: Progress
+    table: RatingsTable, languages: Sequence[str], how: dict[str, Any], reference: str, progress: Progress
 ) -> Iterator[CellEstimate]:
     from analytics.stats.agreement import among_raters
-    from analytics.stats.judge import calibration
 
-    statistics = (*CALIBRATION, *calibration.COUNTS)
     judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
     groupings = _groupings(languages)
     done, total = 0, len(groupings) * (1 + len(judges))
@@ -271,8 +290,23 @@ def _estimates(
         yield from among_raters.agreement_report(table, by=by, statistics=AGREEMENT, **how)
         progress(done := done + 1, total)
         for judge in judges:
-            yield from calibration.calibration_report(table, judge=judge, by=by, statistics=statistics, **how)
+            yield from _calibration(table, judge, reference, {"by": by, **how})
             progress(done := done + 1, total)
+
+
+def _calibration(table: RatingsTable, judge: str, reference: str, how: dict[str, Any]) -> Iterator[CellEstimate]:
+    """One judge against the panel: labels where a criterion is nominal, else distances and ranks."""
+    from analytics.stats.judge import calibration
+
+    nominal = [key for key in table.frame["criterion"].unique() if table.scales[key].level == "nominal"]
+    for part, statistics in (
+        (table.only(criterion=nominal), LABELS),
+        (table.only(criterion=[key for key in table.scales if key not in nominal]), CALIBRATION),
+    ):
+        rule, ties = RULES["mode" if statistics is LABELS and reference in NEEDS_ORDER else reference]
+        yield from calibration.calibration_report(
+            part, judge=judge, reference=rule, ties=ties, statistics=(*statistics, *calibration.COUNTS), **how
+        )
 
 
 def _is_kept(each: CellEstimate) -> bool:

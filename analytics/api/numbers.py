@@ -23,7 +23,7 @@ from accounts.models import User
 from analytics import ratings, snapshots, tasks
 from analytics.models import Snapshot
 from analytics.views.exports import download
-from analytics.views.numbers import BLIND_ONLY, chosen_raters
+from analytics.views.numbers import BLIND_ONLY, RULE_NAMES, chosen_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
 from annotation.writers import files
@@ -37,6 +37,11 @@ BLIND = OpenApiParameter(
     "blind",
     {"type": "string", "enum": [BLIND_ONLY]},
     description="`only`: leave out ratings by people who could see verdicts and other people's ratings.",
+)
+REFERENCE = OpenApiParameter(
+    "reference",
+    {"type": "string", "enum": [name for name in RULE_NAMES if name]},
+    description="What judges are compared with; by default the panel's mode, on interval scales its mean.",
 )
 NUMBER = {"allow_null": True, "default": None}
 
@@ -95,6 +100,7 @@ class JudgeSerializer(serializers.Serializer[dict[str, Any]]):
 class SettingsSerializer(serializers.Serializer[dict[str, Any]]):
     raters = serializers.ListField(child=serializers.CharField())
     blind_only = serializers.BooleanField()
+    reference = serializers.ChoiceField(choices=list(RULE_NAMES), help_text="What judges are compared with.")
     bootstrap = serializers.IntegerField()
     confidence = serializers.FloatField()
     seed = serializers.IntegerField()
@@ -136,7 +142,7 @@ def _campaign(user: User, project: str, campaign: int) -> Campaign:
 
 
 class Numbers(APIView):
-    @extend_schema(parameters=[RATERS, BLIND], responses=NumbersSerializer)
+    @extend_schema(parameters=[RATERS, BLIND, REFERENCE], responses=NumbersSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Agreement and calibration by criterion and language, with provenance."""
         found = _campaign(request.user, project, campaign)

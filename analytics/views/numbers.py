@@ -36,6 +36,7 @@ from analytics.figures import (
     heatmap,
     inline,
     listed,
+    mode_cells,
     on_agreement,
     on_bias,
     on_calibration,
@@ -49,38 +50,59 @@ from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------
 BLIND_ONLY = "only"
+RULE_NAMES = {
+    "": gettext_lazy("Mode (mean on interval scales)"),
+    "mode": gettext_lazy("Mode, ties left out"),
+    "mode_split": gettext_lazy("Mode, ties take the median"),
+    "median": gettext_lazy("Median"),
+    "mean": gettext_lazy("Mean"),
+    "minimum": gettext_lazy("Minimum"),
+    "each": gettext_lazy("Each annotator"),
+}
+"""What a judge is compared with (`snapshots.RULES`), as the page names it."""
+TIES_LEFT_OUT = ("", "mode")
 
 
 @dataclass(frozen=True, slots=True)
 class Raters:
     """The annotators whose ratings count; `chosen` is empty when all of them do.
 
-    `blind_only`: what they rated while they could see verdicts does not.
+    `blind_only`: what they rated while they could see verdicts does not. `reference`: what judges are compared with, a
+    key of `RULE_NAMES`.
     """
 
     everyone: tuple[Annotator, ...]
     chosen: tuple[Annotator, ...] = ()
     blind_only: bool = False
+    reference: str = ""
 
     @property
     def settings(self) -> Settings:
-        return Settings(raters=tuple(annotator.pseudonym for annotator in self.chosen), blind_only=self.blind_only)
+        chosen = tuple(annotator.pseudonym for annotator in self.chosen)
+        return Settings(raters=chosen, blind_only=self.blind_only, reference=self.reference)
 
     @property
     def query(self) -> str:
         """The choice as a query string, empty for everyone."""
         blind = [("blind", BLIND_ONLY)] if self.blind_only else []
-        return urlencode([*(("raters", annotator.pseudonym) for annotator in self.chosen), *blind])
+        rule = [("reference", self.reference)] if self.reference else []
+        return urlencode([*(("raters", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
 
     @property
-    def pks(self) -> list[int]:
-        return [annotator.pk for annotator in self.chosen]
+    def rules(self) -> list[tuple[str, str]]:
+        """The reference rules to choose from, by key, with their names."""
+        return [(key, str(name)) for key, name in RULE_NAMES.items()]
+
+    @property
+    def keeping_rules(self) -> list[tuple[str, str]]:
+        """Those that leave out no item for a tie."""
+        return [(key, name) for key, name in self.rules if key not in TIES_LEFT_OUT]
 
 
 def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
     """The annotators named in `?raters=A,B` or `?raters=A&raters=B`; refused when there is nobody of that name.
 
-    `?blind=only` leaves out ratings by people who could see verdicts.
+    `?blind=only` leaves out ratings by people who could see verdicts; `?reference=median` is one of `RULE_NAMES`.
     """
     everyone = tuple(ratings.annotators(campaign))
     known = {annotator.pseudonym for annotator in everyone}
@@ -91,8 +113,14 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
     if (blind := query.get("blind", "")) not in ("", BLIND_ONLY):
         sentence = _("“blind” can only be “%s”, or left out.") % BLIND_ONLY
         raise Refused(sentence, code="unknown_choice", fields={"blind": sentence})
+    if (reference := query.get("reference", "")) not in RULE_NAMES:
+        known_rules = listed([name for name in RULE_NAMES if name])
+        sentence = _("“%(given)s” is no reference rule. Choose one of %(rules)s.")
+        sentence %= {"given": reference, "rules": known_rules}
+        raise Refused(sentence, code="unknown_choice", fields={"reference": sentence})
     chosen = tuple(annotator for annotator in everyone if annotator.pseudonym in wanted)
-    return Raters(everyone, chosen if len(chosen) < len(everyone) else (), blind_only=bool(blind))
+    everybody = len(chosen) == len(everyone)
+    return Raters(everyone, () if everybody else chosen, blind_only=bool(blind), reference=reference)
 
 
 def chosen_option(given: str | None, choices: Sequence[str]) -> str:
@@ -218,7 +246,7 @@ class NumbersPage:
 
     @cached_property
     def agreement(self) -> Spread | None:
-        return spread(self.figures.each(self.statistic, self.criteria, [self.whole]))
+        return spread(self.figures.among(self.statistic, self.criteria, [self.whole]))
 
     @property
     def agreement_range(self) -> str:
@@ -236,7 +264,7 @@ class NumbersPage:
 
     @cached_property
     def judged(self) -> Spread | None:
-        return spread(self.figures.each("cohen_kappa", self.criteria, [self.whole], self.judge))
+        return spread(self.figures.among("cohen_kappa", self.criteria, [self.whole], self.judge))
 
     @cached_property
     def attended(self) -> list[HeatCell]:
@@ -301,15 +329,44 @@ class NumbersPage:
 
     @property
     def calibration_sentence(self) -> str:
-        figures = self.figures.each("cohen_kappa", self.criteria, [self.whole], self.judge)
+        figures = self.figures.among("cohen_kappa", self.criteria, [self.whole], self.judge)
         return on_calibration(figures, self.criteria.__getitem__)
 
     @property
+    def rule(self) -> str:
+        """What the judge is compared with."""
+        return str(RULE_NAMES[self.content["settings"]["reference"]])
+
+    @property
+    def rule_note(self) -> str:
+        """What else there is to know of the rule, if anything."""
+        rule = self.content["settings"]["reference"]
+        if rule in TIES_LEFT_OUT:
+            return _("Items with a tied mode are left out.")
+        if rule in snapshots.NEEDS_ORDER and any(self.levels[key] == "nominal" for key in self.criteria):
+            return _("Nominal criteria keep the mode; there, items with a tied mode are left out.")
+        return ""
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """Of each criterion, its level of measurement."""
+        return {criterion.key: criterion.level for criterion in self.campaign.rubric_version.criteria.all()}
+
+    @cached_property
+    def tied(self) -> list[Figure]:
+        """How many items with a tied mode the figures of the judge shown leave out, by criterion and language."""
+        return list(self.figures.among("without_reference", self.criteria, self.languages, self.judge))
+
+    @property
     def mode_sentence(self) -> str:
-        """What the mode leaves out of the figures of the judge shown, language by language, where that is much."""
-        counts = list(self.figures.each("without_reference", self.criteria, self.languages, self.judge))
+        """What the mode leaves out of the figures of the judge shown, where that is much."""
+        return on_mode(self.tied)
+
+    @property
+    def mode_cells(self) -> str:
+        """The cells of which it leaves out most."""
         language_name = self.language_name if len(self.languages) > 1 else None
-        return on_mode(counts, self.criteria.__getitem__, language_name)
+        return mode_cells(self.tied, self.criteria.__getitem__, language_name) if len(self.tied) > 1 else ""
 
     @property
     def left_out(self) -> list[tuple[str, int]]:
@@ -319,7 +376,7 @@ class NumbersPage:
         for row in self.content["counts"]:
             if row["judge"] == self.judge and row.get("language") == tag:
                 counted.update(row["reasons"])
-        for figure in self.figures.each("without_reference", self.criteria, [tag], self.judge):
+        for figure in self.figures.among("without_reference", self.criteria, [tag], self.judge):
             counted[figure.statistic] += int(figure.value or 0)
         return [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
 
@@ -328,7 +385,7 @@ class NumbersPage:
     @cached_property
     def bias(self) -> list[Labelled]:
         """The chosen criterion's signed differences, the smallest first."""
-        found = self.figures.each("bias", [self.criterion], self.languages, self.judge)
+        found = self.figures.among("bias", [self.criterion], self.languages, self.judge)
         rows = [Labelled(self.language_name(figure.language), figure) for figure in found]
         return sorted(rows, key=lambda row: (not row.figure.is_defined, row.figure.value or 0.0, row.name))
 
@@ -516,6 +573,8 @@ def _headline(snapshot: Snapshot | None) -> dict[str, Any] | None:
     figures = Figures(content["estimates"])
     keys = dict.fromkeys(row["criterion"] for row in content["counts"])
     whole = content["languages"][0] if len(content["languages"]) == 1 else None
-    judges = [(judge, spread(figures.each("cohen_kappa", keys, [whole], judge["name"]))) for judge in content["judges"]]
-    agreement = spread(figures.each("krippendorff_alpha", keys, [whole]))
+    judges = [
+        (judge, spread(figures.among("cohen_kappa", keys, [whole], judge["name"]))) for judge in content["judges"]
+    ]
+    agreement = spread(figures.among("krippendorff_alpha", keys, [whole]))
     return {"snapshot": snapshot, "agreement": agreement, "judges": judges, "rated": content["rated"]}

@@ -101,6 +101,7 @@ def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> No
     assert snapshot["settings"] == {
         "raters": [],
         "blind_only": False,
+        "reference": "",
         "bootstrap": 2000,
         "confidence": 0.95,
         "seed": 20260101,

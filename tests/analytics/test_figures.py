@@ -157,16 +157,17 @@ class TestMode:
         """2 of 4 Thai items are lost; of all 104 that is under a tenth."""
         counts = [figure(n, statistic="without_reference", language=tag, n_items=kept)
                   for tag, n, kept in (("et", 4, 96), ("th", 2, 2))]  # fmt: skip
-        told = figures.on_mode(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
-        assert told.startswith("The mode leaves out 2 of 4 items (Grammar, Thai) where")
+        assert figures.on_mode(counts).startswith("The judge’s figures leave out 6 of 104 cells: the annotators are")
+        worst = figures.mode_cells(counts, NAMES.__getitem__, {"et": "Estonian", "th": "Thai"}.__getitem__)
+        assert worst == "2 of 4 items (Grammar, Thai)"
+        assert figures.on_mode(counts[:1]) == ""
 
     def test_of_many_cells_the_worst_are_named(self) -> None:
         counts = [figure(n, statistic="without_reference", language="et", n_items=10 - n, criterion=criterion)
                   for n, criterion in ((2, "a"), (5, "b"), (3, "c"), (4, "d"))]  # fmt: skip
-        told = figures.on_mode(counts, str, lambda tag: "Estonian")
-        assert (
-            "5 of 10 items (b, Estonian), 4 of 10 items (d, Estonian), 3 of 10 items (c, Estonian) and 1 more cell"
-            in told
+        worst = figures.mode_cells(counts, str, lambda tag: "Estonian")
+        assert worst == (
+            "5 of 10 items (b, Estonian), 4 of 10 items (d, Estonian), 3 of 10 items (c, Estonian) and 1 more"
         )
 
 

@@ -64,11 +64,37 @@ class TestFigures:
 
     def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
-        said = (
-            "The mode leaves out 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
-            "(Coherence, Estonian) where the annotators are tied. Median, mean and “each annotator” keep them."
+        sentence = (
+            "The judge’s figures leave out 3 of 18 cells: the annotators are tied there and the mode has no answer.</p>"
+            " <p>Most: 1 of 6 items (Fluency, Arabic), 1 of 6 items (Fluency, Estonian) and 1 of 6 items "
+            "(Coherence, Estonian).</p>"
         )
-        assert page.index(said) < page.index("Computed ")
+        assert page.index(sentence) < page.index("Computed ")
+        for rule in ("mode_split", "median", "mean", "minimum", "each"):
+            assert f'href="?reference={rule}"' in page
+
+    @pytest.mark.parametrize(
+        ("rule", "bias", "items"),
+        [
+            ("mode_split", "−0.17", "12 items"),  # Fluency: tied items take 2.5 and 0.5
+            ("minimum", "−0.08", "12 items"),
+            ("each", "−0.17", "12 items"),
+        ],
+    )
+    def test_a_rule_chosen_in_the_address_is_what_the_judge_is_compared_with(
+        self, cast: Cast, campaign: Campaign, rule: str, bias: str, items: str
+    ) -> None:
+        client = cast.client("boris")
+        assert "No figures yet" in read(client, campaign, f"?reference={rule}")
+        scene.compute(campaign, snapshots.Settings(reference=rule))
+        page = read(client, campaign, f"?reference={rule}&part=all")
+        assert "The judge’s figures leave out" not in page
+        assert re.search(rf"<b>{bias}</b>(?:(?!<tr).)*{items}", page)
+        assert '<input type="hidden" name="reference" value="' in page
+        told = client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/numbers/?reference={rule}").json()
+        assert told["snapshot"]["settings"]["reference"] == rule
+        refusal = "“best” is no reference rule. Choose one of mode, mode_split, median, mean, minimum and each."
+        assert refusal in read(client, campaign, "?reference=best")
 
     def test_nothing_is_said_of_the_mode_where_it_leaves_out_less_than_a_tenth(self, cast: Cast) -> None:
         made = scene.campaign(cast)
@@ -76,7 +102,7 @@ class TestFigures:
         make.rated(made, {"coherence": {"kolmas": [1, 0, 1, 1, 0, 1] + 6 * [None]}})
         scene.judged(made)
         snapshots.snapshot(campaign=made)
-        assert "The mode leaves out" not in read(cast.client("boris"), made)
+        assert "The judge’s figures leave out" not in read(cast.client("boris"), made)
 
     def test_every_figure_shows_its_method_and_what_it_rests_on(self, cast: Cast, campaign: Campaign) -> None:
         page = html.unescape(read(cast.client("boris"), campaign))

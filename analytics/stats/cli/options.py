@@ -114,7 +114,7 @@ def probability(text: str) -> float:
 
 
 TIES = ("exclude", "lower", "upper", "median", "adjudicated")
-REFERENCES = ("mode", "median", "mean", "each")
+REFERENCES = ("mode", "median", "mean", "minimum", "each")
 
 
 def add_judge(parser: ArgumentParser, what: str) -> None:

@@ -54,7 +54,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Doubts = Callable[[PairFigure], Doubt | None]
 
-REFERENCES = ("mode", "median", "mean", "each", "dawid_skene", "adjudicated_first")
+REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjudicated_first")
 SETTLED = ("dawid_skene", "adjudicated_first")
 """Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
@@ -88,9 +88,9 @@ def calibration_report(
 
     Parameters
     ----------
-    reference : "mode", "median", "mean" or "each"; by default the mode, on interval scales the mean. Items whose mode
-        is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator in turn
-        and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
+    reference : "mode", "median", "mean", "minimum" or "each"; by default the mode, on interval scales the mean. Items
+        whose mode is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator
+        in turn and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
         ``adjudicated_first``.
     ties : what the mode does with items on which several points lead (``reference.settled``).
     raters : the annotators that make the panel, all by default.
@@ -310,8 +310,9 @@ def panel_labels(meeting: Meeting, rule: str) -> Floats:
     if rule == "mode":
         labels = modes(meeting.humans)[0]
     else:
-        summary = np.nanmedian if rule == "median" else np.nanmean
-        labels[rated] = summary(meeting.humans[rated], axis=1)
+        summaries: dict[str, Callable[..., Floats]] = {"median": np.nanmedian, "minimum": np.nanmin}
+        if rated.any():
+            labels[rated] = summaries.get(rule, np.nanmean)(meeting.humans[rated], axis=1)
     return labels
 
 

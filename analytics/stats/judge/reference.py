@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-Rule = Literal["mode", "median", "mean", "dawid_skene", "adjudicated_first"]
+Rule = Literal["mode", "median", "mean", "minimum", "dawid_skene", "adjudicated_first"]
 Ties = Literal["exclude", "lower", "upper", "median", "adjudicated"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 TIES: tuple[Ties, ...] = get_args(Ties)
@@ -61,6 +61,7 @@ def reference_labels(table: RatingsTable, *, rule: Rule = "mode", ties: Ties = "
     ``mode``: the point most annotators gave; ``ties`` says what happens when several did: ``exclude``, the ``lower`` or
     ``upper`` of them, the ``median`` of the item's scores, or what an adjudicator gave (``adjudicated``; excluded where
     nobody did). ``median``: middle score, the mean of the two middle ones when they differ. ``mean``: of numbers.
+    ``minimum``: the lowest score.
     ``dawid_skene``: the most probable point under a fit per criterion and language. ``adjudicated_first``: the
     adjudicator's score where there is one, else the mode under ``ties``.
     """
@@ -296,6 +297,8 @@ def _by_rule(
     if rule == "mean":
         with np.errstate(invalid="ignore"):
             return counts @ x / counts.sum(axis=1), no_ties
+    if rule == "minimum":
+        return np.where(counts.any(axis=1), x[(counts > 0).argmax(axis=1)] if len(x) else np.nan, np.nan), no_ties
     if rule == "dawid_skene":
         return _most_probable(scores, order, len(counts))
     value, tied = settled_labels(counts, x, ties, adjudicated)

@@ -375,21 +375,31 @@ def _run(judge: int, dataset: int, rubric_version: int, repeats: int, budget: st
 # --- numbers ---------------------------------------------------------------------------------------------------------
 class NumberMethods(ServerConnection):
     @operation("GET", "/projects/{project}/campaigns/{campaign}/numbers/", blind="blind_only")
-    def numbers(self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False) -> types.Numbers:
+    def numbers(
+        self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False, reference: str = ""
+    ) -> types.Numbers:
         """The newest figures, over the annotators of these pseudonyms or over all. Asking has stale ones computed.
 
-        `blind_only` leaves out ratings by people who could see verdicts.
+        `blind_only` leaves out ratings by people who could see verdicts. `reference`: what judges are compared with
+        (mode, mode_split, median, mean, minimum or each); by default the mode, on interval scales the mean.
         """
         there = self.at("campaigns/{}/numbers/", campaign)
-        return cast(types.Numbers, self.json("GET", there, params=_chosen(raters, blind_only)))
+        rule = {"reference": reference} if reference else {}
+        return cast(types.Numbers, self.json("GET", there, params={**_chosen(raters, blind_only), **rule}))
 
     def fresh_numbers(
-        self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False, timeout: float = 300.0
+        self,
+        campaign: int,
+        *,
+        raters: Sequence[str] = (),
+        blind_only: bool = False,
+        reference: str = "",
+        timeout: float = 300.0,
     ) -> types.Snapshot:
         """The figures once they are those of everything rated so far; raises `TimedOut`."""
 
         def fresh() -> types.Snapshot | None:
-            current_numbers = self.numbers(campaign, raters=raters, blind_only=blind_only)
+            current_numbers = self.numbers(campaign, raters=raters, blind_only=blind_only, reference=reference)
             return None if current_numbers["stale"] else current_numbers["snapshot"]
 
         return cast(types.Snapshot, self.wait(fresh, timeout=timeout, what=f"The numbers of campaign {campaign}"))

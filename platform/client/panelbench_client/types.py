@@ -28,6 +28,7 @@ JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "c
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
+ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
@@ -723,6 +724,7 @@ class Secret(TypedDict):
 class Settings(TypedDict):
     raters: list[str]
     blind_only: bool
+    reference: ReferenceEnum | BlankEnum
     bootstrap: int
     confidence: float
     seed: int
