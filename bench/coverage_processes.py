@@ -1,21 +1,22 @@
 """Do 95 % intervals cover, and tests keep their size, where assumptions fail? ``python -m bench.coverage_processes``.
 
-Each cell draws a sample from a process of ``bench/processes.py``, asks for intervals the way the command line does, and
+Each cell draws a sample from a process of ``bench/populations.py``, asks for intervals as the command line does, and
 counts how many hold the figure of the population; of tests, the share of p below .05 where both sides are alike.
 Blocks of samples are kept in a file (``--store``), all cells in turn, so that a run can be stopped, go on later
-(``--minutes``) and be read at any time: ``--table`` prints what is in the file. Seeds depend on the sample alone.
-"""
+(``--minutes``) and be read at any time: ``--table`` prints what is in the file. Seeds depend on the sample alone."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import subprocess
 import tempfile
 import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,131 @@ from analytics.stats.core.tables import RatingsTable, coded_from_matrix
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
 from analytics.stats.judge.panel import Meeting
-from bench import processes
-from bench.processes import Drawn
-from bench.tallies import HEADS, Store, Tally, rows
+from bench import populations
+from bench.populations import Drawn
+
+# --- counts that can be stored, taken up again, and set in a table with a verdict -------------------------------------
+
+
+SEEN = 0.05
+"""Where fewer of the samples have an interval that is not marked, its coverage says nothing: the row is marked."""
+HEADS = ("process", "n", "figure", "coverage", "samples", "MC error", "width", "none", "approximate", "of the others",
+         "verdict", "method")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Tally:
+    """Of one figure: samples, intervals given, those that hold the truth, and the same of those not marked."""
+
+    samples: int = 0
+    given: int = 0
+    held: int = 0
+    marked: int = 0
+    plain_held: int = 0
+    width: float = 0.0
+    is_test: bool = False
+    methods: list[str] = field(default_factory=list)
+
+    def count(self, e: Estimate, truth: float) -> None:
+        """One more sample; a p value counts as held when it rejects."""
+        self.samples += 1
+        if e.p is not None:
+            self.given, self.held, self.is_test = self.given + 1, self.held + (e.p < 0.05), True
+            return
+        if e.low is None or e.high is None:
+            return
+        holds, is_marked = e.low - 1e-9 <= truth <= e.high + 1e-9, "approximate" in (e.method or "")
+        self.given, self.held, self.marked = self.given + 1, self.held + holds, self.marked + is_marked
+        self.plain_held += holds and not is_marked
+        self.width += e.high - e.low
+        method = re.sub(r" \(approx.*?\)|, (approx|design effect).*", "", e.method or "")
+        if method not in self.methods:
+            self.methods.append(method)
+
+    def add(self, other: Tally) -> None:
+        """The counts of further samples."""
+        for name in ("samples", "given", "held", "marked", "plain_held", "width"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.is_test |= other.is_test
+        self.methods += [method for method in other.methods if method not in self.methods]
+
+    def verdict(self, low: float, high: float) -> str:
+        """Whether intervals hold the truth in a share of ``low`` to ``high`` of the samples, or say they may not.
+
+        ``inside``; ``marked``: nearly all say that they are approximate; ``limit``: beyond a limit by less than two
+        Monte Carlo errors; ``wide``: above; ``OUTSIDE``: below. Judged are the intervals that are not marked. Of a
+        test: rejections up to 1 - ``low``.
+        """
+        plain, held = self.given - self.marked, self.plain_held
+        if self.is_test:
+            plain, held, high = self.given, self.given - self.held, 1.0
+        if plain < SEEN * self.samples:
+            return "marked"
+        share = held / plain
+        error = max(share * (1 - share), low * (1 - low)) ** 0.5 / plain**0.5
+        if low <= share <= high:
+            return "inside"
+        if max(low - share, share - high) < 2 * error:
+            return "limit"
+        return "wide" if share > high else "OUTSIDE"
+
+
+class Store:
+    """A file with one line for each block of samples of a process, so that a run can stop and go on.
+
+    A line belongs to the code that made it (``code``, a commit): start a new file when intervals have changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.blocks: dict[tuple[str, int], dict[int, dict[str, Any]]] = defaultdict(dict)
+        for line in path.read_text().splitlines() if path.exists() else ():
+            block = json.loads(line)
+            self.blocks[block["process"], block["n"]][block["start"]] = block
+
+    def has(self, population: str, n: int, start: int) -> bool:
+        """Whether this block has been counted."""
+        return start in self.blocks[population, n]
+
+    def keep(self, population: str, n: int, start: int, code: str, tallies: dict[str, Tally]) -> None:
+        """Store a block."""
+        figures = {figure: asdict(tally) for figure, tally in tallies.items()}
+        block = {"process": population, "n": n, "start": start, "code": code, "figures": figures}
+        with self.path.open("a") as lines:
+            lines.write(json.dumps(block) + "\n")
+        self.blocks[population, n][start] = block
+
+    def tallies(self, population: str, n: int) -> dict[str, Tally]:
+        """The figures of all blocks of a process."""
+        found: dict[str, Tally] = {}
+        for block in self.blocks[population, n].values():
+            for figure, counts in block["figures"].items():
+                found.setdefault(figure, Tally()).add(Tally(**counts))
+        return found
+
+    def codes(self) -> list[str]:
+        """The commits that the blocks were made with."""
+        return sorted({block["code"] for blocks in self.blocks.values() for block in blocks.values()})
+
+
+def rows(population: str, n: int, tallies: dict[str, Tally], limits: tuple[float, float] | None) -> Iterator[str]:
+    """Lines of the table; ``limits`` None: coverage of something that the intervals do not claim, without a verdict."""
+    for figure, t in tallies.items():
+        if not t.given:
+            continue
+        share, plain = t.held / t.given, t.given - t.marked
+        others = f"{t.plain_held / plain:.3f}" if plain >= SEEN * t.samples and not t.is_test else ""
+        verdict = t.verdict(*limits) if limits and not figure.endswith(", these") else ""
+        cells = (
+            population, n, figure, f"{share:.3f}", f"{t.samples:,}", f"{(share * (1 - share) / t.given) ** 0.5:.3f}",
+            "" if t.is_test else f"{t.width / t.given:.3g}", f"{1 - t.given / t.samples:.2f}",
+            "" if t.is_test else f"{t.marked / t.given:.2f}", others, verdict, "; ".join(sorted(t.methods)),
+        )  # fmt: skip
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+# --- the study --------------------------------------------------------------------------------------------------------
+
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -174,7 +297,7 @@ def panels_of(n_raters: int) -> dict[str, float]:
     found: defaultdict[str, list[float]] = defaultdict(list)
     for number in range(PANELS):
         rng = np.random.default_rng([99, n_raters, number])
-        drawn = processes.fresh_raters(FRESH_ITEMS, n_raters, rng)
+        drawn = populations.fresh_raters(FRESH_ITEMS, n_raters, rng)
         for name, e in _of_panel(drawn, GRADES, rng, "these", 0):
             found[name].append(float("nan") if e.value is None else e.value)
     return {name: float(np.mean(values)) for name, values in found.items()}
@@ -210,19 +333,19 @@ HEAVY = {
     "icc 1,1": 0.8, "icc 2,1": 0.8, "icc 3,1": 0.8, "krippendorff_alpha": 0.8, "judge rmse": 0.89**0.5,
     "judge bias": 0.2, "judge pearson": 2.4 / (2.4 * 3.25) ** 0.5,
 }  # fmt: skip
-"""Of ``processes.heavy_tails``, from the variances of its parts."""
+"""Of ``populations.heavy_tails``, from the variances of its parts."""
 
 
 def _heavy(n: int) -> Cell:
     return Cell(
-        lambda rng: processes.heavy_tails(n, rng), lambda rng: processes.heavy_tails(20_000, rng), DISTANCES,
+        lambda rng: populations.heavy_tails(n, rng), lambda rng: populations.heavy_tails(20_000, rng), DISTANCES,
         (icc, calibrated), HEAVY,
     )  # fmt: skip
 
 
 def _fresh(n_raters: int) -> Callable[[int], Cell]:
     return lambda n: Cell(
-        lambda rng: processes.fresh_raters(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters)
+        lambda rng: populations.fresh_raters(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters)
     )
 
 
@@ -231,23 +354,24 @@ def _sizes(n: int, *, flags: bool) -> Cell:
 
 
 CELLS: dict[str, tuple[Callable[[int], Cell], tuple[int, ...]]] = {
-    "dialogues of 10": (_of(processes.dialogues, GRADES, agreed, calibrated, large=20_000), (10, 20, 30)),
+    "dialogues of 10": (_of(populations.dialogues, GRADES, agreed, calibrated, large=20_000), (10, 20, 30)),
     "dialogues of 1 to 19": (
-        _of(processes.dialogues, GRADES, agreed, calibrated, large=20_000, unequal=True), (10, 20, 30)),
-    "flags in dialogues of 10": (_of(processes.clustered_flags, FLAG, agreed, calibrated, large=20_000), (10, 20, 30)),
+        _of(populations.dialogues, GRADES, agreed, calibrated, large=20_000, unequal=True), (10, 20, 30)),
+    "flags in dialogues of 10": (
+        _of(populations.clustered_flags, FLAG, agreed, calibrated, large=20_000), (10, 20, 30)),
     "labels in a tenth of the dialogues": (
-        _of(processes.dialogues, GRADES, corrections, large=20_000), (100, 200, 300)),
+        _of(populations.dialogues, GRADES, corrections, large=20_000), (100, 200, 300)),
     "labels of flags in a tenth of the dialogues": (
-        _of(processes.clustered_flags, FLAG, corrections, large=20_000), (200, 300)),
+        _of(populations.clustered_flags, FLAG, corrections, large=20_000), (200, 300)),
     "tests of grades in dialogues of 10": (lambda n: _sizes(n, flags=False), (10, 20, 30)),
     "tests of flags in dialogues of 10": (lambda n: _sizes(n, flags=True), (10, 20, 30)),
-    "rare flag": (_of(processes.rare_flag, FLAG, agreed, calibrated), (50, 100, 200)),
-    "agreement near one": (_of(processes.near_one, FLAG, agreed, calibrated), (50, 100, 200)),
-    "Dirichlet-multinomial": (_of(processes.dirichlet_multinomial, LABELS, agreed, calibrated), (50, 100, 200)),
-    "ceiling": (_of(processes.ceiling, GRADES, agreed, calibrated), (50, 100, 200)),
+    "rare flag": (_of(populations.rare_flag, FLAG, agreed, calibrated), (50, 100, 200)),
+    "agreement near one": (_of(populations.near_one, FLAG, agreed, calibrated), (50, 100, 200)),
+    "Dirichlet-multinomial": (_of(populations.dirichlet_multinomial, LABELS, agreed, calibrated), (50, 100, 200)),
+    "ceiling": (_of(populations.ceiling, GRADES, agreed, calibrated), (50, 100, 200)),
     "heavy tails": (_heavy, (50, 100, 200)),
-    "grades, a fifth missing": (_of(processes.grades_with_gaps, GRADES, agreed, calibrated), (50, 100, 200)),
-    "flags, a fifth missing": (_of(processes.flags_with_gaps, FLAG, agreed, calibrated), (50, 100, 200)),
+    "grades, a fifth missing": (_of(populations.grades_with_gaps, GRADES, agreed, calibrated), (50, 100, 200)),
+    "flags, a fifth missing": (_of(populations.flags_with_gaps, FLAG, agreed, calibrated), (50, 100, 200)),
     "5 fresh raters": (_fresh(5), (50, 100)),
     "10 fresh raters": (_fresh(10), (50, 100)),
 }  # fmt: skip

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import large_files, server, stack
+from bench import import_large, server
 from panelbench.supervisor import Warden
 from panelbench_client import Client
 
@@ -39,7 +39,7 @@ def measure(kind: str, size: int) -> str:
         started.enter_context(server.database(kind))
         folder = Path(os.environ["PANELBENCH_DATA_DIR"])
         os.environ["TMPDIR"] = started.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix="tmp-"))
-        programs = started.enter_context(stack.running(kind, warden, folder / "programs.log"))
+        programs = started.enter_context(server.running(kind, warden, folder / "programs.log"))
         walk = _walk(kind, programs, folder)
         begun = time.monotonic()
         items = walk.dataset(size)
@@ -49,17 +49,16 @@ def measure(kind: str, size: int) -> str:
         return _told(walk, size, time.monotonic() - begun, left)
 
 
-def _walk(kind: str, programs: stack.Stack, folder: Path) -> Walk:
+def _walk(kind: str, programs: server.Stack, folder: Path) -> Walk:
     from accounts import people, tokens
     from accounts.models import Scope, User
     from bench import scene
-    from bench.killing import NAME, Walk
-    from bench.outside import Outside
+    from bench.killing import NAME, Outside, Walk
     from tests import make
 
     lead = User.objects.create_user("lead@panelbench.test", ui_language="en")
     project = people.found_project(name="Bench", slug="bench", founder=lead)
-    criteria = [make.criterion(name, range(points)) for name, points in large_files.CRITERIA.items()]
+    criteria = [make.criterion(name, range(points)) for name, points in import_large.CRITERIA.items()]
     _token, secret = tokens.issue(user=lead, name="bench", scope=Scope.WRITE, project=project)
     client = Client(programs.address, secret, "bench")
     outside = Outside(client, secret, scene.signed_in(lead), NAME, folder)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import sqlite3
 import sys
 import threading
 import time
@@ -13,16 +15,120 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
+import psycopg
+from django.db import connection
 from django.utils import timezone
 
-from accounts.models import Job
-from annotation.models import Dataset, Import, Item, Upload
-from bench import large_files, stack
-from bench.outside import Outside, Seen
-from bench.standstill import held_up
+from accounts.models import AuditEntry, Job
+from annotation.models import Annotation, Annotator, Campaign, Dataset, Import, Item, Rating, Upload
+from bench import import_large, server
+from judging.models import JudgeRun, Verdict
 from panelbench.celery import app
 from panelbench_client import Client, Unreachable
+
+# --- what anybody can see of a project from outside -------------------------------------------------------------------
+
+
+PAGES = ("", "datasets/", "campaigns/", "campaigns/new/", "judges/", "runs/", "numbers/", "export/")
+Seen = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Outside:
+    """A lead's browser and script, looking at one project. ``name`` is the dataset that is being imported."""
+
+    client: Client
+    token: str
+    session: str
+    name: str
+    folder: Path
+    looks: int = 0
+
+    def seen(self) -> Seen:
+        """Everything there is to see, the same as long as nothing more has become visible."""
+        self.looks += 1
+        with httpx.Client(base_url=self.client.address, cookies={"sessionid": self.session}, timeout=60) as browser:
+            return {**self._pages(browser), **self._hidden(browser), **self._api(), **_rows()}
+
+    @property
+    def staged(self) -> int:
+        """Rows of datasets that are not ready: they are in the database, and nowhere else."""
+        return Item.objects.filter(dataset__state=Dataset.State.LOADING).count()
+
+    def _pages(self, browser: httpx.Client) -> Seen:
+        found = {page: browser.get(f"/p/{self.client.project}/{page}") for page in PAGES}
+        return {f"page {page}": (answer.status_code, self.name in answer.text) for page, answer in found.items()}
+
+    def _hidden(self, browser: httpx.Client) -> Seen:
+        """What answers by the number of a dataset that is not ready; there should be nothing."""
+        place, api = f"/p/{self.client.project}", f"{self.client.address}/api/v1/projects/{self.client.project}"
+        token = {"Authorization": f"Bearer {self.token}"}
+        answered = []
+        for number in Dataset.objects.filter(state=Dataset.State.LOADING).values_list("pk", flat=True):
+            routes = (f"datasets/{number}/", f"datasets/{number}/items/", f"exports/items/?dataset={number}")
+            pages = [httpx.get(f"{api}/{route}", headers=token, timeout=60) for route in routes]
+            pages.append(browser.get(f"{place}/datasets/{number}/"))
+            answered += [str(page.url) for page in pages if page.status_code != 404]
+        return {"answered for what is not ready": answered}
+
+    def _api(self) -> Seen:
+        datasets = [(each["name"], each["version"], each["items"]) for each in self.client.datasets()]
+        campaigns = [each["id"] for each in self.client.campaigns()]
+        exported = {f"ratings of campaign {each}": self._lines(each) for each in campaigns}
+        return {"api datasets": datasets, "api campaigns": campaigns, **exported}
+
+    def _lines(self, campaign: int) -> int:
+        there = self.client.export("ratings", self.folder / "ratings.out.jsonl", format="jsonl", campaign=campaign)
+        with there.open("rb") as lines:
+            return sum(1 for _line in lines)
+
+
+def _rows() -> Seen:
+    ready = Dataset.objects.ready()
+    models = (Annotation, Annotator, Campaign, JudgeRun, Rating, Verdict)
+    counted = {f"{model.__name__} rows": model._default_manager.count() for model in models}
+    return {"ready datasets": ready.count(), "items of them": Item.objects.filter(dataset__in=ready).count(), **counted}
+
+
+# --- a moment held still ----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def held_up(kind: str, folder: Path) -> Iterator[Callable[[], bool]]:
+    """Hold up the next audit entry: the last row of a transaction that makes something visible. Says when it waits.
+
+    SQLite has one lock for everything: there the transaction can't even begin.
+    """
+    yield from _locked_file(folder / "panelbench.sqlite3") if kind == "sqlite" else _locked_table()
+
+
+def _locked_file(database: Path) -> Iterator[Callable[[], bool]]:
+    mine = sqlite3.connect(database, isolation_level=None)
+    mine.execute("BEGIN IMMEDIATE")
+    until = time.monotonic() + 2
+    yield lambda: time.monotonic() > until
+    mine.execute("ROLLBACK")
+    mine.close()
+
+
+def _locked_table() -> Iterator[Callable[[], bool]]:
+    table = AuditEntry._meta.db_table
+
+    def waits() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = %s::regclass", [table])
+            return cursor.fetchone() is not None
+
+    with psycopg.connect(os.environ["DATABASE_URL"]) as mine:
+        mine.execute(f"LOCK TABLE {table} IN SHARE MODE")
+        yield waits
+        mine.rollback()
+
+
+# --- a file on its way in ---------------------------------------------------------------------------------------------
+
 
 NAME = "Never half seen"
 LONGEST = 1800.0  # seconds that any one step may take
@@ -50,7 +156,7 @@ class Walk:
     """A file on its way in: a dataset, then ratings of its items."""
 
     kind: str
-    programs: stack.Stack
+    programs: server.Stack
     client: Client
     outside: Outside
     folder: Path
@@ -62,7 +168,7 @@ class Walk:
     def dataset(self, size: int) -> int:
         """Bring a dataset in past eight deaths; how many items there are."""
         path = self.folder / "dialogues.jsonl"
-        count = large_files.dialogues(path, size)
+        count = import_large.dialogues(path, size)
         say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
         self.before = self.outside.seen()
         key = self._upload_and_die(path)
@@ -141,7 +247,7 @@ class Walk:
     def ratings(self, size: int, items: int) -> None:
         """Bring ratings in past two deaths."""
         path = self.folder / "ratings.csv"
-        count, scores = large_files.ratings(path, size, items)
+        count, scores = import_large.ratings(path, size, items)
         say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} ratings, {scores:,} with a score")
         (dataset,) = self.client.datasets()
         campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
@@ -166,7 +272,7 @@ class Walk:
         self.points[-1].then += f"; {scores:,} ratings exported, as many as the file has"
 
     # --- dying ------------------------------------------------------------------------------------------------------
-    def _die(self, file_import: int, during: str, now: Callable[[], bool], *doomed: stack.Child) -> None:
+    def _die(self, file_import: int, during: str, now: Callable[[], bool], *doomed: server.Child) -> None:
         """Kill when it is time, and look around."""
         self._until(now, during)
         self._kill(*doomed)
@@ -183,11 +289,11 @@ class Walk:
             self._kill(self.programs.worker)
         self._note(during, "before the commit", self.programs.worker)
 
-    def _kill(self, *doomed: stack.Child) -> None:
+    def _kill(self, *doomed: server.Child) -> None:
         for child in doomed:
             child.kill()
 
-    def _note(self, during: str, far: str, *doomed: stack.Child) -> None:
+    def _note(self, during: str, far: str, *doomed: server.Child) -> None:
         """Look from outside, with the web server back and nobody else: is there anything that was not there before?"""
         if self.programs.web in doomed:
             self.programs.web.start()

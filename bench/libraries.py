@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import library_answers
-from bench.server import free_port
-from bench.stack import descendants
+from bench.server import descendants, free_port
 
 # What is written, and what it means.
 TAGS = {tag: tag for tag in ("et", "yue", "es-419", "de-1996", "qaa", "sr-XK", "vro", "nb")} | dict(

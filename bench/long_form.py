@@ -2,16 +2,23 @@
 
 Only the shape changes: one row per score, columns item, rater, criterion, score (and cluster or language). Nothing is
 dropped, clipped or filled in; ``docs/reproductions.md`` runs ``panelbench stats`` on what this writes.
+
+Three tables hold a judge or a metric beside a panel: the BLEU of HANNA's stories as a judge of their mean Relevance,
+HANNA's raters and judges on the stories of the ten systems (no human stories), and the translation model's
+log-probability as a judge of MLQE-PE's standardised direct assessments.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import sys
 from pathlib import Path
 
 import pandas as pd
+
+COLUMNS = ["item", "language", "rater", "rater_kind", "criterion", "score"]
 
 
 def estonian(folder: Path) -> pd.DataFrame:
@@ -95,16 +102,50 @@ def multipico(folder: Path) -> pd.DataFrame:
     return table.rename(columns=names)
 
 
+def hanna_bleu(path: Path) -> pd.DataFrame:
+    """960 stories of the 10 systems: BLEU beside the mean Relevance of the three raters."""
+    study = pd.read_csv(path).set_index("Model").drop(index="Human")
+    bleu = next(column for column in study.columns if column.startswith("BLEU "))
+    rows = [
+        (f"{system}/{prompt}", "en", rater, kind, "Relevance", score)
+        for column, rater, kind in (("Relevance", "panel mean", "annotator"), (bleu, "BLEU", "judge"))
+        for system, cell in study[column].items()
+        for prompt, score in enumerate(json.loads(cell), start=1)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def mlqe(folder: Path) -> pd.DataFrame:
+    """Quotes are text in these files; raters are slots; ``model_scores`` is the judge."""
+    rows = []
+    for path in sorted(folder.glob("test20.*.df.short.tsv")):
+        language = path.name.split(".")[1]
+        study = pd.read_csv(path, sep="\t", quoting=csv.QUOTE_NONE)
+        for number, (scores, model) in enumerate(zip(study["z_scores"], study["model_scores"], strict=True)):
+            item = f"{language} {number}"
+            rows.append((item, language, "model", "judge", "quality", model))
+            rows += [
+                (item, language, f"slot {slot}", "annotator", "quality", score)
+                for slot, score in enumerate(ast.literal_eval(scores), start=1)
+            ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
 def main(source: Path, out: Path) -> None:
     """Write every table."""
     out.mkdir(parents=True, exist_ok=True)
+    hanna = source / "hanna/hanna_metric_scores_llm.csv"
+    stories = hanna_stories(hanna)
     tables = {
         "estonian": estonian(source / "xls-estonian/human_annotated_data_et"),
         "dices": dices(source / "dices-350/dices_350_crowdsourced.json"),
         "hanna-flags": hanna_flags(source / "hanna/user_study.csv"),
-        "hanna": hanna_stories(source / "hanna/hanna_metric_scores_llm.csv"),
+        "hanna": stories,
         "mlqe-flags": mlqe_flags(source / "mlqe-pe/catastrophic-errors"),
         "multipico": multipico(source / "multipico-dev"),
+        "hanna-systems": stories[stories["generator"] != "Human"],
+        "hanna-bleu": hanna_bleu(hanna),
+        "mlqe": mlqe(source / "mlqe-pe/direct-assessments"),
     }
     for name, table in tables.items():
         table.to_csv(out / f"{name}.csv", index=False)

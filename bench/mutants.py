@@ -6,7 +6,7 @@ fewer rows than lenient readers find in the same bytes, or than the whole file h
 when read = taken + collapsed + refused does not hold.
 
 With ``--store`` each goes through the import into a database besides, half of them on SQLite and half on PostgreSQL
-(`mutant_imports`), and a quarter of them are files of rows that Hypothesis thought up (`imagined`). It counts as
+(`mutant_imports`), and a quarter of them are files of rows that Hypothesis thought up (`mutations`). It counts as
 **half-loaded** when a refused one leaves a row behind, or one that was stored and undone.
 """
 
@@ -32,8 +32,7 @@ from annotation.readers.problems import Problems
 from annotation.readers.ratings import parse_ratings, parse_verdicts
 from annotation.readers.reading import read_rows
 from bench import server
-from bench.imagined import thought_up
-from bench.mutations import MUTATIONS, Mutation, Original, forms, found_by_others, original
+from bench.mutations import MUTATIONS, Mutation, Original, forms, found_by_others, original, thought_up
 
 DATABASES = server.DATABASES
 MOST_BYTES = 60_000

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.clients import CRITERIA
+from bench.server import Instance, Postgresql, Redis, filled, small_disk
 from bench.siege_clients import PASSWORD, Annotator, Attack, Browser, Request, Visitor, together
-from bench.siege_programs import Instance, Postgresql, Redis, filled, small_disk
 from panelbench import connections
 from panelbench.programs import WEB_PROCESSES
 from tests.provider_server import RunningProvider, running_provider

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.imagined import thought_up
 from bench.mutant_imports import Rooms
 from bench.mutants import mutants
+from bench.mutations import thought_up
 from tests.cast import Cast
 
 LABELS = "item_id,annotator_id,label\n" + "".join(f"{n // 3},Ann{n % 3},{n * 7 % 5 % 2}\n" for n in range(30))

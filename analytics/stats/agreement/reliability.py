@@ -32,7 +32,7 @@ FEWEST_FOR_TAILS = 20
 """Of fewer items tails are not looked at: F stays."""
 ENOUGH_RATERS = 30
 """F takes the raters of ICC(2,.) for a sample that differ in severity alone. Where they differ in their errors, too, it
-covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.processes.fresh_raters``)."""
+covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""
 TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
 VALUE_OUTSIDE = "the approximate bounds of F do not hold the value, which is below 0"

@@ -93,11 +93,10 @@ def _whole(start: str, options: str) -> str:
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study files as ratings tables, made by the two scripts the document names."""
-    from bench import long_form, long_form_judges
+    from bench import long_form
 
     folder = tmp_path_factory.mktemp("long")
     long_form.main(DATA, folder)
-    long_form_judges.main(DATA, folder)
     rated = re.sub(r",[23]$", ",", (folder / "mlqe-flags.csv").read_text(encoding="utf-8"), flags=re.MULTILINE)
     (folder / "mlqe-flags-rated.csv").write_text(rated, encoding="utf-8")
     return folder

@@ -17,7 +17,7 @@ from analytics.stats.cli.commandline import main
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.resampling import LIKE_THESE, THESE, TOO_FEW, for_raters_like_these
 from analytics.stats.core.scales import scale_of
-from bench.processes import fresh_raters
+from bench.populations import fresh_raters
 
 GRADES = scale_of(range(4))
 
