@@ -76,7 +76,9 @@ MEMBERS = (
     Member(
         name="intakes",
         model=Import,
-        rows=lambda project: Import.objects.filter(project=project, state=Import.State.STORED),
+        rows=lambda project: Import.objects.filter(
+            project=project, state__in=(Import.State.STORED, Import.State.UNDOING)
+        ),
         leaves=tuple(field.name for field in Import._meta.concrete_fields if field.name not in _OF_IMPORTS),
         on_read=_stored,
     ),

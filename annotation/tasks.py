@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from celery import shared_task
@@ -9,9 +10,10 @@ from celery import shared_task
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import checks, lifecycle, opening
+from annotation.imports import checks, lifecycle, opening, removal
 from annotation.models import Import
 
+ROWS_AT_ONCE = 5_000  # stored rows; imports of more are undone in the background
 LONGEST = {"soft_time_limit": 3000, "time_limit": 3060}  # seconds; half a gigabyte on a busy machine
 
 
@@ -67,3 +69,23 @@ def store_import(import_pk: int, actor_pk: int | None = None) -> None:
     with suppress(Refused):
         lifecycle.finish(file_import=started, actor=started.job.owner if started.job else None)
         lifecycle.aim(file_import=started)
+
+
+# --- undoing --------------------------------------------------------------------------------------------------------
+def undo_here_or_later(file_import: Import, actor: User, *, undo: Callable[..., None] = removal.undo) -> bool:
+    """Undo a small import, and return True; start to undo a large one in the background, and return False.
+
+    ``undo`` is the function of its kind.
+    """
+    if file_import.report.get("stored", 0) > ROWS_AT_ONCE:
+        removal.start_undo(file_import=file_import, actor=actor)
+        jobs.enqueue(file_import)
+        return False
+    undo(file_import=file_import, actor=actor)
+    return True
+
+
+@shared_task(**LONGEST)
+def undo_large_import(import_pk: int) -> None:
+    """Delete what an import stored. A refusal is saved in its job, for its page."""
+    removal.carry_out_undo(import_pk=import_pk, undo=removal.undo)

@@ -1,23 +1,19 @@
 """What workers do for judges. Every task may be delivered twice, or die halfway: rows say what is left to do."""
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 
 from celery import shared_task, signals
 from django.utils.translation import gettext as _
-from kombu.exceptions import OperationalError
 
 from accounts import jobs
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.imports import checks, lifecycle
+from annotation.imports import checks, lifecycle, removal
 from annotation.models import Import
-from annotation.tasks import LONGEST
+from annotation.tasks import LONGEST, undo_here_or_later
 from judging import calls, judges, work_sessions
 from judging.imports import studies, verdicts
-
-logger = logging.getLogger(__name__)
 
 LULL = 30.0  # seconds; where no worker is free so soon, the next sweep asks again
 
@@ -33,7 +29,7 @@ signals.worker_shutting_down.connect(lambda **_worker: work_sessions.ask_to_stop
 def work(run_pk: int) -> None:
     """One work session on a run, and the next one queued behind it when due calls are left."""
     if work_sessions.work_on_run(run_pk):
-        work.delay(run_pk)
+        jobs.enqueue_task(work.name, run_pk)
 
 
 def store(file_import: Import, actor: User) -> bool:
@@ -81,6 +77,24 @@ def _finish(finish: Callable[..., Import], import_pk: int) -> None:
         finish(file_import=started, actor=started.job.owner if started.job else None)
 
 
+def undo(file_import: Import, actor: User) -> bool:
+    """Undo a small import of verdicts or of a whole study, and return True; start to undo a large one, else."""
+    undo_kind = studies.undo if file_import.kind == Import.Kind.STUDY else verdicts.undo
+    return undo_here_or_later(file_import, actor, undo=undo_kind)
+
+
+@shared_task(**LONGEST)
+def undo_verdicts(import_pk: int) -> None:
+    """Delete what an import of verdicts stored. A refusal is saved in its job, for its page."""
+    removal.carry_out_undo(import_pk=import_pk, undo=verdicts.undo)
+
+
+@shared_task(**LONGEST)
+def undo_study(import_pk: int) -> None:
+    """Delete what a whole study stored. A refusal is saved in its job, for its page."""
+    removal.carry_out_undo(import_pk=import_pk, undo=studies.undo)
+
+
 @shared_task
 def sweep() -> None:
     """Take up again the calls that dead workers and passing troubles left behind."""
@@ -91,10 +105,7 @@ def sweep() -> None:
 def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
     """Set as many workers on a run as share one; too many only find nothing to lease.
 
-    A queue that is away loses nothing: the sweep finds the run once it is back.
+    Without a broker the run waits for the sweep.
     """
-    try:
-        for _worker in range(calls.MOST_HOLDERS):
-            work.apply_async_on_commit((run_pk,), expires=expires)
-    except OperationalError as error:
-        logger.warning("The message broker is not available; judge run %s waits for the next sweep: %s", run_pk, error)
+    for _worker in range(calls.MOST_HOLDERS):
+        jobs.enqueue_task(work.name, run_pk, expires=expires)

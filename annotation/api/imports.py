@@ -212,6 +212,11 @@ def stored(file_import: Import, store: Callable[[], bool]) -> Response:
         return refused(error)
 
 
+def undone(file_import: Import, is_done: bool) -> Response:
+    """The import: 200 when it is undone, 202 while a worker undoes it."""
+    return answer(file_import, status.HTTP_200_OK if is_done else status.HTTP_202_ACCEPTED)
+
+
 def _require_stored_here(file_import: Import) -> Import:
     """Refuse the kinds that the apps above this one store: verdicts and studies."""
     if file_import.kind not in STORED_HERE:
@@ -418,9 +423,11 @@ class ImportApart(APIView):
 
 
 class ImportUndo(APIView):
-    @extend_schema(request=None, responses=ImportSerializer)
+    @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Delete what was stored, unless something depends on it. The files are kept."""
+        """Delete what was stored, unless something depends on it. The files are kept.
+
+        A large import is undone in the background (202): poll its state. It is `stored` again when that fails.
+        """
         current_import = _require_stored_here(find(request.user, project, file_import))
-        removal.undo(file_import=current_import, actor=request.user)
-        return answer(current_import)
+        return undone(current_import, tasks.undo_here_or_later(current_import, request.user))

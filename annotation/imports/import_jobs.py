@@ -32,6 +32,11 @@ CHECKING = {
     Kind.STUDY: "judging.tasks.check_study",
 }
 OPENING = "annotation.tasks.open_packed"
+UNDOING = {
+    **dict.fromkeys(HERE, "annotation.tasks.undo_large_import"),
+    Kind.VERDICTS: "judging.tasks.undo_verdicts",
+    Kind.STUDY: "judging.tasks.undo_study",
+}
 STORING = {
     **dict.fromkeys(HERE, "annotation.tasks.store_import"),
     Kind.VERDICTS: "judging.tasks.store_verdicts",
@@ -139,6 +144,12 @@ def _failed(file_import: Import, report: Mapping[str, Any]) -> bool:
     return True
 
 
+def keep_stored(file_import: Import) -> bool:
+    """Let an import that is being undone stay stored; False when it is undone by now. The job is ended elsewhere."""
+    undoing = Import.objects.filter(pk=file_import.pk, state=State.UNDOING)
+    return bool(undoing.update(state=State.STORED, state_since=timezone.now()))
+
+
 def announce_end(file_import: Import) -> None:
     """Tell the project's programs what became of an import, in the transaction that ends it; a part is told of nowhere.
 
@@ -200,6 +211,15 @@ KINDS: dict[str, JobKind] = {
             "Storing was interrupted %d times, and nothing was stored. Split the file, or start it again."
         ),
         loses=gettext_lazy("Everything stored so far is deleted. The files are kept and can be stored again."),
+    ),
+    Job.Kind.UNDO: JobKind(
+        model=Import,
+        task=lambda file_import: UNDOING[Kind(file_import.kind)],
+        fail=lambda file_import, _sentence: keep_stored(file_import),
+        title=_title,
+        address=Import.get_absolute_url,
+        related=("project", "files"),
+        interrupted=gettext_lazy("The undo was interrupted %d times. The import is still stored."),
     ),
 }
 

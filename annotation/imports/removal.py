@@ -1,8 +1,12 @@
-"""Taking an import back: all of it, while nothing depends on it. Its files stay, so that it can be stored again."""
+"""Undoing an import: all of it, while nothing depends on it. Its files stay, so that it can be stored again.
+
+What is large a worker undoes under a job: stored -> undoing -> uploaded, in one transaction, or back to stored when
+something depends on it. A worker that is killed changes nothing, and another one begins again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, models, transaction
@@ -10,9 +14,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit, jobs
-from accounts.models import User
+from accounts.jobs import JobHeartbeat
+from accounts.models import Job, User
 from accounts.refusals import Refused
 from annotation.imports.checks import EDITABLE
+from annotation.imports.import_jobs import keep_stored
 from annotation.imports.parsed_files import forget_parsed
 from annotation.models import (
     Annotation,
@@ -39,20 +45,62 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
     }[Import.Kind(file_import.kind)]
     try:
         with transaction.atomic():
-            unsettle(file_import=file_import, actor=actor)
             take_back(file_import)
+            unsettle(file_import=file_import, actor=actor)
     except IntegrityError:  # something came to depend on it just now
-        raise Refused(_("This import is now in use, so it can't be undone. Reload the page."), code="in_use") from None
+        raise _used_now() from None
+
+
+def start_undo(*, file_import: Import, actor: User) -> None:
+    """Say that a stored import is to be undone; the edge enqueues the job."""
+    stored = Import.objects.filter(pk=file_import.pk, state=State.STORED)
+    with transaction.atomic():
+        if not stored.update(state=State.UNDOING, state_since=timezone.now()):
+            raise _not_stored()
+        jobs.begin(kind=Job.Kind.UNDO, subject=file_import, project=file_import.project, owner=actor)
+    file_import.state = State.UNDOING
+
+
+def carry_out_undo(*, import_pk: int, undo: Callable[..., None]) -> None:
+    """Undo an import that is to be undone, unless another worker does or did; ``undo`` is the function of its kind.
+
+    When something depends on it, it stays stored, and its job says why.
+    """
+    file_import = Import.objects.filter(pk=import_pk, state=State.UNDOING).select_related("project").first()
+    if file_import is None or (job := jobs.take(file_import, Job.Kind.UNDO)) is None:
+        return
+    try:
+        with JobHeartbeat(job):
+            undo(file_import=file_import, actor=job.owner)
+    except (Refused, IntegrityError) as error:
+        refused = error if isinstance(error, Refused) else _used_now()
+        with transaction.atomic():
+            if not (keep_stored(file_import) and jobs.fail(job, refused.sentence)):
+                transaction.set_rollback(True)
 
 
 def unsettle(*, file_import: Import, actor: User | None = None) -> None:
-    """Let a stored import be merely uploaded again, in the transaction that takes its rows back."""
-    stored = Import.objects.filter(pk=file_import.pk, state=State.STORED)
+    """Let a stored import be merely uploaded again, last in the transaction that deletes its rows.
+
+    By then nobody waits long for the import's own row, so that its undo can be cancelled while it runs.
+    """
+    job = file_import.job if file_import.state == State.UNDOING else None
+    stored = Import.objects.filter(pk=file_import.pk, state=State.UNDOING if job else State.STORED)
     if not stored.update(state=State.UPLOADED, state_since=timezone.now(), report={}):
-        raise Refused(_("Only an import that is stored can be undone."), code="not_stored")
+        raise _not_stored()
+    if job is not None and not jobs.finish(job):
+        raise _not_stored()
     DryRun.objects.filter(file_import=file_import).delete()  # it says nothing about what is there now
     audit.record(actor=actor, project=file_import.project, verb="undo import", subject=file_import)
     file_import.state = State.UPLOADED
+
+
+def _used_now() -> Refused:
+    return Refused(_("This import is now in use, so it can't be undone. Reload the page."), code="in_use")
+
+
+def _not_stored() -> Refused:
+    return Refused(_("Only an import that is stored can be undone."), code="not_stored")
 
 
 def discard(*, file_import: Import, actor: User | None = None) -> None:

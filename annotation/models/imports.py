@@ -24,7 +24,7 @@ class Import(HasJob):
 
     ``unread``: what the uploader has specified (kind, mapping, target) for files that a worker still has to open; else
     NULL. Imports of one upload share a ``batch``. The imports created by a study's import are ``part_of`` it. ``job``
-    is the newest job that checks or stores it.
+    is the newest job that checks, stores or undoes it.
     """
 
     class Kind(models.TextChoices):
@@ -39,6 +39,7 @@ class Import(HasJob):
         CHECKING = "checking", _("Being checked")
         STORING = "storing", _("Being stored")
         STORED = "stored", _("Stored")
+        UNDOING = "undoing", _("Being undone")
         FAILED = "failed", _("Failed")
 
     class Access(models.QuerySet["Import"]):
@@ -69,7 +70,7 @@ class Import(HasJob):
                 name="import_kind_known",
             ),
             models.CheckConstraint(
-                condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "failed"]),
+                condition=models.Q(state__in=["uploaded", "checking", "storing", "stored", "undoing", "failed"]),
                 name="import_state_known",
             ),
         ]

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.inputs import whole_number, without_nul
-from accounts.models import Project, User
+from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.desk import presentation
 from annotation.imports import checks, lifecycle, opening, targets
@@ -113,7 +113,7 @@ IGNORE = "ignore"
 ATTRIBUTE = "attributes."
 _WRITTEN = "written_mapping"  # in the session
 PROBLEM = ("file", "line", "column", "found", "expected", "code")
-UNDER_WAY = (Import.State.CHECKING, Import.State.STORING)
+UNDER_WAY = (Import.State.CHECKING, Import.State.STORING, Import.State.UNDOING)
 FIELDS = {
     "dataset": (
         *("id", "language", "generator", "scenario", "title", "turns"),
@@ -232,6 +232,7 @@ def context(request: HttpRequest, project: Project, file_import: Import, seen: O
         "files": file_import.files.all(),
         "way": way(file_import) if file_import.state in UNDER_WAY else None,
         "is_under_way": file_import.state in UNDER_WAY,
+        "undo_failure": _undo_failure(file_import),
         "is_editable": file_import.state in checks.EDITABLE,
         "siblings": together,
         "has_ratings_sibling": any(sibling.kind == Import.Kind.RATINGS for sibling in together),
@@ -240,6 +241,12 @@ def context(request: HttpRequest, project: Project, file_import: Import, seen: O
     if seen is None:
         return shown
     return shown | _unstored(request.user, project, file_import, seen) | {"written": _written(request, file_import)}
+
+
+def _undo_failure(file_import: Import) -> str:
+    """Why an import whose undo failed is still stored; empty for others."""
+    job = file_import.job if file_import.state == Import.State.STORED else None
+    return job.sentence if job is not None and job.kind == Job.Kind.UNDO else ""
 
 
 def keep_written(request: HttpRequest, file_import: Import, problem: str) -> None:

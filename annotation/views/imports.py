@@ -273,8 +273,8 @@ def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     with refusals.refusals_as_messages(request):
         if current_import.kind not in STORED_HERE:
             raise Refused(_("Undo this import on its own page."), code="wrong_kind")
-        removal.undo(file_import=current_import, actor=request.user)
-        messages.success(request, _("Undone. The files are kept: store them again or discard them."))
+        if tasks.undo_here_or_later(current_import, request.user):
+            messages.success(request, _("Undone. The files are kept: store them again or discard them."))
     return redirect(current_import)
 
 

@@ -17,7 +17,7 @@ from annotation.api.imports import ImportSerializer, OutlookSerializer, ProblemS
 from annotation.models import Import
 from annotation.readers import StudyImport, known_studies
 from judging import tasks
-from judging.imports import studies, verdicts
+from judging.imports import verdicts
 
 NOT_OF_KIND = {
     Import.Kind.VERDICTS: "This import contains no verdicts.",
@@ -53,12 +53,11 @@ class VerdictStorage(APIView):
 
 
 class VerdictUndo(APIView):
-    @extend_schema(request=None, responses=ImportSerializer)
+    @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Take the verdicts back, and the judges that have no others."""
+        """Delete the verdicts, and the judges that have no others. A large import is undone in the background (202)."""
         shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-        verdicts.undo(file_import=shown_import, actor=request.user)
-        return imports.answer(shown_import)
+        return imports.undone(shown_import, tasks.undo(shown_import, request.user))
 
 
 # --- whole studies ----------------------------------------------------------------------------------------------------
@@ -140,9 +139,11 @@ class StudyStorage(APIView):
 
 
 class StudyUndo(APIView):
-    @extend_schema(request=None, responses=ImportSerializer)
+    @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
-        """Take back everything it stored, while nothing depends on it. Rubrics, once published, stay."""
+        """Delete everything it stored, unless something depends on it. Rubrics, once published, stay.
+
+        A large study is undone in the background (202).
+        """
         shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-        studies.undo(file_import=shown_import, actor=request.user)
-        return imports.answer(shown_import)
+        return imports.undone(shown_import, tasks.undo(shown_import, request.user))

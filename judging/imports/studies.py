@@ -228,8 +228,8 @@ def _carried_out(
 def undo(*, file_import: Import, actor: User | None = None) -> None:
     """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
     with transaction.atomic():
-        removal.unsettle(file_import=file_import, actor=actor)
         take_back(file_import, actor)
+        removal.unsettle(file_import=file_import, actor=actor)
 
 
 def take_back(file_import: Import, actor: User | None = None) -> None:

@@ -427,13 +427,13 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
     """Delete the runs of a stored import, and the judges that have no other."""
     runs = list(JudgeRun.objects.filter(file_import=file_import).select_related("judge"))
     with transaction.atomic():
-        removal.unsettle(file_import=file_import, actor=actor)
         removal.require_unused(runs, but=(Verdict, Call))
         Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
         Attempt.objects.filter(call__in=Call.objects.filter(run__in=runs))._raw_delete(using="default")
         Call.objects.filter(run__in=runs)._raw_delete(using="default")
         JudgeRun.objects.filter(file_import=file_import).delete()
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
+        removal.unsettle(file_import=file_import, actor=actor)
 
 
 def _complete(report: Report, stored: VerdictsReport) -> None:

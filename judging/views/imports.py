@@ -20,7 +20,7 @@ from annotation.models import Import
 from annotation.readers import KnownStudy, Report, known_studies
 from annotation.views import import_page, imports
 from judging import tasks
-from judging.imports import studies, verdicts
+from judging.imports import verdicts
 from judging.models import JudgeRun
 
 NOT_OF_KIND = {
@@ -82,8 +82,8 @@ def undo_verdict_import(request: HttpRequest, project: str, file_import: int) ->
     """Take the verdicts back, and the judges that have no others."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
     with refusals.refusals_as_messages(request):
-        verdicts.undo(file_import=shown_import, actor=request.user)
-        messages.success(request, _("Undone. The files are kept: store them again or discard them."))
+        if tasks.undo(shown_import, request.user):
+            messages.success(request, _("Undone. The files are kept: store them again or discard them."))
     return redirect("verdict_import", current_project.slug, shown_import.pk)
 
 
@@ -166,6 +166,6 @@ def undo_study_import(request: HttpRequest, project: str, file_import: int) -> H
     """Take back everything it stored, while nothing depends on it."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
     with refusals.refusals_as_messages(request):
-        studies.undo(file_import=shown_import, actor=request.user)
-        messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
+        if tasks.undo(shown_import, request.user):
+            messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
     return redirect("study_import", current_project.slug, shown_import.pk)

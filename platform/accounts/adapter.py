@@ -1,6 +1,5 @@
 """Accounts are made by invitation: allauth's open sign-up is closed unless a valid invitation is in the session."""
 
-import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -10,13 +9,10 @@ from django.contrib.sites.shortcuts import get_current_site
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from kombu.exceptions import OperationalError
 
-from accounts import audit, invitations, tasks, tokens
+from accounts import audit, invitations, jobs, tasks, tokens
 from accounts.models import User
 from accounts.refusals import Refused
-
-logger = logging.getLogger(__name__)
 
 
 class InvitationOnlyAdapter(DefaultAccountAdapter):
@@ -50,14 +46,11 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Written here, sent by a worker. Without a queue the change stands and the log has the error."""
+        """Written here, sent by a worker. Without a broker the change stands, and the mail is dropped and logged."""
         site = get_current_site(self.request)
         written = {"request": self.request, "email": email, "current_site": site, **context}
         message = self.render_mail(template_prefix, email, written)
-        try:
-            tasks.send_mail.delay_on_commit(message.subject, message.body, message.to)
-        except OperationalError:
-            logger.exception("a mail about an account could not be queued")
+        jobs.enqueue_task(tasks.send_mail.name, message.subject, message.body, message.to)
 
 
 class InvitationOnlySocialAdapter(DefaultSocialAccountAdapter):

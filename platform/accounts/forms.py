@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import audit, invitations, languages, tasks
+from accounts import audit, invitations, jobs, languages, tasks
 from accounts.models import Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -95,11 +95,13 @@ class ResetPasswordForm(AnybodysResetPasswordForm):
     """Asks a worker for the mail and looks nobody up, so that an address that is registered takes no longer."""
 
     def clean_email(self) -> str:
+        if not jobs.is_broker_available():
+            raise forms.ValidationError(_("Mails can't be sent at the moment. Try again in a few minutes."))
         return str(self.cleaned_data["email"]).lower()
 
     def save(self, request: HttpRequest, **options: Any) -> str:
-        email = str(self.cleaned_data["email"])
-        tasks.send_password_reset.delay_on_commit(email, request.build_absolute_uri("/"), get_language() or "en")
+        email, language = str(self.cleaned_data["email"]), get_language() or "en"
+        jobs.enqueue_task(tasks.send_password_reset.name, email, request.build_absolute_uri("/"), language)
         return email
 
 

@@ -41,6 +41,7 @@ HEARTBEAT_SECONDS = 2.0
 LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
 RESEND = timedelta(minutes=2)  # a job that no worker took for so long is sent once more
 MOST_TRIES = 3
+ABSENT_BROKER = (BrokerError, OSError, AttributeError)  # the last: Kombu, after a first message that failed
 INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried again.")
 
 
@@ -141,11 +142,21 @@ def enqueue_task(task: str, *arguments: Any, expires: float | None = None) -> No
 
 
 def _queued(task: str, arguments: tuple[Any, ...], *, expires: float | None) -> bool:
-    """Whether the broker took a message for the task of that name; the only place that knows what an absent one is."""
+    """Whether the broker took a message for the task of that name."""
     try:
         current_app.send_task(task, arguments, expires=expires)
-    except (BrokerError, OSError, AttributeError) as error:  # the last: Kombu, after a first message that failed
+    except ABSENT_BROKER as error:
         logger.warning("The message broker is not available; %s%s is not queued: %s", task, arguments, error)
+        return False
+    return True
+
+
+def is_broker_available() -> bool:
+    """Whether the broker answers now: for what would be lost without it."""
+    try:
+        with current_app.connection_for_write() as broker:
+            broker.ensure_connection(max_retries=1, timeout=2)
+    except ABSENT_BROKER:
         return False
     return True
 

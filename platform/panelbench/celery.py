@@ -20,6 +20,7 @@ ROUTES = {
     "annotation.tasks.*": {"queue": "imports"},
     "judging.tasks.check_*": {"queue": "imports"},
     "judging.tasks.store_*": {"queue": "imports"},
+    "judging.tasks.undo_*": {"queue": "imports"},
 }
 SWEEP = 30.0  # seconds; a sweep that no worker took up by the next one is dropped
 TRANSPORT = "panelbench.queues:FolderTransport"  # where there is no Redis

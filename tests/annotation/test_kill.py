@@ -1,14 +1,17 @@
-"""A worker killed while it stores an import: nothing of it shows, and the next worker stores all of it, once."""
+"""A worker killed while it stores or undoes an import: nothing of it shows, and the next one does all of it, once."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 
 from accounts import jobs
-from accounts.models import Job
-from annotation import tasks
-from annotation.imports import opening
+from accounts.models import AuditEntry, Job
+from annotation import campaigns, tasks
+from annotation.imports import lifecycle, opening
 from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
@@ -85,3 +88,79 @@ def test_an_import_survives_the_deaths_of_its_workers(cast: Cast, monkeypatch: p
         until(lambda: Import.objects.get(pk=ratings.pk).state == "stored")
     assert (Rating.objects.count(), Campaign.objects.filter(dataset=dataset).count()) == (ITEMS, 1)
     assert Import.objects.get(pk=ratings.pk).report["tries"] == 2
+
+
+def stored(cast: Cast) -> Import:
+    """An import of more rows than a request undoes, stored."""
+    text = "".join(DIALOGUES.splitlines(keepends=True)[:81]).encode()
+    opened = opening.open_import(
+        project=cast.kassa, kind="dataset", files=[("d.csv", text)], target={"name": "Parcels"}, actor=cast.boris
+    )
+    return lifecycle.carry_out(file_import=opened, actor=cast.boris)
+
+
+def asked_to_undo(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Import:
+    monkeypatch.setattr(tasks, "ROWS_AT_ONCE", 10)
+    file_import = stored(cast)
+    answer = cast.client("boris").post(f"/api/v1/projects/kassa/imports/{file_import.pk}/undo/")
+    assert (answer.status_code, answer.json()["state"]) == (202, "undoing")
+    return file_import
+
+
+def import_page(cast: Cast, file_import: Import) -> str:
+    return cast.client("boris").get(f"/p/kassa/imports/{file_import.pk}/").content.decode()
+
+
+def waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone() is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_undo_whose_worker_is_killed_is_carried_out_by_the_next_one(
+    cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not settings.REDIS_URL or connection.vendor != "postgresql":
+        pytest.skip("needs Redis and PostgreSQL")
+    app.control.purge()
+    file_import = asked_to_undo(cast, monkeypatch)
+    with transaction.atomic():
+        assert Item.objects.select_for_update().first()  # so that the worker has to wait in the middle of it
+        with working() as doomed:
+            until(waits_for_a_lock)
+            kill(doomed)
+    assert (Item.objects.count(), Import.objects.get().state, Job.objects.get(kind="undo").tries) == (80, "undoing", 1)
+    assert "Being undone" in import_page(cast, file_import)
+    assert cast.client("boris").post(f"/api/v1/projects/kassa/imports/{file_import.pk}/undo/").status_code == 409
+    with working():
+        assert [job.kind for job in jobs.sweep(now=long_after())] == ["undo"]
+        until(lambda: Import.objects.get().state == "uploaded")
+    assert (Item.objects.count(), Dataset.objects.count()) == (0, 0)
+    job = Job.objects.get(kind="undo")
+    assert (job.state, job.tries) == ("finished", 2)
+    assert AuditEntry.objects.filter(verb="undo import").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_in_use_by_then_stays_stored_and_says_why(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    file_import = asked_to_undo(cast, monkeypatch)
+    parcels, rubric = Dataset.objects.get(), make.rubric(cast.kassa)
+    campaigns.open_campaign(project=cast.kassa, name="Round 1", dataset=parcels, rubric_version=rubric)
+    tasks.undo_large_import(file_import.pk)
+    assert (Import.objects.get(pk=file_import.pk).state, Item.objects.count()) == ("stored", 80)
+    assert "is in use by 1 campaign" in import_page(cast, file_import)
+    Campaign.objects.all().delete()
+    assert cast.client("boris").post(f"/p/kassa/imports/{file_import.pk}/undo/").status_code == 302
+    tasks.undo_large_import(file_import.pk)
+    assert (Import.objects.get(pk=file_import.pk).state, Item.objects.count()) == ("uploaded", 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_undo_that_is_cancelled_leaves_the_import_stored(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    file_import = asked_to_undo(cast, monkeypatch)
+    job = Job.objects.get(kind="undo")
+    assert cast.client("boris").post(f"/api/v1/projects/kassa/jobs/{job.pk}/cancel/").json()["state"] == "cancelled"
+    tasks.undo_large_import(file_import.pk)  # its message arrives after all
+    assert (Import.objects.get().state, Item.objects.count()) == ("stored", 80)
+    assert "This was cancelled by Boris." in import_page(cast, file_import)

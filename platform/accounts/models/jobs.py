@@ -54,6 +54,7 @@ class Job(models.Model):
     class Kind(models.TextChoices):
         CHECK = "check", _("Check of an import")
         STORE = "store", _("Import")
+        UNDO = "undo", _("Undo of an import")
         EXPORT = "export", _("Export")
         BUNDLE = "bundle", _("Bundle import")
         DELIVERIES = "deliveries", _("Webhook deliveries")
@@ -102,7 +103,7 @@ class Job(models.Model):
         ]
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["check", "store", "export", "bundle", "deliveries", "numbers"]),
+                condition=models.Q(kind__in=["check", "store", "undo", "export", "bundle", "deliveries", "numbers"]),
                 name="job_kind_known",
             ),
             models.CheckConstraint(

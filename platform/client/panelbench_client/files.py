@@ -30,7 +30,7 @@ from panelbench_client.connection import (
 AT_ONCE = 16 * 2**20  # bytes; files that are larger together are sent in pieces
 PIECE = 8 * 2**20
 TUS = {"Tus-Resumable": "1.0.0"}
-UNDER_WAY = ("checking", "storing")
+UNDER_WAY = ("checking", "storing", "undoing")
 
 
 class ImportMethods(ServerConnection):
@@ -146,7 +146,10 @@ class ImportMethods(ServerConnection):
     @operation("POST", "/projects/{project}/verdict-imports/{file_import}/undo/")
     @operation("POST", "/projects/{project}/study-imports/{file_import}/undo/")
     def undo_import(self, file_import: int) -> types.Import:
-        """Take back what was stored, while nothing depends on it; the files stay."""
+        """Delete what was stored, unless something depends on it; the files stay.
+
+        A large import is `undoing` for a while, then `uploaded`, or `stored` again when the undo failed.
+        """
         return cast(types.Import, self.json("POST", self._place(file_import, "undo")))
 
     def _place(self, file_import: int, step: str) -> str:
