@@ -1,4 +1,5 @@
-"""The few ways from an edge to a project: what you may not see is not there (404), what you may not do is refused."""
+"""Access to a project, for pages and the API: 404 for a project that the user is not a member of, 403 for an action
+that their role does not allow."""
 
 from __future__ import annotations
 
@@ -15,34 +16,36 @@ FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
 class SecondFactorNeeded(PermissionDenied):
-    """The project asks for a second factor that this person has not set up."""
+    """The project requires two-factor authentication, and the user has not set it up."""
 
 
 def has_second_factor(user: User) -> bool:
-    """Whether somebody set up an authenticator app or a passkey; signing in then always asks for it."""
+    """Whether the user has an authenticator app or a passkey. Signing in then always requires it."""
     return bool(Authenticator.objects.filter(user=user, type__in=FACTORS).exists())
 
 
 def factor_met(user: User, *, project: str) -> Q:
-    """Rows whose project (at this path of fields) asks for no second factor, or all if this person has one."""
+    """A filter: rows whose project (at this path of fields) does not require two-factor authentication, or all rows if
+    the user has set it up."""
     return Q(**{f"{project}__requires_second_factor": False}) | Q(
         Exists(Authenticator.objects.filter(user=user, type__in=FACTORS))
     )
 
 
 def member_of(user: User, *, project: str) -> Q:
-    """Rows whose project (at this path of fields) has this person as a member with the second factor it asks for."""
+    """A filter: rows whose project (at this path of fields) has the user as a member, with two-factor authentication if
+    the project requires it."""
     return Q(**{f"{project}__memberships__user": user}) & factor_met(user, project=project)
 
 
 def refuse_archived(project: Project) -> None:
-    """An archived project takes nothing new."""
+    """Raise ``Refused`` if the project is archived, because it is then read-only."""
     if project.archived_at is not None:
         raise Refused(_("This project is archived: it can be read, not changed."), code="archived")
 
 
 def membership(*, user: User, slug: str) -> Membership:
-    """This person's role in the project at ``slug``; 404 for a stranger, as for a project that isn't there."""
+    """The user's membership in the project at ``slug``. 404 if there is none, as if there were no such project."""
     member = Membership.objects.select_related("project").filter(user=user, project__slug=slug).first()
     if member is None:
         raise Http404("No such project.")
@@ -55,7 +58,7 @@ def membership(*, user: User, slug: str) -> Membership:
 
 
 def require(*, user: User, slug: str, roles: tuple[Role, ...] = SIGHTED) -> Project:
-    """The project at ``slug`` if this person holds one of ``roles`` in it; 403 for another role, 404 for a stranger."""
+    """The project at ``slug`` if the user has one of ``roles`` in it; 403 for another role, 404 for no membership."""
     held = membership(user=user, slug=slug)
     if held.role not in roles:
         raise PermissionDenied(f"This needs the role {' or '.join(roles)}.")
@@ -63,5 +66,5 @@ def require(*, user: User, slug: str, roles: tuple[Role, ...] = SIGHTED) -> Proj
 
 
 def holds(*, user: User, project: Project, roles: tuple[Role, ...] = SIGHTED) -> bool:
-    """Whether this person holds one of ``roles`` in ``project``."""
+    """Whether the user has one of ``roles`` in ``project``."""
     return Membership.objects.filter(user=user, project=project, role__in=roles).exists()

@@ -1,4 +1,4 @@
-"""Accounts are made by invitation: allauth's open sign-up is closed unless a valid invitation is in the session."""
+"""allauth's adapters: accounts are created by invitation only, so sign-up needs a valid invitation in the session."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from accounts.refusals import Refused
 
 
 class InvitationOnlyAdapter(DefaultAccountAdapter):
-    """Opens sign-up to the holder of an invitation link and to nobody else, and keeps the trail of accounts.
+    """Allows sign-up only with an invitation, and records account activity in the audit trail.
 
-    allauth calls these hooks whenever somebody signs in, fails to, or changes how they sign in.
+    allauth calls these methods when somebody signs in, fails to sign in, or changes how they sign in.
     """
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -33,7 +33,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
         audit.record_failure(email=str(credentials.get("email", "")))
 
     def set_password(self, user: User, password: str) -> None:
-        """A new password ends every API token, as it ends every session."""
+        """A new password revokes all API tokens, and ends all sessions."""
         with transaction.atomic():
             super().set_password(user, password)
             tokens.revoke_all(user=user)
@@ -41,12 +41,13 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
     def send_notification_mail(
         self, template_prefix: str, user: User, context: dict[str, Any] | None = None, email: str | None = None
     ) -> None:
-        """Every change of an account passes here: into the trail first, then by mail to its owner."""
+        """Called for every change of an account: record it in the audit trail, then mail the owner."""
         audit.record_activity(verb=template_prefix.rpartition("/")[2].replace("_", " "), user_pk=user.pk, by=user)
         super().send_notification_mail(template_prefix, user, context, email or user.email)
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Written here, sent by a worker. Without a broker the change stands, and the mail is dropped and logged."""
+        """Render the mail now; a worker sends it. If the queue is down, the account's change is kept and the error
+        logged."""
         site = get_current_site(self.request)
         written = {"request": self.request, "email": email, "current_site": site, **context}
         message = self.render_mail(template_prefix, email, written)
@@ -54,7 +55,7 @@ class InvitationOnlyAdapter(DefaultAccountAdapter):
 
 
 class InvitationOnlySocialAdapter(DefaultSocialAccountAdapter):
-    """The same for who signs up by single sign-on; the account and its membership are made together."""
+    """The same for sign-up by single sign-on: the account and its membership are created together."""
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
         secret = request.session.get(invitations.SESSION_KEY, "")

@@ -1,7 +1,7 @@
-"""The client address of a request, computed in one way for sign-in, throttles and logs.
+"""The client address of a request, determined in one way for sign-in limits, throttles and logs.
 
-A proxy appends the address that it was asked from to X-Forwarded-For; what stands left of the entries that trusted
-proxies appended is what the client wrote itself. Pure.
+Every proxy appends the address of its client to X-Forwarded-For. Entries before those of trusted proxies were written
+by the client and can be false. Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 FORWARDED = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PORT")
-IPV6_CLIENT = 64  # bits: what one customer is given, and may choose any address of
+IPV6_CLIENT = 64  # bits: a provider usually assigns a customer a /64 network, so all its addresses are one client
 
 
 def settle_client_address(meta: MutableMapping[str, Any], proxies: int | tuple[Network, ...]) -> None:
-    """Make REMOTE_ADDR the client's address, and drop what a sender that is no trusted proxy says of forwarding."""
+    """Set REMOTE_ADDR to the client's address, and remove forwarding headers that no trusted proxy has set."""
     peer = _address(str(meta.get("REMOTE_ADDR", "")))
     is_trusted = proxies > 0 if isinstance(proxies, int) else _is_in(peer, proxies)
     if is_trusted:
@@ -29,9 +29,9 @@ def settle_client_address(meta: MutableMapping[str, Any], proxies: int | tuple[N
 
 
 def client(meta: Mapping[str, Any], proxies: int | tuple[Network, ...]) -> str:
-    """The address that the outermost trusted proxy was asked from; the sender's own where no proxy says another.
+    """The address that connected to the outermost trusted proxy; without a trusted proxy, the sender's own address.
 
-    ``proxies``: how many there are, or the networks that they are in.
+    ``proxies``: the number of trusted proxies, or their networks.
     """
     peer = str(meta.get("REMOTE_ADDR", ""))
     chain = [peer]
@@ -46,7 +46,7 @@ def client(meta: Mapping[str, Any], proxies: int | tuple[Network, ...]) -> str:
 
 
 def group(address: str) -> str:
-    """What counts as one client in a throttle: an IPv4 address, or the network of an IPv6 one."""
+    """What counts as one client in a throttle: an IPv4 address, or the /64 network of an IPv6 address."""
     parsed = _address(address)
     if not isinstance(parsed, ipaddress.IPv6Address):
         return str(parsed or address)
@@ -54,7 +54,8 @@ def group(address: str) -> str:
 
 
 def _address(text: str) -> Address | None:
-    """The address in an entry, which may have a port; an IPv4 address carried by an IPv6 one as itself."""
+    """The address in one entry, which may include a port; an IPv4 address mapped to IPv6 becomes IPv4. None if the
+    entry is invalid."""
     text = text.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""How the API takes requests: who asks, what a token may do, how often, JSON bodies, and pages of a list."""
+"""Requests to the API: authentication, permissions of tokens and roles, throttles, JSON bodies, pagination."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class SessionAuthentication(DrfSessionAuthentication):
-    """The signed-in page; a request without one is answered 401, as for a token."""
+    """Session authentication for pages; without a session the response is 401, as without a token."""
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
@@ -69,7 +69,7 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 
 # --- permissions -----------------------------------------------------------------------------------------------------
 class HasScope(BasePermission):
-    """A read token only reads; a token bound to one project reaches no other, and founds none."""
+    """A read token only reads. A token for one project can't access other projects, and can't create projects."""
 
     message = "This token's scope does not allow that."
 
@@ -84,10 +84,10 @@ class HasScope(BasePermission):
 
 
 class InProject(BasePermission):
-    """Below a project only its leads and researchers, unless the view's `roles` says otherwise: for all methods, or by
-    method (``{"POST": (Role.LEAD,)}``, SIGHTED for those not named). Held before a body is read.
+    """Below a project, allows only leads and researchers unless the view sets `roles`: for all methods, or by method
+    (``{"POST": (Role.LEAD,)}``, SIGHTED for other methods). Checked before the body is read.
 
-    An archived project is only read, but for views that say `works_archived`.
+    An archived project is read-only, except in views with `works_archived`.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -97,7 +97,7 @@ class InProject(BasePermission):
         roles = getattr(view, "roles", SIGHTED)
         if isinstance(roles, dict):
             roles = roles.get(request.method, SIGHTED)
-        # IsAuthenticated came first, so this is a user.
+        # IsAuthenticated is checked first, so this is a user.
         project = access.require(user=request.user, slug=slug, roles=roles)  # type: ignore[arg-type]
         if request.method not in SAFE_METHODS and not getattr(view, "works_archived", False):
             access.refuse_archived(project)
@@ -106,14 +106,14 @@ class InProject(BasePermission):
 
 # --- throttles -------------------------------------------------------------------------------------------------------
 class Throttle(throttling.SimpleRateThrottle):
-    """DRF's rates and scopes. Requests that come at once are each counted; a client is an address (IPv6: a network)."""
+    """DRF's rates and scopes, with an atomic counter per time window. A client is an IPv4 address or IPv6 network."""
 
     duration: int
     num_requests: int
     ends = 0.0
 
     def allow_request(self, request: Any, view: Any) -> bool:
-        """Count the request, and say whether it is one of those allowed in this window."""
+        """Count the request; True if the limit of this window is not exceeded."""
         key = self.get_cache_key(request, view)
         if key is None:
             return True
@@ -123,7 +123,7 @@ class Throttle(throttling.SimpleRateThrottle):
         cache.add(name, 0, self.duration + 1)
         try:
             count = cache.incr(name)
-        except ValueError:  # it expired between the two: the window is over
+        except ValueError:  # it expired between the two calls: the window has ended
             return True
         return bool(count <= self.num_requests)
 
@@ -132,39 +132,40 @@ class Throttle(throttling.SimpleRateThrottle):
         return max(1.0, self.ends - self.timer())
 
     def get_ident(self, request: Any) -> str:
-        """The client."""
+        """The client of the request."""
         return addresses.group(str(request.META.get("REMOTE_ADDR", "")))
 
 
 class AnonymousThrottle(Throttle, throttling.AnonRateThrottle):
-    """Requests of one client that nobody is signed in for."""
+    """Requests of one client without a signed-in user."""
 
 
 class UserThrottle(Throttle, throttling.UserRateThrottle):
-    """Requests of one person."""
+    """Requests of one user."""
 
 
 class UnauthenticatedThrottle(Throttle):
-    """Requests of one client that were refused for want of a good token or session. Good ones are not counted."""
+    """Requests of one client that were refused because of an invalid token or session. Others are not counted."""
 
     scope = "anon"
 
     def get_cache_key(self, request: Any, view: Any) -> str:
-        """One count for each client."""
+        """One counter per client."""
         return f"unauthenticated:{self.get_ident(request)}"
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
-DEEPEST = 64  # objects and lists inside one another
+DEEPEST = 64  # levels of nested objects and lists
 
 
 class ShallowJSONParser(JSONParser):
-    """DRF's parser, which ends with an error of the server where the text nests deeper than Python's stack."""
+    """DRF's JSON parser with a limit on nesting. DRF's own fails with a server error if JSON nests deeper than Python's
+    stack."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The parsed body. Raises ``ParseError`` for what is no JSON or nests too deep."""
+        """The parsed body. Raises ``ParseError`` if it is not JSON or nested too deeply."""
         sentence = _("This JSON nests more than %(most)d objects or lists inside one another.") % {"most": DEEPEST}
         try:
             parsed: dict[str, Any] = super().parse(stream, media_type, parser_context)
@@ -176,7 +177,7 @@ class ShallowJSONParser(JSONParser):
 
 
 def is_deeper(value: Any, most: int) -> bool:
-    """Whether a parsed value nests more than ``most`` objects or lists."""
+    """Whether a parsed value has more than ``most`` levels of nested objects or lists."""
     level = [value]
     for _depth in range(most + 1):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -193,7 +194,7 @@ def _inside(value: Any) -> list[Any]:
 
 # --- pages -----------------------------------------------------------------------------------------------------------
 class CursorPagination(DrfCursorPagination):
-    """`limit` rows to a page, a thousand at most; what is no number is refused rather than guessed."""
+    """Pages of `limit` rows, at most 1,000. A `limit` that is not a number is refused."""
 
     ordering = "pk"
     page_size = 100
@@ -201,7 +202,8 @@ class CursorPagination(DrfCursorPagination):
     max_page_size = 1000
 
     def decode_cursor(self, request: Request) -> Any:
-        """The place to go on from. Every list goes by a number: a cursor that says another thing is none of ours."""
+        """The position at which the page starts. All lists are sorted by a number, so a cursor with another position is
+        refused."""
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
             sentence = _("This is not a valid cursor. Use the cursors from the replies of this list.")
@@ -209,7 +211,7 @@ class CursorPagination(DrfCursorPagination):
         return cursor
 
     def get_page_size(self, request: Request) -> int | None:
-        """The asked for size, cut to the largest."""
+        """The requested size, at most the largest allowed."""
         limit = request.query_params.get(self.page_size_query_param)
         if limit is not None and not whole_number(limit):
             raise ValidationError({self.page_size_query_param: [_("Give a whole number of 1 or more.")]})

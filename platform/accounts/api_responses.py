@@ -1,4 +1,4 @@
-"""Error replies of the API: one format for all of them, and its description in the schema."""
+"""Error responses of the API: one format for all errors, and its description in the schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accounts.refusals import Refused
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Django's and DRF's exceptions in our shape; anything else stays an error 500."""
+    """Convert Django's and DRF's exceptions into our format; None (a server error, 500) for others."""
     if isinstance(error, Refused):
         fields = {name: [text] for name, text in error.fields.items()}
         return Response({"code": error.code, "detail": error.sentence, "fields": fields}, status=422 if fields else 409)
@@ -69,7 +69,7 @@ REASONS = {
 
 
 class ErrorSerializer(serializers.Serializer[dict[str, Any]]):
-    """What every error looks like."""
+    """The format of every error."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
@@ -77,7 +77,7 @@ class ErrorSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class AutoSchema(PlainSchema):
-    """drf-spectacular's schema with our errors on every operation; addresses kept for older programs are deprecated."""
+    """drf-spectacular's schema with our errors for every operation. Addresses under `intakes/` are deprecated."""
 
     def is_deprecated(self) -> bool:
         return "/intakes/" in self.path or bool(super().is_deprecated())

@@ -15,7 +15,7 @@ class AccountsConfig(AppConfig):
 
         _refuse_numbers_for_text()
         jobs.KINDS.update(deliveries.KINDS)
-        # What Django and allauth tell by signals only.
+        # Django and allauth report these two only by signals.
         user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")
 
@@ -27,10 +27,10 @@ def _code_failed(*, user: Any, **signal: Any) -> None:
 
 
 def _refuse_numbers_for_text() -> None:
-    """Text in the API is text: what the schema calls a string is refused when it is a number.
+    """Refuse numbers in text fields of the API, as its schema promises.
 
-    REST framework writes numbers out where a field wants text, in every kind of text field and in those that model
-    serializers make for themselves, so the schema would promise what the API does not keep. It has no setting for that.
+    REST framework converts numbers to text in all its text fields, also in those of model serializers, and has no
+    setting to change that.
     """
     from rest_framework.serializers import CharField
 

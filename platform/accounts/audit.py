@@ -1,4 +1,4 @@
-"""The append-only audit trail: every change that others rely on writes one entry here, and pages read them."""
+"""The audit trail, append-only: every change that other people rely on adds one entry; pages read them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from accounts.models import AuditEntry, Project, User
 
 
 def label(model: type[models.Model]) -> str:
-    """How the trail names a table."""
+    """The name of a table in the trail."""
     return str(model._meta.label)
 
 
 def record(
     *, actor: User | None, project: Project | None, verb: str, subject: models.Model, fields: Iterable[str] = ()
 ) -> AuditEntry:
-    """Append one entry; call it inside the verb's own transaction."""
+    """Append one entry. Call it in the transaction of the change."""
     return AuditEntry.objects.create(
         actor=actor,
         project=project,
@@ -61,35 +61,36 @@ ACTIVITIES_SHOWN = 20
 
 
 class Activity(NamedTuple):
-    """One line of the list an owner sees."""
+    """One line of the list that an account's owner sees."""
 
     at: datetime
     sentence: str
 
 
 def record_activity(*, verb: str, user_pk: int | None, by: User | None = None) -> None:
-    """Append an entry about an account; `user_pk` None: of no account here, kept so that both take equal work."""
+    """Append an entry about an account. `user_pk` None: there is no such account; stored so that both cases take
+    equally long."""
     AuditEntry.objects.create(actor=by, verb=verb, subject=label(User), subject_pk=user_pk)
 
 
 def record_failure(*, email: str) -> None:
-    """A sign-in with this address failed. The address itself is not kept."""
+    """Record a failed sign-in with this e-mail address. The address itself is not stored."""
     user_pk = User.objects.filter(email=email.strip().lower()).values_list("pk", flat=True).first()
     record_activity(verb=SIGN_IN_FAILED, user_pk=user_pk)
 
 
 def recent_activity(*, user: User) -> list[Activity]:
-    """The newest entries about somebody's account and tokens."""
+    """The newest entries about a user's account and tokens."""
     own = Q(subject=label(User), subject_pk=user.pk) | Q(actor=user, verb__in=("issue token", "revoke token"))
     entries = AuditEntry.objects.filter(own).order_by("-pk")[:ACTIVITIES_SHOWN]
     return [Activity(entry.at, str(ACTIVITIES.get(entry.verb, entry.verb))) for entry in entries]
 
 
 # --- the trail of a project, for its leads ---------------------------------------------------------------------------
-NOBODY = "-"  # stands for entries without a person, in addresses
+NOBODY = "-"  # the value in addresses for entries without a person
 PAGE = 200
 
-# What each verb of the trail says on the page; the thing it is about follows.
+# By verb, the words on the page; the name of the subject follows them.
 ACTIONS = {
     "accept invitation": gettext_lazy("joined by an invitation"),
     "add webhook": gettext_lazy("added a webhook"),
@@ -153,7 +154,7 @@ ACTIONS = {
 }
 EXPORTED = gettext_lazy("exported %(what)s")
 
-# What each kind of row is called; its table's label is what the trail stores.
+# By table, the word for one of its rows on the page.
 THINGS = {
     "accounts.Delivery": gettext_lazy("webhook delivery"),
     "accounts.Invitation": gettext_lazy("invitation"),
@@ -178,7 +179,7 @@ THINGS = {
 
 
 class TrailEntry(NamedTuple):
-    """One entry in words: who did what, to which thing, and the fields that changed."""
+    """One entry in words: person, action, subject, and the names of the changed fields."""
 
     at: datetime
     person: str
@@ -189,14 +190,15 @@ class TrailEntry(NamedTuple):
 
 
 class TrailPage(NamedTuple):
-    """Some entries, newest first, and the primary key that `before` takes for the next page."""
+    """A page of entries, newest first; ``older`` is the primary key for `before` of the next page, None if there is
+    none."""
 
     lines: list[TrailEntry]
     older: int | None
 
 
 class TrailChoices(NamedTuple):
-    """What occurs in a trail: (value, label) of each person, action and kind of thing."""
+    """The choices of the filters: (value, label) of every person, action and kind of subject in a trail."""
 
     person: list[tuple[str, str]]
     action: list[tuple[str, str]]
@@ -204,24 +206,24 @@ class TrailChoices(NamedTuple):
 
 
 def nobody() -> str:
-    """Who did what no signed-in person did: the server itself, or a command of its operator."""
+    """The label for actions without a signed-in person: by the server itself, or by a command of the operator."""
     return _("Server")
 
 
 def action_in_words(verb: str) -> str:
-    """A verb of the trail in the words of the page."""
+    """A verb of the trail in the page's words."""
     if verb.startswith("export "):
         return EXPORTED % {"what": verb.removeprefix("export ").replace("-", " ")}
     return str(ACTIONS.get(verb, verb))
 
 
 def thing_in_words(label: str) -> str:
-    """What the rows of a table are called."""
+    """The word for a row of a table."""
     return str(THINGS.get(label, label.rpartition(".")[2]))
 
 
 def trail_choices(entries: QuerySet[AuditEntry]) -> TrailChoices:
-    """The people, actions and things that these entries name, in the order of their labels."""
+    """The people, actions and kinds of subjects in these entries, sorted by label."""
     plain = entries.order_by()
     actors = set(plain.values_list("actor", flat=True).distinct())
     people = [(str(user.pk), str(user)) for user in User.objects.filter(pk__in=actors - {None})]
@@ -248,7 +250,7 @@ def trail_page(
     first: date | None = None,
     last: date | None = None,
 ) -> TrailPage:
-    """The newest entries that fit every choice; `first` and `last` are days of the server's time zone, included."""
+    """The newest entries that match all filters; days (`first`, `last`) in the server's time zone, both included."""
     filters: dict[str, Any] = {
         "verb": action,
         "subject": thing,
@@ -279,7 +281,7 @@ def _lines(entries: list[AuditEntry]) -> list[TrailEntry]:
 
 
 def _names(entries: list[AuditEntry]) -> dict[tuple[str, int], str]:
-    """What the rows are called now; a row that is gone, or has no name, is left out."""
+    """The present names of the rows; rows that are deleted or have no name are left out."""
     keys_by_label: dict[str, set[int]] = defaultdict(set)
     for entry in entries:
         if entry.subject_pk is not None:

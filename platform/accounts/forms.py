@@ -1,4 +1,4 @@
-"""What people type about themselves and about each other."""
+"""The forms for accounts, projects, invitations and tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from accounts.refusals import Refused
 
 
 class LanguagesField(forms.CharField):
-    """Language tags separated by commas or spaces, each spelled canonically; the cleaned value is a list."""
+    """Language tags, separated by commas or spaces. The cleaned value is a list of canonical tags."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("help_text", _("Language tags such as et, es-MX or zh-Hant, separated by commas."))
@@ -52,7 +52,7 @@ def _canonical(tag: str) -> str:
 
 
 class SignUpForm(SignupForm):
-    """An account by invitation: made together with its membership, or not at all."""
+    """Sign-up by invitation: the account and its membership are created together, or neither."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -61,7 +61,8 @@ class SignUpForm(SignupForm):
             self.fields["email"].initial = self.invitation.email
 
     def clean_email(self) -> str:
-        """An address that is registered, and one that was not invited, are answered alike."""
+        """An address with an account and an address that was not invited get the same answer, so that it reveals
+        nothing."""
         refusal = forms.ValidationError(
             _(
                 "This invitation is not for this address. Use the address that was invited. If you already have an "
@@ -80,19 +81,19 @@ class SignUpForm(SignupForm):
         return email
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
-        """The account, or where to go instead when the invitation was used in the meantime."""
+        """The account; or a redirect, if the invitation was used at the same time."""
         secret = request.session.get(invitations.SESSION_KEY, "")
         try:
             with transaction.atomic():
                 user, response = super().try_save(request)
                 invitations.accept(secret=secret, user=user)
-        except (Refused, IntegrityError):  # somebody else was quicker with this link, or with this address
+        except (Refused, IntegrityError):  # somebody else used this link, or registered this address, at the same time
             return None, redirect("join", secret) if secret else redirect("account_signup")
         return user, response
 
 
 class ResetPasswordForm(AnybodysResetPasswordForm):
-    """Asks a worker for the mail and looks nobody up, so that an address that is registered takes no longer."""
+    """Queues the mail and does not look up the account, so that a registered address takes no longer than others."""
 
     def clean_email(self) -> str:
         if not jobs.is_broker_available():
@@ -106,7 +107,7 @@ class ResetPasswordForm(AnybodysResetPasswordForm):
 
 
 class SelfForm(forms.Form):
-    """Name, languages, and the language of the interface."""
+    """Name, languages, and interface language."""
 
     name = forms.CharField(label=_("Your name"), max_length=120, required=False)
     languages = LanguagesField(label=_("Languages you read and write well"), required=False)
@@ -123,7 +124,7 @@ class SelfForm(forms.Form):
 
 
 class EraseForm(forms.Form):
-    """What shows that somebody means it, and that it is they."""
+    """The confirmation: the person's own e-mail address and password."""
 
     email = forms.EmailField(label=_("Your e-mail address, to confirm"))
     password = forms.CharField(label=_("Password"), widget=forms.PasswordInput(attrs={"autocomplete": "off"}))
@@ -131,7 +132,7 @@ class EraseForm(forms.Form):
     def __init__(self, *args: Any, user: User, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        if not user.has_usable_password():  # who signs in elsewhere
+        if not user.has_usable_password():  # the account uses single sign-on
             del self.fields["password"]
 
     def clean_email(self) -> str:
@@ -146,7 +147,7 @@ class EraseForm(forms.Form):
 
 
 class ProfileForm(forms.Form):
-    """What a study may say of its panel."""
+    """Facts that a study may publish about its panel."""
 
     grew_up_with = LanguagesField(label=_("Languages you grew up with"), required=False)
     education = forms.CharField(label=_("Education"), max_length=120, required=False)
@@ -179,7 +180,7 @@ class ProjectNameForm(forms.Form):
 
 
 class RemovalForm(forms.Form):
-    """The project's name, typed to confirm."""
+    """The project's name, typed as a confirmation."""
 
     name = forms.CharField(label=_("The project's name, to confirm"), max_length=120)
 
@@ -229,7 +230,7 @@ class InvitationForm(forms.Form):
 
 
 class TrailForm(forms.Form):
-    """Which entries of the audit trail are shown; an empty choice means all."""
+    """The filters of the audit trail; an empty choice means all."""
 
     person = forms.ChoiceField(label=_("Person"), required=False)
     action = forms.ChoiceField(label=_("Action"), required=False)

@@ -1,4 +1,4 @@
-"""Invitations: a link with a secret, good once, until it expires or is revoked."""
+"""Invitations: links with a secret that can be used once, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ANNOTATORS_ONLY = gettext_lazy(
 
 
 class InvitationClosed(Refused):
-    """The link is unknown, used, revoked or too old."""
+    """The invitation is unknown, used, revoked or expired."""
 
 
 class InvitedOther(Refused):
-    """The link is for another address than that of the account."""
+    """The invitation is for another e-mail address than the account's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class PanelAccess:
     names: Callable[[Sequence[Invitation]], dict[int, str]]
 
 
-# Set by the app above that has the panels, when it is loaded.
+# Set by the app that has the panels, when it is loaded.
 panel_access: list[PanelAccess] = []
 
 
@@ -53,12 +53,12 @@ def offered_panels(project: Project) -> list[tuple[int, str]]:
 
 
 def panel_names(invitations: Sequence[Invitation]) -> dict[int, str]:
-    """By invitation's primary key, the panel that its annotator joins; those without one are left out."""
+    """By invitation's primary key, the name of the panel that the annotator joins; others are left out."""
     return {pk: name for access in panel_access for pk, name in access.names(invitations).items()}
 
 
 def invitation_digest(secret: str) -> str:
-    """What is stored of a secret."""
+    """The digest that is stored instead of the secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -74,9 +74,9 @@ def invite(
     languages: Sequence[str] = (),
     days: int = DEFAULT_DAYS,
 ) -> tuple[Invitation, str]:
-    """Make an invitation, for one address if `email` is given; the secret is returned once and not stored.
+    """Create an invitation, for one address only if `email` is given. The secret is returned once and not stored.
 
-    Whoever accepts it takes a seat on `panel` (a primary key), which only annotators may be given here.
+    The person who accepts it joins `panel` (a primary key); this is possible for annotators only.
     """
     if panel is not None and role != Role.ANNOTATOR:
         raise Refused(str(ANNOTATORS_ONLY), code="sees_verdicts", fields={"panel": str(ANNOTATORS_ONLY)})
@@ -101,7 +101,7 @@ def invite(
 
 
 def find_invitation(secret: str) -> Invitation:
-    """The open invitation behind a link."""
+    """The open invitation with this secret. Raises ``InvitationClosed``."""
     invitation = (
         Invitation.objects.open().select_related("project").filter(secret_digest=invitation_digest(secret)).first()
     )
@@ -113,12 +113,12 @@ def find_invitation(secret: str) -> Invitation:
 
 
 def remember(session: SessionBase, secret: str) -> None:
-    """Keep a link's secret while its holder signs in or signs up."""
+    """Store the secret in the session while its holder signs in or signs up."""
     session[SESSION_KEY] = secret
 
 
 def pending(session: SessionBase) -> Invitation | None:
-    """The open invitation this session came with, if any."""
+    """The open invitation in this session, or None."""
     try:
         return find_invitation(session[SESSION_KEY])
     except (KeyError, InvitationClosed):
@@ -126,20 +126,20 @@ def pending(session: SessionBase) -> Invitation | None:
 
 
 def bind(*, invitation: Invitation, email: str) -> None:
-    """Keep an invitation that names nobody for this address from now on, because an account has it already.
+    """Bind an invitation without an address to ``email``, because an account has this address already.
 
-    Whoever holds a link so learns of one address at most whether it is registered.
+    So the holder of a link can test at most one address for an account.
     """
     Invitation.objects.open().filter(pk=invitation.pk, email="").update(email=email)
 
 
 def is_used_by(*, secret: str, user: User) -> bool:
-    """Whether this person has accepted the invitation behind a link."""
+    """Whether the user has accepted the invitation with this secret."""
     return Invitation.objects.filter(secret_digest=invitation_digest(secret), accepted_by=user).exists()
 
 
 def accept(*, secret: str, user: User) -> Membership:
-    """Use the invitation: compare-and-set, so that one link makes one member however often it is followed."""
+    """Accept the invitation. By compare-and-set, so one link creates one membership even if it is used concurrently."""
     invitation = find_invitation(secret)
     if invitation.email not in ("", user.email):
         raise Refused(
@@ -168,7 +168,7 @@ def accept(*, secret: str, user: User) -> Membership:
 
 
 def revoke_invitation(*, invitation: Invitation, actor: User) -> bool:
-    """Withdraw an open invitation; False when it was used or withdrawn before."""
+    """Revoke an open invitation; False if it was used or revoked before."""
     with transaction.atomic():
         done = Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now())
         if done:

@@ -1,4 +1,4 @@
-"""Send e-mail about accounts from workers, so that the response time of a page shows nothing."""
+"""Send e-mail about accounts from workers, so that response times do not reveal whether an account exists."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from django.utils import translation
 
 
 class Site(NamedTuple):
-    """What allauth's mails call the place they come from."""
+    """The site's name and domain, as allauth's mail templates need them."""
 
     name: str
     domain: str
 
 
 def mail_text(*, subject: str, body: str, to: list[str]) -> None:
-    """Send a mail that is written already."""
+    """Send a mail that is already rendered."""
     send_mail(subject, body, settings.DEFAULT_FROM_EMAIL, to)
 
 
 def mail_password_reset(*, email: str, root: str, language: str) -> None:
-    """Mail the link for a new password to every account of this address; without one nothing is sent."""
+    """Mail a link for a new password to every account with this address; if there is none, send nothing."""
     host = urlsplit(root).netloc
     for user in filter_users_by_email(email, is_active=True, prefer_verified=True):
         uid, key = user_pk_to_url_str(user), default_token_generator.make_token(user)

@@ -1,4 +1,4 @@
-"""Middleware of every request: the client address, the length of the session, and the language."""
+"""Middleware of every request: client address, session limits, language, rules of archived projects."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from accounts.refusals import refusals_as_messages
 
 
 class ClientAddressMiddleware:
-    """REMOTE_ADDR is the client's address from here on, whatever proxies stand between; each log line names it."""
+    """Sets REMOTE_ADDR to the client's address, behind any proxies, and adds it to every log line."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -31,7 +31,7 @@ class ClientAddressMiddleware:
 
 
 class PrivateAnswersMiddleware:
-    """What somebody is signed in for is kept by no browser and no proxy, unless the view says otherwise."""
+    """Forbids browsers and proxies to store responses to a signed-in user, unless the view sets its own header."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -43,15 +43,15 @@ class PrivateAnswersMiddleware:
         return response
 
 
-# Pages for leads, researchers and reviewers that are not below a project's address.
+# Pages for leads, researchers and reviewers whose address does not contain a project.
 LEADS_PAGES = {"project_new", "shared", "shared_rubric", "shared_chart", "shared_table"}
 
 
 class InterfaceLanguageMiddleware:
-    """The signed-in person's `ui_language` first, then Accept-Language.
+    """Selects the interface language: the signed-in user's `ui_language`, else Accept-Language.
 
-    Pages of leads and researchers are wholly in English unless the language's catalogue is complete, so that no page
-    mixes two languages and two directions.
+    Pages of leads and researchers are in English unless the language's catalogue is complete, so that no page mixes two
+    languages and two directions.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -73,7 +73,7 @@ class InterfaceLanguageMiddleware:
         is_for_leads = name in LEADS_PAGES or ("project" in kwargs and not name.startswith("api_"))
         if is_for_leads and request.LANGUAGE_CODE not in settings.COMPLETE_LANGUAGES:
             request.LANGUAGE_CODE = settings.LANGUAGE_CODE
-            translation.activate(settings.LANGUAGE_CODE)  # until __call__ leaves its override
+            translation.activate(settings.LANGUAGE_CODE)  # until __call__ ends its override
         return None
 
 
@@ -82,7 +82,7 @@ def _own_language(request: HttpRequest) -> str:
     return chosen if translation.check_for_language(chosen or "") else ""
 
 
-# What can be done to an archived project all the same: bring it back, let go of people and links, take data out.
+# What is still possible in an archived project: restore it, remove people and links, export data.
 WORK_ARCHIVED = {
     *("project_rules", "project_remove", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
     *("webhook_turn", "webhook_remove", "transfers", "transfer_remove"),
@@ -91,9 +91,10 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class ProjectRulesMiddleware:
-    """Pages of an archived project change nothing; who lacks the second factor a project asks for is sent to set it up.
+    """Refuses changes on pages of an archived project, and redirects users who lack the two-factor authentication that
+    a project requires.
 
-    The API has the same rules in `accounts.api_requests`.
+    `accounts.api_requests` has the same rules for the API.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -125,11 +126,11 @@ class ProjectRulesMiddleware:
 
 
 STARTED, SEEN = "signed_in_at", "seen_at"
-SEEN_GRAIN = 300  # seconds; a session is written no oftener for being used
+SEEN_GRAIN = 300  # seconds; the time of last use is written at most this often
 
 
 class SessionLimitsMiddleware:
-    """Signs out who was idle for SESSION_IDLE_HOURS, or signed in for SESSION_HOURS."""
+    """Signs out after SESSION_IDLE_HOURS without a request, and SESSION_HOURS after signing in."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -148,5 +149,5 @@ class SessionLimitsMiddleware:
 
 
 def start_session_limits(*, request: HttpRequest, **signal: Any) -> None:
-    """Both limits count from signing in."""
+    """Start both limits at sign-in."""
     request.session[STARTED] = request.session[SEEN] = time.time()

@@ -1,4 +1,4 @@
-"""Passwords that guessing programs try first, and their usual disguises."""
+"""A validator for passwords that guessing programs try first, also in disguise."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ FEWEST_CHARACTERS = 5
 
 
 class KnownPasswordValidator(CommonPasswordValidator):
-    """Refuses Django's list of 20,000 known passwords also with digits or signs around them, letters written as digits,
-    or repeated; rows of the keyboard; and passwords of fewer than five different characters.
-    """
+    """Refuses Django's list of 20,000 common passwords, also with digits or signs around them, with digits for letters,
+    or repeated; rows of the keyboard; and passwords with fewer than five different characters."""
 
     def validate(self, password: str, user: object = None) -> None:
         plain = unicodedata.normalize("NFKC", password).lower().strip()
@@ -34,16 +33,16 @@ class KnownPasswordValidator(CommonPasswordValidator):
 
 
 def _bare(text: str) -> str:
-    """Without the digits and signs around it."""
+    """The text without digits and signs around it."""
     return re.sub(r"^[\W\d_]+|[\W\d_]+$", "", text)
 
 
 def _once(text: str) -> str:
-    """What a repetition repeats: `abcabc` is `abc`."""
+    """The part that a repeated text repeats: `abcabc` -> `abc`."""
     match = re.fullmatch(r"(.+?)\1+", text, re.DOTALL)
     return match.group(1) if match else text
 
 
 def _is_row(text: str) -> bool:
-    """Whether the whole of it lies on a row of the keyboard or of the alphabet, in either direction."""
+    """Whether the text is a part of a keyboard row or of the alphabet, forwards or backwards."""
     return any(text in row or text[::-1] in row for row in ROWS)

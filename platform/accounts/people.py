@@ -1,4 +1,4 @@
-"""Projects and who is in them: one role per person, and never a project without a lead."""
+"""Projects and their members: one role per person, and at least one lead per project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAY_NOT_FOUND = gettext_lazy("You can't create projects here. Ask the operator o
 
 
 def found_project(*, name: str, founder: User, slug: str = "", description: str = "") -> Project:
-    """Start a project; whoever starts it leads it. Pages and API first ask whether the founder may."""
+    """Create a project with ``founder`` as its lead. Pages and API first check whether the user may create projects."""
     slug = slug or slugify(name)[:60]
     if not slug:
         raise Refused(_("Give the project an address of letters, digits and hyphens."), fields={"slug": _("Missing.")})
@@ -34,12 +34,12 @@ def found_project(*, name: str, founder: User, slug: str = "", description: str 
 
 
 def may_found(user: User) -> bool:
-    """Whether the operator lets this person found projects."""
+    """Whether the operator allows this user to create projects."""
     return user.may_found_projects
 
 
 def allow_founding(*, user: User, allowed: bool) -> bool:
-    """Let somebody found projects, or no longer; only the operator calls this. False when it was so before."""
+    """Allow a user to create projects, or revoke it; only the operator calls this. False if nothing changed."""
     with transaction.atomic():
         changed = User.objects.filter(pk=user.pk, may_found_projects=not allowed).update(may_found_projects=allowed)
         if changed:
@@ -49,7 +49,7 @@ def allow_founding(*, user: User, allowed: bool) -> bool:
 
 
 def describe_project(*, project: Project, name: str, description: str, actor: User) -> bool:
-    """Give a project another name or description; its address stays. False when nothing changed."""
+    """Change a project's name and description; its address stays. False if nothing changed."""
     name, changes = name.strip(), {}
     if not name:
         raise Refused(_("Give the project a name."), fields={"name": _("Missing.")})
@@ -66,12 +66,12 @@ def describe_project(*, project: Project, name: str, description: str, actor: Us
     return True
 
 
-# What the apps above stop when a project is archived; each adds its function when it is loaded.
+# Functions of other apps that stop running work when a project is archived; registered when the apps are loaded.
 stops: list[Callable[[Project], None]] = []
 
 
 def archive(*, project: Project, actor: User) -> bool:
-    """Make a project read-only and stop what runs in it; False when it was archived before."""
+    """Make a project read-only and stop its running work; False if it was archived before."""
     with transaction.atomic():
         done = Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now())
         if done:
@@ -82,7 +82,7 @@ def archive(*, project: Project, actor: User) -> bool:
 
 
 def unarchive(*, project: Project, actor: User) -> bool:
-    """Let a project be changed again; what was stopped is started again by hand."""
+    """Allow changes in an archived project again; stopped work must be started again by hand."""
     with transaction.atomic():
         done = Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None)
         if done:
@@ -91,7 +91,7 @@ def unarchive(*, project: Project, actor: User) -> bool:
 
 
 def require_second_factor(*, project: Project, required: bool, actor: User) -> bool:
-    """Ask every member for a second factor, or no longer; only somebody who has one can ask for it."""
+    """Require two-factor authentication of all members, or no longer. Only a user who has it can require it."""
     if required and not access.has_second_factor(actor):
         raise Refused(
             _("Set up two-factor authentication for your own account first, so that you don't lose access."),
@@ -107,7 +107,7 @@ def require_second_factor(*, project: Project, required: bool, actor: User) -> b
 
 
 def change_role(*, member: Membership, role: Role, actor: User) -> None:
-    """Give a member another role; the last lead stays one."""
+    """Change a member's role. The last lead must stay lead."""
     with transaction.atomic():
         _keep_a_lead(member, role)
         Membership.objects.filter(pk=member.pk).update(role=role)
@@ -115,7 +115,7 @@ def change_role(*, member: Membership, role: Role, actor: User) -> None:
 
 
 def remove_member(*, member: Membership, actor: User) -> None:
-    """Take someone out of a project. Their ratings stay, under their pseudonym."""
+    """Remove a member from a project. Their ratings are kept, under their pseudonym."""
     with transaction.atomic():
         _keep_a_lead(member, None)
         audit.record(actor=actor, project=member.project, verb="remove member", subject=member)
@@ -129,7 +129,7 @@ def _keep_a_lead(member: Membership, role: Role | None) -> None:
 
 
 def describe_self(*, user: User, education: str, experience: str, grew_up_with: list[str], consent: bool) -> Profile:
-    """Store what a person lets a study say about its panel; without consent nothing is kept."""
+    """Store the facts that a user lets studies publish about their panel; without consent nothing is stored."""
     facts = {"education": education, "experience": experience, "grew_up_with": grew_up_with}
     kept = facts if consent else {"education": "", "experience": "", "grew_up_with": []}
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""A verb's no: one sentence that says what to do, for a page, the API and the command line alike."""
+"""Refusals: one sentence that says what to do, for pages, API and commands."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.http import HttpRequest
 
 
 class Refused(Exception):
-    """What was asked can't be done as they are; nothing was changed.
+    """An action is not possible in the present state, or with these inputs; nothing was changed.
 
-    ``fields`` maps the name of an input to what is wrong with it.
+    ``fields`` maps the names of inputs to their problems.
     """
 
     def __init__(self, sentence: str, *, code: str = "refused", fields: Mapping[str, str] | None = None) -> None:
@@ -24,7 +24,7 @@ class Refused(Exception):
 
 @contextmanager
 def refusals_as_messages(request: HttpRequest) -> Iterator[None]:
-    """Say a refusal on the page that comes next, instead of raising it."""
+    """Show a refusal as a message on the next page instead of raising it."""
     try:
         yield
     except Refused as refused:

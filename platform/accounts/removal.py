@@ -1,4 +1,5 @@
-"""Removing people and projects: a person's row is blanked and their ratings stay; a project goes with all it holds."""
+"""Remove people and projects. A person's row is emptied and their ratings are kept; a project is deleted with its
+content."""
 
 from __future__ import annotations
 
@@ -24,21 +25,20 @@ from accounts.models import AuditEntry, Invitation, Membership, Profile, Project
 from accounts.refusals import Refused
 
 # --- people ----------------------------------------------------------------------------------------------------------
-# What the apps above keep in somebody's own words; each adds its function when it is loaded.
+# Functions of other apps that erase a person's texts; registered when the apps are loaded.
 redactions: list[Callable[[User], None]] = []
 
 
 def led_alone(user: User) -> list[Project]:
-    """The projects that nobody else leads."""
+    """The projects of which the user is the only lead."""
     others = Membership.objects.filter(role=Role.LEAD).exclude(user=user).values("project")
     led = Project.objects.filter(memberships__user=user, memberships__role=Role.LEAD)
     return list(led.exclude(pk__in=others).order_by("slug"))
 
 
 def erase_user(*, user: User, actor: User | None, successor: User | None = None) -> None:
-    """Erase a person permanently, in one transaction. `successor` becomes lead of what they led alone; without one that
-    is refused.
-    """
+    """Erase a user permanently, in one transaction. `successor` becomes lead of the projects that only the user leads;
+    without a successor these refuse it."""
     with transaction.atomic():
         account = User.objects.select_for_update().filter(pk=user.pk, erased_at=None).first()
         if account is None:
@@ -71,18 +71,18 @@ def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
 
 
 def _blank(user: User) -> None:
-    """Nothing that remains identifies the person, and nobody can sign in with it."""
+    """Empty the row: nothing in it identifies the person, and nobody can sign in with it."""
     user.email, user.name, user.languages, user.ui_language = f"erased-{user.pk}@erased.invalid", "", [], ""
     user.is_active = user.is_staff = user.is_superuser = user.may_found_projects = False
     user.last_login, user.erased_at = None, timezone.now()
-    user.set_unusable_password()  # also ends every session: its hash no longer fits
+    user.set_unusable_password()  # also ends every session, because its hash no longer matches
     user.save()
     user.groups.clear()
     user.user_permissions.clear()
 
 
 def forget_sessions() -> None:
-    """Delete the sessions whose time is up, and what is known of their browsers."""
+    """Delete expired sessions, and the records of their browsers."""
     Session.objects.filter(expire_date__lt=timezone.now()).delete()
     UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
 
@@ -90,18 +90,19 @@ def forget_sessions() -> None:
 # --- projects --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One kind of thing that a project holds, counted in words; `forbids` removal when it must be kept."""
+    """One kind of content of a project, with its number in words; `forbids`: it must be kept, so the project can't be
+    removed."""
 
     words: str
     forbids: bool = False
 
 
-# What the apps above keep in a project; each adds its function when it is loaded.
+# Functions of other apps that list the contents of a project; registered when the apps are loaded.
 contents: list[Callable[[Project], Iterable[Content]]] = []
 
 
 def contained(project: Project) -> list[Content]:
-    """What a removal would lose, and what forbids it."""
+    """What removing the project would delete, and what forbids removing it."""
     people = Membership.objects.filter(project=project).count()
     links = Invitation.objects.open().filter(project=project).count()
     own = [Content(ngettext("%d membership", "%d memberships", people) % people)]
@@ -111,10 +112,10 @@ def contained(project: Project) -> list[Content]:
 
 
 def remove_project(*, project: Project, name: str, actor: User) -> None:
-    """Delete an archived project and all its rows and files; its audit trail stays, for the operator alone.
+    """Delete an archived project with all its rows and files. Its audit trail is kept, for the operator only.
 
-    `name` is the project's name, typed to confirm. Refused (codes ``wrong_name``, ``not_archived``, ``has_ratings``)
-    when it differs, when the project is not archived, or when something in it must be kept.
+    `name` must be the project's name, typed as a confirmation. Refused with code ``wrong_name`` if it differs,
+    ``not_archived`` if the project is not archived, ``has_ratings`` if it has content that must be kept.
     """
     if name.strip() != project.name:
         sentence = _("This is not the project's name. Type “%(name)s” to remove it.") % {"name": project.name}
@@ -135,7 +136,7 @@ def remove_project(*, project: Project, name: str, actor: User) -> None:
 
 
 def _delete_rows(project: Project) -> list[tuple[models.FileField, str]]:
-    """Delete every row that belongs to the project, dependent rows first; returns the files they named."""
+    """Delete all rows of the project, dependent rows first. Returns the files that they referred to."""
     files = []
     for model, path in _belonging():
         rows = model._base_manager.filter(**{path: project})
@@ -154,7 +155,7 @@ def _delete_files(files: list[tuple[models.FileField, str]]) -> None:
 
 @cache
 def _belonging() -> tuple[tuple[type[models.Model], str], ...]:
-    """Every model whose rows belong to one project, dependent models first, with its path of required foreign keys."""
+    """All models whose rows belong to one project, dependent models first, with their path of required foreign keys."""
     every = apps.get_models(include_auto_created=True)
     paths: dict[type[models.Model], str] = {}
     waiting: list[tuple[type[models.Model], str]] = [(Project, "")]

@@ -1,4 +1,4 @@
-"""API tokens: shown once, stored as a digest, revocable, never for ever."""
+"""API tokens: shown once, stored as a digest, revocable, with an expiry date."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LAST_USED_GRAIN = timedelta(minutes=1)
 
 
 def token_digest(secret: str) -> str:
-    """What is stored of a token."""
+    """The digest that is stored instead of the token."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def issue(*, user: User, name: str, scope: Scope, days: int = 90, project: Project | None = None) -> tuple[Token, str]:
-    """Make a token; the secret is returned once."""
+    """Create a token. The secret is returned once and not stored."""
     secret = PREFIX + secrets.token_urlsafe(32)
     with transaction.atomic():
         token = Token.objects.create(
@@ -38,7 +38,7 @@ def issue(*, user: User, name: str, scope: Scope, days: int = 90, project: Proje
 
 
 def find_token(secret: str) -> Token | None:
-    """The live token behind a secret, its owner loaded; notes its use at most once a minute."""
+    """The valid token with this secret, with its owner. Stores the time of use at most once a minute."""
     token = Token.objects.live().select_related("user").filter(digest=token_digest(secret)).first()
     now = timezone.now()
     if token and (token.last_used_at is None or token.last_used_at < now - LAST_USED_GRAIN):
@@ -47,7 +47,7 @@ def find_token(secret: str) -> Token | None:
 
 
 def revoke_all(*, user: User) -> int:
-    """End every live token of somebody, as their password changed; returns how many."""
+    """Revoke all valid tokens of a user, because their password changed. Returns their number."""
     with transaction.atomic():
         ended = Token.objects.live().filter(user=user).update(revoked_at=timezone.now())
         if ended:

@@ -1,4 +1,4 @@
-"""Addresses of people and projects."""
+"""The URL patterns of the accounts app."""
 
 from django.urls import path
 

@@ -54,7 +54,8 @@ def _of(user: User, slug: str) -> JobQuerySet:
 
 
 class Jobs(generics.ListAPIView[Any]):
-    """What waits and runs in a project, and what failed or was cancelled in the last seven days; newest first."""
+    """The waiting and running jobs of a project, and those that failed or were cancelled in the last seven days; newest
+    first."""
 
     serializer_class = JobSerializer
     queryset = Job.objects.none()
@@ -70,7 +71,7 @@ class Jobs(generics.ListAPIView[Any]):
 class JobCancel(APIView):
     @extend_schema(request=None, responses=JobSerializer)
     def post(self, request: Request, project: str, job: int) -> Response:
-        """Stop a job for good: one's own, or as a lead any of the project. What it has done so far is deleted."""
+        """Cancel a job: the user's own, or as a lead any of the project. What it has stored so far is deleted."""
         chosen = get_object_or_404(_of(request.user, project), pk=job)
         jobs.cancel(job=chosen, actor=request.user)
         (shown,) = jobs.listed([chosen], user=request.user)

@@ -1,4 +1,4 @@
-"""Projects, members, and who is asking."""
+"""The API of projects, members and the user's own account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         model = Project
         fields = ("slug", "name", "description", "created_at", "archived_at", "requires_second_factor")
         read_only_fields = ("archived_at", "requires_second_factor")
-        extra_kwargs = {"slug": {"validators": []}}  # the verb refuses a taken address, for every edge alike
+        extra_kwargs = {"slug": {"validators": []}}  # people.found_project refuses an address in use
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
@@ -51,13 +51,13 @@ class MeSerializer(serializers.ModelSerializer[User]):
 class Me(APIView):
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        """Who is asking, and their role in each project."""
+        """The user of the token or session, and their role in every project."""
         person = User.objects.prefetch_related("memberships__project").get(pk=request.user.pk)
         return Response(MeSerializer(person).data)
 
 
 class Projects(generics.ListCreateAPIView[Project]):
-    """The projects in which I have a role; posting starts one, if the operator lets me found projects."""
+    """The user's projects. POST creates one, if the operator allows the user to create projects."""
 
     serializer_class = ProjectSerializer
     queryset = Project.objects.none()
@@ -83,7 +83,7 @@ class ProjectDetail(APIView):
 
 
 class Members(generics.ListAPIView[Membership]):
-    """Who is in the project; for its leads."""
+    """The members of the project; for its leads."""
 
     roles = (Role.LEAD,)
     serializer_class = MembershipSerializer

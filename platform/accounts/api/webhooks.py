@@ -1,4 +1,4 @@
-"""Webhooks and what was sent to them; for leads."""
+"""The API of webhooks and their deliveries; for leads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENTS = [(event.value, event.label) for event in webhooks.OFFERED]
 
 
 class WebhookSerializer(serializers.Serializer[Webhook]):
-    """`off` says why nothing is sent, and is empty while it is on."""
+    """`off` is the reason why nothing is sent; empty while the webhook is on."""
 
     id = serializers.IntegerField(source="pk", read_only=True)
     address = serializers.CharField(max_length=outgoing.LONGEST_ADDRESS)
@@ -49,7 +49,7 @@ class ChangeSerializer(serializers.Serializer[Webhook]):
 
 
 class DeliverySerializer(serializers.Serializer[Delivery]):
-    """One event for one webhook. `status` is that of the newest answer, null where none came."""
+    """One event for one webhook. `status` is the status of the newest response, null if there was none."""
 
     id = serializers.IntegerField(source="pk")
     key = serializers.SerializerMethodField()
@@ -77,7 +77,7 @@ def _webhook(user: User, slug: str, pk: int) -> Webhook:
 
 
 class Webhooks(generics.ListAPIView[Webhook]):
-    """The project's webhooks; posting adds one."""
+    """The project's webhooks. POST adds one."""
 
     roles = LEAD
     serializer_class = WebhookSerializer
@@ -106,7 +106,7 @@ class WebhookDetail(APIView):
 
     @extend_schema(request=ChangeSerializer, responses=WebhookSerializer)
     def patch(self, request: Request, project: str, webhook: int) -> Response:
-        """Choose other events, turn it off or on again."""
+        """Change the events, or turn the webhook off or on."""
         current_webhook = _webhook(request.user, project, webhook)
         serializer = ChangeSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -119,7 +119,7 @@ class WebhookDetail(APIView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, webhook: int) -> Response:
-        """Forget it, and what was sent to it."""
+        """Delete the webhook and its deliveries."""
         webhooks.remove_webhook(webhook=_webhook(request.user, project, webhook), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -129,7 +129,7 @@ class WebhookSecret(APIView):
 
     @extend_schema(request=None, responses=SecretSerializer)
     def post(self, request: Request, project: str, webhook: int) -> Response:
-        """Replace the secret; the old one is no longer used for signing."""
+        """Replace the secret. The old secret is no longer used for signing."""
         current_webhook = _webhook(request.user, project, webhook)
         webhooks.renew(webhook=current_webhook, actor=request.user)
         return Response(SecretSerializer(current_webhook).data)
@@ -140,13 +140,13 @@ class WebhookTest(APIView):
 
     @extend_schema(request=None, responses={201: DeliverySerializer})
     def post(self, request: Request, project: str, webhook: int) -> Response:
-        """Have a test sent; its delivery says what came of it."""
+        """Send a test. Its delivery shows the result."""
         delivery = webhooks.test(webhook=_webhook(request.user, project, webhook), actor=request.user)
         return Response(DeliverySerializer(delivery).data, status=status.HTTP_201_CREATED)
 
 
 class Deliveries(generics.ListAPIView[Delivery]):
-    """What was sent to a webhook and what is to be, of the last thirty days."""
+    """The deliveries of a webhook in the last thirty days, sent and waiting."""
 
     roles = LEAD
     serializer_class = DeliverySerializer
@@ -163,7 +163,7 @@ class DeliveryAgain(APIView):
 
     @extend_schema(request=None, responses=DeliverySerializer)
     def post(self, request: Request, project: str, webhook: int, delivery: int) -> Response:
-        """Send one once more, under the id it has."""
+        """Send a delivery again, with the same id."""
         deliveries: Any = Delivery.objects.filter(webhook=_webhook(request.user, project, webhook))
         chosen = get_object_or_404(deliveries.select_related("webhook__project"), pk=delivery)
         webhooks.send_again(delivery=chosen, actor=request.user)

@@ -1,4 +1,4 @@
-"""People, their projects and what each may see (DESIGN 2, 8.24, 8.25)."""
+"""The models of people, projects and memberships, and the access rules (DESIGN 2, 8.24, 8.25)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Role(models.TextChoices):
     ANNOTATOR = "annotator", _("Annotator")
 
 
-# Who may read datasets, judges and numbers: an annotator may not, that is the panel's blindness.
+# The roles that may see datasets, judges and numbers. Annotators may not, so that they rate blind.
 SIGHTED = (Role.LEAD, Role.RESEARCHER)
 
 
 class UserQuerySet(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
-        """Create an account; the first of an instance may found projects, for somebody must."""
+        """Create an account. The first account of an instance may create projects."""
         if "may_found_projects" not in fields:
             fields["may_found_projects"] = not self.exists()
         user = self.model(email=email.strip().lower(), **fields)
@@ -41,7 +41,7 @@ class UserQuerySet(BaseUserManager["User"]):
 
 
 class User(AbstractUser):
-    """A person, known by e-mail. Erasing a person blanks this row and keeps it (DESIGN 8.25)."""
+    """A person, identified by e-mail address. Erasing a person empties this row and keeps it (DESIGN 8.25)."""
 
     username = None  # type: ignore[assignment]
     first_name = None  # type: ignore[assignment]
@@ -68,14 +68,14 @@ class User(AbstractUser):
 
     @property
     def initials(self) -> str:
-        """The first letters of the first and the last word of the name; empty without a name."""
+        """The first letters of the first and the last word of the name; "" without a name."""
         words = self.name.split()
         ends = words[:1] + words[1:][-1:]
         return "".join(word[0] for word in ends).upper()
 
 
 class Profile(models.Model):
-    """What a person lets a study say about its panel; nothing of it is used without `consented_at`."""
+    """Facts that a person lets studies publish about their panel. Not used without `consented_at`."""
 
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="profile")
     education = models.CharField(_("education"), max_length=120, blank=True)
@@ -86,7 +86,7 @@ class Profile(models.Model):
 
 class ProjectQuerySet(models.QuerySet["Project"]):
     def visible_to(self, user: User) -> ProjectQuerySet:
-        """Projects in which this person has a role; the only way to a project from an edge."""
+        """Projects in which the user has a role. Pages and API find projects only through this."""
         return self.filter(memberships__user=user)
 
 
@@ -110,13 +110,13 @@ class Project(models.Model):
 
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def visible_to(self, user: User) -> MembershipQuerySet:
-        """Leads see everyone in their projects; everyone sees their own role."""
+        """All memberships in the projects that the user leads, and the user's own."""
         led = Project.objects.filter(memberships__user=user, memberships__role=Role.LEAD)
         return self.filter(models.Q(project__in=led) | models.Q(user=user))
 
 
 class Membership(models.Model):
-    """One role per person per project."""
+    """A person's role in a project; at most one."""
 
     project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
@@ -144,9 +144,9 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 
 
 class Invitation(models.Model):
-    """A link into a project, good once and until `expires_at`. Only the digest of its secret is stored.
+    """A link to join a project, valid once and until `expires_at`. Only the digest of its secret is stored.
 
-    With an `email` only that address may use it. Whoever accepts it and has no name yet is called `name`.
+    With an `email`, only that address can use it. `name` becomes the name of the person who accepts, if they have none.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
@@ -190,7 +190,8 @@ class TokenQuerySet(models.QuerySet["Token"]):
 
 
 class Token(models.Model):
-    """An API token: shown once, stored as a digest, never wider than its owner's roles, optionally one project only."""
+    """An API token: shown once, stored as a digest. It allows no more than its owner's roles, optionally in one project
+    only."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
@@ -221,7 +222,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 
 
 class AuditEntry(models.Model):
-    """Who did what to which row, append-only: primary keys and field names, never personal text."""
+    """One change: who, what, which row. Append-only; primary keys and field names, never personal text."""
 
     at = models.DateTimeField(default=timezone.now, editable=False)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
@@ -242,7 +243,7 @@ class AuditEntry(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When a worker or the beat was last heard of, one row per process name."""
+    """The last heartbeat of a worker or of beat, one row per process name."""
 
     name = models.CharField(max_length=120, primary_key=True)
     kind = models.CharField(max_length=12)

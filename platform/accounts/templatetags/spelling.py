@@ -1,4 +1,4 @@
-"""How words that are not ours are written on our pages."""
+"""Template filters for text from elsewhere: sentence case, and isolation from the text direction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BETWEEN_TAGS = re.compile(r"(<[^>]*>)")
 
 @register.filter
 def sentence_case(html: SafeString) -> SafeString:
-    """English headings and buttons of allauth in sentence case ("Change password"); markup and acronyms stay."""
+    """allauth's English headings and buttons in sentence case ("Change password"); markup and acronyms stay."""
     if not (get_language() or "en").startswith("en"):
         return html
     parts = _BETWEEN_TAGS.split(html)

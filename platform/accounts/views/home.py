@@ -1,4 +1,4 @@
-"""The first page after signing in, and starting a project."""
+"""The home page, and the page to create a project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accounts.refusals import Refused
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """Somebody who only annotates goes to their desk; everyone else sees their projects."""
+    """The user's projects; a user who is only an annotator is redirected to their duties."""
     every = Membership.objects.filter(user=request.user).select_related("project").order_by("project__name")
     held = [membership for membership in every if membership.project.archived_at is None]
     archived = [membership for membership in every if membership.project.archived_at is not None]
@@ -35,7 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_project(request: HttpRequest) -> HttpResponse:
-    """A form that starts a project and leads to it, for those who may."""
+    """A form to create a project, for users who may."""
     if not people.may_found(request.user):
         return render(request, "accounts/project_forbidden.html", {"sentence": people.MAY_NOT_FOUND}, status=403)
     form = ProjectForm(request.POST or None)

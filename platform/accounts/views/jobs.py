@@ -1,4 +1,4 @@
-"""What workers do now in a project, or for its operator in all projects: how far it is, and a button that stops it."""
+"""The pages of background work in a project, or for staff in all projects: progress, and a button to cancel."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def _of(request: HttpRequest, project: str) -> tuple[Project, JobQuerySet]:
     return chosen_project, Job.objects.visible_to(request.user).filter(project=chosen_project)
 
 
-@never_cache  # the page and the list that it asks for again have one address
+@never_cache  # the page and its list, which reloads itself, have the same address
 @require_safe
 @login_required
 def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
-    """What waits, runs and has failed lately in a project. It asks for its list again while something is open."""
+    """Jobs that wait, run, or failed lately in a project. The list reloads itself while a job is open."""
     chosen_project, visible_jobs = _of(request, project)
     template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
     context = {"title": _("Background work"), "project": chosen_project, "list_url": request.path}
@@ -46,7 +46,7 @@ def jobs_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def all_jobs(request: HttpRequest) -> HttpResponse:
-    """The same of every project, for the operator of the instance."""
+    """The same for all projects, for staff."""
     if not request.user.is_staff:
         raise PermissionDenied("This is for staff.")
     template = "accounts/_jobs.html" if "HX-Request" in request.headers else "accounts/jobs.html"
@@ -57,7 +57,7 @@ def all_jobs(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def cancel_job(request: HttpRequest, project: str, job: int) -> HttpResponse:
-    """Stop a job: one's own, or as a lead any of the project."""
+    """Cancel a job: the user's own, or as a lead any of the project."""
     chosen_project, visible_jobs = _of(request, project)
     chosen = get_object_or_404(visible_jobs, pk=job)
     with refusals.refusals_as_messages(request):

@@ -1,4 +1,4 @@
-"""A person's own page: languages, profile with consent, API tokens."""
+"""The user's own pages: languages, profile with consent, API tokens, erasing the account."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def me(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def set_language(request: HttpRequest) -> HttpResponse:
-    """Change the interface's language: on a person's account, otherwise in a cookie."""
+    """Change the interface language: in the account, else in a cookie."""
     language = request.POST.get("language", "")
     following = request.POST.get("next", "/")
     safe = url_has_allowed_host_and_scheme(following, allowed_hosts={request.get_host()})
@@ -69,7 +69,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 @never_cache
 @login_required
 def tokens_page(request: HttpRequest) -> HttpResponse:
-    """Own tokens; a posted form issues one and shows its secret once."""
+    """The user's tokens, and a form to create one; its secret is shown once."""
     form = TokenForm(request.POST or None, user=request.user)
     secret = ""
     if form.is_valid():
@@ -92,7 +92,7 @@ def revoke_token_view(request: HttpRequest, token: int) -> HttpResponse:
 @never_cache
 @login_required
 def erase(request: HttpRequest) -> HttpResponse:
-    """Erase oneself, after typing one's address and password."""
+    """Erase the user's own account, after they typed their address and password."""
     form = EraseForm(request.POST or None, user=request.user)
     if form.is_valid():
         try:

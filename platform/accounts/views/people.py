@@ -1,4 +1,4 @@
-"""A lead's page of members and invitations, and the link an invited person follows."""
+"""Pages of members, invitations, audit trail and project settings for leads, and the page behind an invitation link."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEAD = (Role.LEAD,)
 @never_cache
 @login_required
 def people_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Members and open invitations; a posted form makes an invitation and shows its link once."""
+    """Members and open invitations, and a form to invite somebody; the link is shown once."""
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     form = InvitationForm(request.POST or None, project=current_project)
     link = ""
@@ -87,7 +87,7 @@ def revoke_invitation_view(request: HttpRequest, project: str, invitation: int) 
 @require_safe
 @login_required
 def audit_page(request: HttpRequest, project: str) -> HttpResponse:
-    """The newest entries of the project's trail that fit the form's choices; `before` pages back."""
+    """The newest entries of the project's audit trail that match the filters; `before` leads to older ones."""
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     entries = AuditEntry.objects.visible_to(request.user).filter(project=current_project)
     form = TrailForm(request.GET, choices=audit.trail_choices(entries))
@@ -101,7 +101,7 @@ def audit_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def project_rules(request: HttpRequest, project: str) -> HttpResponse:
-    """What holds for the whole project: its name, archived or not, and whether members need a second factor."""
+    """The rules of a project: archived or not, and whether members need two-factor authentication."""
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     verbs: dict[str, Callable[[], object]] = {
         "archive": lambda: people.archive(project=current_project, actor=request.user),
@@ -132,7 +132,7 @@ def _rules(request: HttpRequest, project: Project, status: int = 200, **forms: F
 @require_POST
 @login_required
 def rename_project(request: HttpRequest, project: str) -> HttpResponse:
-    """Another name or description; the address stays."""
+    """Change the name or the description; the address stays."""
     current_project = access.require(user=request.user, slug=project, roles=LEAD)
     form = ProjectNameForm(request.POST, auto_id="about_%s")
     if not form.is_valid():
@@ -161,7 +161,7 @@ def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def join(request: HttpRequest, secret: str) -> HttpResponse:
-    """The page behind an invitation link: sign in or sign up, then say yes once."""
+    """The page behind an invitation link: sign in or sign up, then accept."""
     try:
         invitation = invitations.find_invitation(secret)
     except InvitationClosed as closed:

@@ -1,4 +1,4 @@
-"""A lead's pages of webhooks: addresses, events and deliveries."""
+"""The pages of webhooks for leads: addresses, events and deliveries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WebhookForm(EventsForm):
 @require_safe
 @login_required
 def settings_page(request: HttpRequest, project: str) -> HttpResponse:
-    """What only leads set, the first of it."""
+    """The first page of the project settings."""
     return redirect("shares", access.require(user=request.user, slug=project, roles=LEAD).slug)
 
 
@@ -53,7 +53,7 @@ def settings_page(request: HttpRequest, project: str) -> HttpResponse:
 @never_cache
 @login_required
 def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Every webhook; a posted form adds one and shows its secret once."""
+    """The project's webhooks, and a form to add one; its secret is shown once."""
     current_project, visible_webhooks = _of(request, project)
     form = WebhookForm(_posted(request))
     added = _added(current_project, form, request) if form.is_valid() else None
@@ -71,7 +71,7 @@ def webhooks_page(request: HttpRequest, project: str) -> HttpResponse:
 @never_cache
 @login_required
 def webhook_page(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    """One webhook, its events and its deliveries; a posted form chooses other events."""
+    """One webhook with its deliveries, and a form to choose its events."""
     current_project, current_webhook = _webhook(request, project, webhook)
     form = EventsForm(_posted(request), initial={"events": current_webhook.events})
     if form.is_valid():
@@ -95,7 +95,7 @@ def turn_webhook(request: HttpRequest, project: str, webhook: int) -> HttpRespon
 @never_cache
 @login_required
 def renew_webhook(request: HttpRequest, project: str, webhook: int) -> HttpResponse:
-    """New secret, shown once."""
+    """Create a new secret, and show it once."""
     current_project, current_webhook = _webhook(request, project, webhook)
     webhooks.renew(webhook=current_webhook, actor=request.user)
     form = EventsForm(initial={"events": current_webhook.events})

@@ -271,7 +271,7 @@ class DeclaredJudge(TypedDict):
 
 
 class Delivery(TypedDict):
-    """One event for one webhook. `status` is that of the newest answer, null where none came."""
+    """One event for one webhook. `status` is the status of the newest response, null if there was none."""
 
     id: int
     key: str
@@ -911,7 +911,7 @@ class Verdict(TypedDict):
 
 
 class Webhook(TypedDict):
-    """`off` says why nothing is sent, and is empty while it is on."""
+    """`off` is the reason why nothing is sent; empty while the webhook is on."""
 
     id: int
     address: str

@@ -1,4 +1,4 @@
-"""`panelbench allow_founding`: who may start projects, which only whoever runs this instance decides."""
+"""`panelbench allow_founding`: allow an account to create projects, or revoke it; for the operator."""
 
 from argparse import ArgumentParser
 from typing import Any

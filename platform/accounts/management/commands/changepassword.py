@@ -1,4 +1,4 @@
-"""`panelbench changepassword`: Django's, which here ends the account's API tokens too, as every new password does."""
+"""`panelbench changepassword`: Django's command, which here also revokes the account's API tokens."""
 
 import getpass
 from typing import Any

@@ -1,4 +1,4 @@
-"""`panelbench create_project`: a project with its lead, from the command line."""
+"""`panelbench create_project`: create a project with its lead."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""`panelbench create_user`: an account without an invitation, for whoever runs this instance."""
+"""`panelbench create_user`: create an account without an invitation; for the operator."""
 
 import secrets
 import sys

@@ -1,4 +1,4 @@
-"""`panelbench erase_user`: what the law asks for when somebody wants to be forgotten."""
+"""`panelbench erase_user`: erase a person's data when they ask for it."""
 
 from argparse import ArgumentParser
 from typing import Any
