@@ -1,0 +1,268 @@
+"""The same files and the same mapping store equal rows by page, by API and by command, for every ready mapping."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from zeal import zeal_ignore
+
+from annotation import tasks as tasks_of_imports
+from annotation.imports import removal, targets
+from annotation.models import Import, Item, Rating
+from annotation.readers import known_studies
+from judging import tasks
+from judging.imports import studies, verdicts
+from judging.models import Verdict
+from tests.annotation.readers.test_tools import examples
+from tests.cast import Cast
+from tests.judging import made_up
+from tests.judging.test_study_imports import API, uploads
+from tests.study_data import FOLDER
+
+Files = dict[str, bytes]
+Kind = Import.Kind
+CHAT = "USER: Tere\nLAMDA: Tere! Kuidas läheb?\nUSER: Hästi."
+ESTONIAN = {
+    "conversation_id": "c1",
+    "subject": "Arve",
+    "messages": [{"from_type": "customer", "message": "Tere!"}, {"from_type": "agent", "message": "Tere, kuulen."}],
+    "_metadata": {
+        "language": "et",
+        "fluency_annotations": [{"annotator": "Annotator1", "value": 2}],
+        "coherence_annotations": [{"annotator": "Annotator1", "value": 1}],
+    },
+}
+RATED = {"type": "number", "value": {"number": 2}}
+TASKS = [
+    {
+        "id": number,
+        "data": {"item": f"d{number}", "language": "et", "dialogue": [{"speaker": "user", "text": f"Tere {number}"}]},
+        "meta": {"generator": "atlas"},
+        "annotations": [
+            {
+                "lead_time": 4,
+                "result": [{**RATED, "meta": {"rater": "r1", "criterion": "fluency", "rationale": "ladus"}}],
+            }
+        ],
+        "predictions": [
+            {"model_version": "steady", "result": [{**RATED, "meta": {"criterion": "fluency", "repeat": 1}}]}
+        ],
+    }
+    for number in (1, 2)
+]
+DICES = {
+    "id": 173,
+    "instance": {"user_prompt": CHAT, "response": "Tore."},
+    "annotations": {"safety": {"majority_human": "Yes", "individual_human_scores": ["Yes", "No", "Unsure"]}},
+}
+CSV_MULTIPICO = "item_id,lang,language_variety,source,level,post,reply\nm1,et,et,made up,1,Sajab.,Tore ilm!\n"
+MLQE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
+RATINGS_ESTONIAN = "reviewer_name,conversation_external_id,rating_category_name,rating_value,rating_max\n"
+MADE: dict[str, Files] = {
+    **{name: examples(name) for name in ("alt-test", "doccano", "judge-bench", "medal")},
+    "argilla": {"records.jsonl": examples("argilla")["records.jsonl"]},
+    "label-studio": {"export.json": examples("label-studio")["export.json"]},
+    "lewidi": {"MP_dev.json": examples("lewidi")["MP_dev.json"]},
+    "panelbench-label-studio": {"export.json": json.dumps(TASKS).encode()},
+    "dices-350": {"dices_350.json": json.dumps({"instances": [DICES]}).encode()},
+    "hanna": made_up.folder(),
+    "mlqe-pe": {
+        "test20.eten.df.short.tsv": (MLQE + "0\tTere.\tHello.\t[50, 60]\t55\t[0.1, 0.2]\t0.15\t-0.5\n").encode(),
+        "encs_majority_dev.tsv": b"7\tHello.\tAhoj.\t[0, 1, 0]\tNOT\n8\tBye.\tAhoj.\t[2, 1, 0]\tERR\n",
+    },
+    "multipico-dev": {
+        "items.csv": CSV_MULTIPICO.encode(),
+        "labels.csv": b"item_id,annotator_id,label\nm1,Ann0,0\nm1,Ann7,1\n",
+    },
+    "xls-estonian": {
+        "combined_et_with_annotations.json": json.dumps({"atlas": [ESTONIAN]}).encode(),
+        "manual.csv": (RATINGS_ESTONIAN + 'Annotator2,c1,"Is this fluent, human-written Estonian?",3.0,3\n').encode(),
+    },
+}
+
+
+# --- what is stored --------------------------------------------------------------------------------------------------
+Digest = dict[str, tuple[int, str]]
+
+
+def digest_of_rows(file_import: Import) -> Digest:
+    """Number and SHA-256 of the items, ratings and verdicts that an import, or its parts, stored."""
+    own = [file_import.pk, *file_import.parts.values_list("pk", flat=True)]
+    items = Item.objects.filter(dataset__file_import__in=own).values_list("ordinal", "external_id", "digest")
+    ratings = Rating.objects.filter(annotation__file_import__in=own).values_list(
+        *("annotation__item__external_id", "annotation__annotator__pseudonym", "annotation__annotator__identified"),
+        *("criterion__key", "status", "score", "rationale", "annotation__seconds"),
+    )
+    given = Verdict.objects.filter(run__file_import__in=own).values_list(
+        *("run__judge__name", "item__external_id", "criterion__key", "repeat"),
+        *("status", "score", "applicable", "fractional", "coerced", "rationale"),
+    )
+    return {name: _digest(rows) for name, rows in (("items", items), ("ratings", ratings), ("verdicts", given))}
+
+
+def _digest(rows: Iterable[Any]) -> tuple[int, str]:
+    lines = sorted(map(json.dumps, rows))
+    return len(lines), hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def content(folder: Path) -> Files:
+    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# --- a whole study ---------------------------------------------------------------------------------------------------
+def constants_of(name: str) -> dict[str, str]:
+    """Tools' exports rarely say the language of their texts."""
+    return {"language": "et"} if known_studies()[name].tool else {}
+
+
+def study_by_page(client: Client, name: str, folder: Path) -> Import:
+    answer = client.post("/p/kassa/imports/new/", {"files": uploads(content(folder)), "kind": "study"})
+    file_import = Import.objects.filter(part_of=None).latest("pk")
+    assert answer["Location"] == file_import.get_absolute_url()
+    constants = {f"constant-{field}": value for field, value in constants_of(name).items()}
+    client.post(f"/p/kassa/imports/{file_import.pk}/map/", {"study": name, **constants})
+    client.post(f"{file_import.get_absolute_url()}store/")
+    tasks.store_study(file_import.pk)
+    return file_import
+
+
+def study_by_api(client: Client, name: str, folder: Path) -> Import:
+    target = json.dumps({"study": name, "constants": constants_of(name)})
+    sent = {"files": uploads(content(folder)), "kind": "study", "target": target}
+    file_import = Import.objects.get(pk=client.post(f"{API}/imports/", sent).json()["id"])
+    assert client.post(f"{API}/study-imports/{file_import.pk}/store/").status_code == 202
+    tasks.store_study(file_import.pk)
+    return file_import
+
+
+def study_by_command(_client: Client, name: str, folder: Path) -> Import:
+    constants = [f"{field}={value}" for field, value in constants_of(name).items()]
+    options = {"name": name, "constants": constants, "stdout": StringIO(), "stderr": StringIO()}
+    call_command("import_study", "kassa", str(folder), **options)
+    return Import.objects.filter(part_of=None).latest("pk")
+
+
+# --- a file with its mapping ----------------------------------------------------------------------------------------
+def part_by_page(client: Client, part: Import, folder: Path) -> Import:
+    client.post("/p/kassa/imports/new/", {"files": uploads(content(folder)), "kind": part.kind})
+    file_import = Import.objects.latest("pk")
+    to_map = f"/p/kassa/imports/{file_import.pk}/map/"
+    client.post(to_map, {"kind": part.kind, **part.target})
+    client.post(to_map, {"yaml": part.column_mapping().as_yaml()})
+    client.post(f"{file_import.get_absolute_url()}store/")
+    return stored_in_background(file_import)
+
+
+def part_by_api(client: Client, part: Import, folder: Path) -> Import:
+    about = {"mapping": json.dumps(part.mapping), "target": json.dumps(part.target)}
+    made = client.post(f"{API}/imports/", {"files": uploads(content(folder)), "kind": part.kind, **about})
+    file_import = Import.objects.get(pk=made.json()["id"])
+    which = "verdict-imports" if part.kind == Kind.VERDICTS else "imports"
+    assert client.post(f"{API}/{which}/{file_import.pk}/store/").status_code in (200, 202)
+    return stored_in_background(file_import)
+
+
+def part_by_command(_client: Client, part: Import, folder: Path) -> Import:
+    mapping = folder.with_suffix(".yaml")
+    mapping.write_text(part.column_mapping().as_yaml(), encoding="utf-8")
+    options: dict[str, Any] = {"project": "kassa", "mapping": mapping, "stdout": StringIO()}
+    if part.kind == Kind.DATASET:
+        options["name"] = "Alone"
+    else:
+        target = targets.resolve(project=part.project, said=part.target)
+        assert target is not None
+        options |= {"dataset": str(target.dataset), "rubric": str(target.rubric_version)}
+    call_command(f"import_{part.kind}", *map(str, sorted(folder.iterdir())), **options)
+    return Import.objects.latest("pk")
+
+
+def target_of(part: Import) -> dict[str, Any]:
+    """The dataset and rubric of a part, by which its campaign is found or opened again; a name for a dataset alone."""
+    if part.kind == Kind.DATASET:
+        return {"name": "Alone"}
+    target = targets.resolve(project=part.project, said=part.target)
+    assert target is not None
+    return {"dataset": target.dataset.pk, "rubric_version": target.rubric_version.pk}
+
+
+def stored_in_background(file_import: Import) -> Import:
+    """The import once a worker has stored it, where it is too large for a request."""
+    file_import.refresh_from_db()
+    if file_import.state == Import.State.STORING:
+        store = tasks.store_verdicts if file_import.kind == Kind.VERDICTS else tasks_of_imports.store_import
+        store(file_import.pk)
+        file_import.refresh_from_db()
+    assert file_import.state == Import.State.STORED, file_import.report
+    return file_import
+
+
+def undo(file_import: Import) -> None:
+    which = {Kind.VERDICTS: verdicts, Kind.STUDY: studies}.get(Kind(file_import.kind), removal)
+    which.undo(file_import=Import.objects.get(pk=file_import.pk))
+
+
+def require_equal_studies(boris: Client, name: str, folder: Path) -> Import:
+    """Store the study of a folder in each way; the last of its imports stays stored."""
+    digests = []
+    for study_way in (study_by_page, study_by_api, study_by_command):
+        file_import = study_way(boris, name, folder)
+        file_import.refresh_from_db()
+        assert file_import.state == Import.State.STORED, (study_way.__name__, file_import.report)
+        digests.append(digest_of_rows(file_import))
+        if study_way is not study_by_command:
+            undo(file_import)
+    assert digests[0] == digests[1] == digests[2]
+    assert any(count for count, _digest in digests[0].values())
+    return file_import
+
+
+def require_equal_parts(boris: Client, file_import: Import, alone: Path) -> None:
+    """Store each dataset, and the ratings and verdicts, of a stored study by itself in each way, by its mapping."""
+    parts = list(file_import.parts.select_related("project").exclude(kind=Kind.RUBRIC).order_by("pk"))
+    for part in parts:
+        part.target = target_of(part)
+    for part in reversed(parts):
+        if part.kind != Kind.DATASET:
+            undo(part)
+    for number, part in enumerate(parts):
+        own = alone / str(number)
+        own.mkdir()
+        with part.opened() as files:
+            for file_name, raw in files:
+                (own / file_name).write_bytes(raw if isinstance(raw, bytes) else raw.read())
+        rows = []
+        for way in (part_by_page, part_by_api, part_by_command):
+            with zeal_ignore():  # every judge of a file is looked up or made, and locked, by itself
+                part_import = way(boris, part, own)
+            rows.append(digest_of_rows(part_import))
+            undo(part_import)
+        assert rows[0] == rows[1] == rows[2], (part.kind, part.mapping)
+        assert any(count for count, _digest in rows[0].values()), part.mapping
+
+
+def test_there_is_a_made_study_for_every_ready_mapping() -> None:
+    assert set(MADE) == set(known_studies())
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_page_api_and_command_store_equal_rows_of_a_made_study(cast: Cast, tmp_path: Path, name: str) -> None:
+    (folder := tmp_path / "study").mkdir()
+    (alone := tmp_path / "alone").mkdir()
+    for file_name, raw in MADE[name].items():
+        (folder / file_name).write_bytes(raw)
+    boris = cast.client("boris")
+    require_equal_parts(boris, require_equal_studies(boris, name, folder), alone)
+
+
+@pytest.mark.study_data
+@pytest.mark.parametrize("name", ["dices-350", "hanna", "mlqe-pe", "multipico-dev", "xls-estonian"])
+def test_page_api_and_command_store_equal_rows_of_a_shared_folder(cast: Cast, name: str) -> None:
+    require_equal_studies(cast.client("boris"), name, FOLDER / name)
