@@ -82,7 +82,7 @@ def carry_out(*, computation_pk: int) -> None:
     """Compute the numbers, unless somebody else does or did; one that fails says why on the page."""
     rows = Computation.objects.select_related("campaign__rubric_version", "campaign__dataset")
     computation = rows.filter(pk=computation_pk).first()
-    if computation is None or (job := jobs.take(computation, Job.Kind.NUMBERS)) is None:
+    if computation is None or (job := jobs.take_job(computation, Job.Kind.NUMBERS)) is None:
         return
     try:
         with JobHeartbeat(job) as heartbeat:

@@ -378,7 +378,7 @@ def _has(attributes: Mapping[str, Any], wanted: Mapping[str, set[str]]) -> bool:
 def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:
     """By item, the counts of its ratings and the judge's first verdict, on the chosen criterion."""
     scores: dict[int, ItemScores] = {}
-    current = chosen_ratings(campaign, choice).filter(criterion=choice.criterion, annotation__superseded_at=None)
+    current = ratings_of_choice(campaign, choice).filter(criterion=choice.criterion, annotation__superseded_at=None)
     counted = current.order_by().values_list("annotation__item", "status", "score")
     for pk, status, score, count in counted.annotate(count=Count("pk")).iterator(CHUNK):
         scored = scores.setdefault(pk, ItemScores(pk, 0))
@@ -393,7 +393,7 @@ def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:
     return scores
 
 
-def chosen_ratings(campaign: Campaign, choice: ItemChoice) -> QuerySet[Rating]:
+def ratings_of_choice(campaign: Campaign, choice: ItemChoice) -> QuerySet[Rating]:
     """The ratings by the chosen raters and panels, on any criterion, superseded ones too."""
     found = Rating.objects.filter(annotation__campaign=campaign)
     if choice.raters:
@@ -536,7 +536,7 @@ def _about(choice: ItemChoice, criterion: Criterion) -> ItemChoice:
 
 def _ratings_of(campaign: Campaign, item: Item, choice: ItemChoice) -> QuerySet[Rating]:
     """Ratings of the item by the chosen people, superseded ones too."""
-    of_item = chosen_ratings(campaign, choice).filter(annotation__item=item)
+    of_item = ratings_of_choice(campaign, choice).filter(annotation__item=item)
     columns = ("criterion", "annotation__annotator", "annotation__assignment__duty__panel")
     return of_item.select_related(*columns).order_by("annotation__annotator__pseudonym", "annotation", "pk")
 

@@ -53,7 +53,7 @@ def prepare(*, export: Export, actor: User) -> Transfer:
         return _begun(export.project, Transfer.Kind.EXPORT, export.file_name, actor, asked=asked)
 
 
-def receive(*, project: Project, name: str, content: BinaryIO, actor: User) -> Transfer:
+def receive_bundle(*, project: Project, name: str, content: BinaryIO, actor: User) -> Transfer:
     """Keep a bundle for a worker to load, once it is seen to be one and to fit an empty project. Raises `Refused`."""
     carried = bundles.look_into_bundle(project=project, name=name, content=content)
     content.seek(0)
@@ -123,7 +123,7 @@ def carry_out(*, transfer_pk: int) -> None:
     """Write or load it, unless somebody else does or did. What it came to is on the transfer, for its owner."""
     waiting = Transfer.objects.filter(pk=transfer_pk, state=State.WAITING)
     transfer = waiting.select_related("project", "created_by").first()
-    if transfer is None or (job := jobs.take(transfer, Job.Kind.EXPORT, Job.Kind.BUNDLE)) is None:
+    if transfer is None or (job := jobs.take_job(transfer, Job.Kind.EXPORT, Job.Kind.BUNDLE)) is None:
         return
     try:
         with JobHeartbeat(job) as heartbeat:

@@ -32,8 +32,8 @@ def look(file_import: Import) -> bool:
 def open_packed(import_pk: int) -> None:
     """Open workbooks and archives and detect their contents; then check the resulting imports, or store them if storing
     was already requested."""
-    for file_import in checks.open_packed(
-        import_pk=import_pk, look_into=lambda packed: opening.open_packed(file_import=packed)
+    for file_import in checks.open_under_job(
+        import_pk=import_pk, look_into=lambda packed: opening.open_files(file_import=packed)
     ):
         if file_import.state == Import.State.STORING:
             jobs.enqueue(file_import)

@@ -61,7 +61,7 @@ def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
 @shared_task(**LONGEST)
 def check_study(import_pk: int) -> None:
     """Store a whole study, keep what was seen, and roll it back."""
-    checks.carry_out(import_pk=import_pk, look=studies.look)
+    checks.carry_out(import_pk=import_pk, look=studies.study_outlook)
 
 
 @shared_task(**LONGEST)
@@ -77,22 +77,22 @@ def _finish(finish: Callable[..., Import], import_pk: int) -> None:
         finish(file_import=started, actor=started.job.owner if started.job else None)
 
 
-def undo(file_import: Import, actor: User) -> bool:
+def undo_or_enqueue(file_import: Import, actor: User) -> bool:
     """Undo a small import of verdicts or of a whole study, and return True; start to undo a large one, else."""
-    undo_kind = studies.undo if file_import.kind == Import.Kind.STUDY else verdicts.undo
+    undo_kind = studies.remove_study if file_import.kind == Import.Kind.STUDY else verdicts.remove_verdicts
     return undo_here_or_later(file_import, actor, undo=undo_kind)
 
 
 @shared_task(**LONGEST)
 def undo_verdicts(import_pk: int) -> None:
     """Delete what an import of verdicts stored. A refusal is saved in its job, for its page."""
-    removal.carry_out_undo(import_pk=import_pk, undo=verdicts.undo)
+    removal.carry_out_undo(import_pk=import_pk, undo=verdicts.remove_verdicts)
 
 
 @shared_task(**LONGEST)
 def undo_study(import_pk: int) -> None:
     """Delete what a whole study stored. A refusal is saved in its job, for its page."""
-    removal.carry_out_undo(import_pk=import_pk, undo=studies.undo)
+    removal.carry_out_undo(import_pk=import_pk, undo=studies.remove_study)
 
 
 @shared_task

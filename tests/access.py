@@ -148,7 +148,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "mapping": saved_mappings.save(
             project=cast.kassa, kind=Import.Kind.DATASET, name="Theirs", mapping=Mapping(columns={"x": "id"})
         ).pk,
-        "upload": uploads.begin(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
+        "upload": uploads.begin_upload(project=cast.kassa, name="u.csv", size=9, actor=cast.boris).key,
         "rubric": version.rubric.key,
         "number": version.number,
         "what": "ratings",

@@ -40,32 +40,13 @@ BANNED = {
 # The client's exceptions are called as in the API; `main` is the entry of each program; the others are the steps of
 # imports, jobs and tasks.
 SEVERAL_MEANINGS = {
-    "Fit",
     "Refused",
-    "append",
-    "begin",
     "carry_out",
-    "check_import",
-    "fail",
-    "find",
     "finish",
-    "listed",
-    "look",
     "main",
-    "open_packed",
-    "preview",
-    "read_mapping",
-    "receive",
-    "revise",
-    "seen",
     "start",
     "store",
-    "store_import",
-    "store_verdicts",
     "sweep",
-    "take",
-    "undo",
-    "write",
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef

@@ -51,7 +51,7 @@ class BundleSerializer(serializers.Serializer[Any]):
     upload = serializers.UUIDField(help_text="the key of an upload that is whole")
 
 
-def find(request: Request, project: str, transfer: Any) -> Transfer:
+def find_transfer(request: Request, project: str, transfer: Any) -> Transfer:
     """One's own transfer, in its project."""
     current_project = access.require(user=request.user, slug=project)
     mine = Transfer.objects.visible_to(request.user).filter(project=current_project).select_related("project", "job")
@@ -82,12 +82,12 @@ class TransferDetail(APIView):
     @extend_schema(responses=TransferSerializer)
     def get(self, request: Request, project: str, transfer: Any) -> Response:
         """How far it is, and what came of it."""
-        return Response(TransferSerializer(find(request, project, transfer)).data)
+        return Response(TransferSerializer(find_transfer(request, project, transfer)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, transfer: Any) -> Response:
         """Forget it, and delete its file."""
-        transfers.remove(transfer=find(request, project, transfer))
+        transfers.remove(transfer=find_transfer(request, project, transfer))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -97,7 +97,7 @@ class TransferContent(APIView):
     @extend_schema(responses=dict.fromkeys(((200, each) for each in exports.MEDIA_TYPES), OpenApiTypes.BINARY))
     def get(self, request: Request, project: str, transfer: Any) -> FileResponse:
         """The file that was written."""
-        found = find(request, project, transfer)
+        found = find_transfer(request, project, transfer)
         if not transfers.has_file(found):
             raise NotFound("There is no file yet, or it was deleted. Check its state.")
         exports.permit(transfers.export_of(found), user=request.user, token=request.auth)

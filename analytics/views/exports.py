@@ -319,4 +319,4 @@ def _received(request: HttpRequest, project: Project, said: dict[str, Any]) -> T
         raise opening.no_file()
     file = said["files"]
     opening.check_sizes({file.name: file.size})
-    return transfers.receive(project=project, name=file.name, content=file.file, actor=request.user)
+    return transfers.receive_bundle(project=project, name=file.name, content=file.file, actor=request.user)

@@ -166,7 +166,7 @@ class OutlookSerializer(serializers.Serializer[Any]):
     sheets = serializers.ListField(child=serializers.CharField(), help_text="Of a workbook.")
 
 
-def find(user: User, project: str, file_import: int) -> Import:
+def get_import(user: User, project: str, file_import: int) -> Import:
     """An import of a project, for those who may see it."""
     current_project = access.require(user=user, slug=project)
     mine = Import.objects.visible_to(user).filter(project=current_project).select_related("project", "job")
@@ -187,7 +187,7 @@ def refused(error: FileRefused) -> Response:
     return Response(body, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
 
 
-def seen(file_import: Import, preview: Callable[[], Preview]) -> Response:
+def preview_response(file_import: Import, preview: Callable[[], Preview]) -> Response:
     """What storing would do. For a large import: the result of the last check, or 202 while a check is running."""
     if file_import.state == Import.State.CHECKING or file_import.is_large():
         return looked_at(file_import)
@@ -350,12 +350,12 @@ class ImportDetail(APIView):
     @extend_schema(responses=ImportSerializer)
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """State and report of an import."""
-        return answer(find(request.user, project, file_import))
+        return answer(get_import(request.user, project, file_import))
 
     @extend_schema(request=RevisionSerializer, responses=ImportSerializer)
     def patch(self, request: Request, project: str, file_import: int) -> Response:
         """Change an import that is not stored yet: its kind, its mapping (laid over the detected one), its target."""
-        current_import = find(request.user, project, file_import)
+        current_import = get_import(request.user, project, file_import)
         serializer = RevisionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         changes = dict(serializer.validated_data)
@@ -368,7 +368,7 @@ class ImportDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, file_import: int) -> Response:
         """Delete an import that stored nothing, with its files."""
-        removal.discard(file_import=find(request.user, project, file_import), actor=request.user)
+        removal.discard(file_import=get_import(request.user, project, file_import), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -376,15 +376,15 @@ class ImportPreview(APIView):
     @extend_schema(responses={200: OutlookSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would do; 202 while a worker is still reading a large file."""
-        current_import = _require_stored_here(find(request.user, project, file_import))
-        return seen(current_import, lambda: lifecycle.preview(current_import))
+        current_import = _require_stored_here(get_import(request.user, project, file_import))
+        return preview_response(current_import, lambda: lifecycle.preview(current_import))
 
 
 class ImportCheck(APIView):
     @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Check a large import again in the background (202). A small one is checked when its preview is requested."""
-        current_import = find(request.user, project, file_import)
+        current_import = get_import(request.user, project, file_import)
         return answer(current_import, status.HTTP_202_ACCEPTED if tasks.look(current_import) else status.HTTP_200_OK)
 
 
@@ -392,7 +392,7 @@ class ImportStorage(APIView):
     @extend_schema(request=None, responses={200: ImportSerializer, 202: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Store the import completely or not at all. A large one is stored in the background (202): poll its state."""
-        current_import = _require_stored_here(find(request.user, project, file_import))
+        current_import = _require_stored_here(get_import(request.user, project, file_import))
         return stored(current_import, lambda: tasks.store(current_import, request.user))
 
 
@@ -404,7 +404,7 @@ class ImportAlso(APIView):
     @extend_schema(request=AlsoSerializer, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Open another import of the same files, for their other contents. Nothing is uploaded again."""
-        current_import = find(request.user, project, file_import)
+        current_import = get_import(request.user, project, file_import)
         serializer = AlsoSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         opened = opening.also(file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user)
@@ -416,7 +416,7 @@ class ImportApart(APIView):
     @extend_schema(request=None, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Replace the import of a study by separate imports, one per kind. The response is the first of them."""
-        opened = opening.apart(file_import=find(request.user, project, file_import), actor=request.user)
+        opened = opening.apart(file_import=get_import(request.user, project, file_import), actor=request.user)
         for opened_import in opened:
             tasks.look(opened_import)
         return answer(opened[0], status.HTTP_201_CREATED)
@@ -429,5 +429,5 @@ class ImportUndo(APIView):
 
         A large import is undone in the background (202): poll its state. It is `stored` again when that fails.
         """
-        current_import = _require_stored_here(find(request.user, project, file_import))
+        current_import = _require_stored_here(get_import(request.user, project, file_import))
         return undone(current_import, tasks.undo_here_or_later(current_import, request.user))

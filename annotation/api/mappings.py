@@ -66,7 +66,7 @@ class MappingDetail(APIView):
     def put(self, request: Request, project: str, mapping: int) -> Response:
         """Change the name, the kind and the mapping. Imports that used it keep their own copy."""
         saved_mapping = self.find(request)
-        saved = saved_mappings.revise(saved=saved_mapping, actor=request.user, **_posted(request))
+        saved = saved_mappings.revise_saved_mapping(saved=saved_mapping, actor=request.user, **_posted(request))
         return Response(SavedMappingSerializer(saved).data)
 
     @extend_schema(responses={204: None})

@@ -121,7 +121,7 @@ class Uploads(TusView):
         """Start the upload of a file. `Location` is the address for its chunks."""
         current_project = access.require(user=request.user, slug=project)
         _require_version(request)
-        begun = uploads.begin(
+        begun = uploads.begin_upload(
             project=current_project, name=_name(request), size=_count(request, "Upload-Length"), actor=request.user
         )
         location = request.build_absolute_uri(reverse("api_upload", args=[project, begun.key]))
@@ -170,9 +170,9 @@ class UploadDetail(TusView):
             raise UnsupportedMediaType(request.content_type)
         offset = _count(request, "Upload-Offset")
         if offset != current_upload.received:  # refused before the body is read, to save the client a useless transfer
-            uploads.append(upload=current_upload, offset=offset, chunk=b"")
+            uploads.append_part(upload=current_upload, offset=offset, chunk=b"")
         for chunk in _chunks(request):
-            current_upload = uploads.append(upload=current_upload, offset=offset, chunk=chunk)
+            current_upload = uploads.append_part(upload=current_upload, offset=offset, chunk=chunk)
             offset += len(chunk)
         return Response(status=status.HTTP_204_NO_CONTENT, headers=_place(current_upload))
 

@@ -429,7 +429,7 @@ def last_submitted(*, duty: Duty, annotator: Annotator | None) -> Assignment | N
     return last.assignment
 
 
-def undo(*, assignment: Assignment) -> Assignment:
+def undo_submission(*, assignment: Assignment) -> Assignment:
     """Undo the last submission: its annotation is superseded, the item is leased again, its answers become a draft."""
     require_open(assignment.duty.campaign)
     if last_submitted(duty=assignment.duty, annotator=assignment.annotator) != assignment:

@@ -204,7 +204,7 @@ def skip_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 @refusals_as_responses
 def undo_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Undo the last submission."""
-    assignment = service.undo(assignment=assignment_with_key(request, key))
+    assignment = service.undo_submission(assignment=assignment_with_key(request, key))
     return next_address(request, reverse("desk_item", args=[assignment.key]))
 
 

@@ -75,7 +75,7 @@ def carry_out(*, import_pk: int, look: Look) -> None:
         _keep(held, seen)
 
 
-def open_packed(*, import_pk: int, look_into: Callable[[Import], list[Import]]) -> list[Import]:
+def open_under_job(*, import_pk: int, look_into: Callable[[Import], list[Import]]) -> list[Import]:
     """Have files opened that only a worker may open; the imports that came of them, to be checked next."""
     held = _take(import_pk)
     if held is None:
@@ -96,7 +96,7 @@ def _take(import_pk: int) -> Import | None:
     """The import with a lease on it; None when its check is over, or in other hands."""
     file_imports = Import.objects.filter(pk=import_pk, state=State.CHECKING)
     due = file_imports.select_related("project", "created_by").first()
-    if due is None or (job := jobs.take(due, Job.Kind.CHECK)) is None:
+    if due is None or (job := jobs.take_job(due, Job.Kind.CHECK)) is None:
         return None
     Import.objects.filter(pk=due.pk, state=State.CHECKING).update(report={"tries": job.tries})
     return due

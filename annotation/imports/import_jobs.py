@@ -60,7 +60,7 @@ class ImportLease:
     def __enter__(self) -> Self:
         held, tries = self._file_import, self._file_import.report.get("tries", 0) + 1
         if held.part_of_id is None:
-            if (job := jobs.take(held, Job.Kind.STORE)) is None:
+            if (job := jobs.take_job(held, Job.Kind.STORE)) is None:
                 raise _taken()
             tries = job.tries
         if not Import.objects.filter(pk=held.pk, state=State.STORING).update(report={"tries": tries}):
@@ -117,7 +117,7 @@ def settle(file_import: Import | None) -> None:
         announce_end(file_import)
 
 
-def fail(file_import: Import, report: Mapping[str, Any]) -> None:
+def fail_import(file_import: Import, report: Mapping[str, Any]) -> None:
     """Leave an import failed, with the reason, unless somebody else has got its lease meanwhile."""
     with transaction.atomic():
         if _is_ours(file_import) and _failed(file_import, report) and _ended(file_import, report.get("sentence", "")):

@@ -178,7 +178,7 @@ def recording(file_import: Import) -> Iterator[ImportLease]:
 
 
 def _fail(file_import: Import, sentence: str, report: dict[str, Any]) -> None:
-    import_jobs.fail(file_import, {"sentence": sentence, **file_import.report, **report})
+    import_jobs.fail_import(file_import, {"sentence": sentence, **file_import.report, **report})
 
 
 def tell(file_import: Import, report: Report, **rows: Any) -> None:

@@ -95,7 +95,7 @@ def enter(
 ) -> Import:
     """Write an import down with its files: new ones are copied, those the media directory holds are taken over.
 
-    ``unread`` is what is said of files that a worker is to open first (`opening.open_packed`).
+    ``unread`` is what is said of files that a worker is to open first (`opening.open_files`).
     """
     access.refuse_archived(project)
     with transaction.atomic():
@@ -230,7 +230,7 @@ def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> I
     return enter(project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files)
 
 
-def open_packed(*, file_import: Import) -> list[Import]:
+def open_files(*, file_import: Import) -> list[Import]:
     """Look into the files of an import that are ``unread``: it becomes the first of the parts, and new ones the others.
 
     Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
@@ -356,7 +356,7 @@ def likely_target(project: Project, kind: str) -> dict[str, Any]:
     if kind not in ABOUT_ITEMS:
         return {}
     try:
-        find_one = targets.find if kind == Kind.RATINGS else targets.only
+        find_one = targets.find_target if kind == Kind.RATINGS else targets.only
         return find_one(project=project).as_dict()
     except Refused:
         return {}

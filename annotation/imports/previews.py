@@ -72,7 +72,7 @@ class Preview:
     sheets: Sequence[str] = ()
 
 
-def preview(
+def preview_files(
     *,
     project: Project,
     kind: str,
@@ -123,7 +123,7 @@ def _compared(
                 rows=parsed.rows,
                 told=told,
             )
-            append(parsed.problems, fit.problems)
+            append_problems(parsed.problems, fit.problems)
             add_stored(report, fit.report)
         report.refused = parsed.problems.refused
     return preview_of(kind, parsed, report, target)
@@ -176,11 +176,11 @@ def compare_items(
     report = parsed.report
     shown_names = _settle_names(parsed, extends, names)
     unfit = fit_items(parsed.rows)
-    append(parsed.problems, unfit)
+    append_problems(parsed.problems, unfit)
     report.refused = parsed.problems.refused
     report.notes += _name_notes(shown_names, names)
     if extends:
-        append(parsed.problems, compare_with_dataset(extends, parsed.rows, report))
+        append_problems(parsed.problems, compare_with_dataset(extends, parsed.rows, report))
     report.stored -= unfit.refused
     return report, [] if names == generator_names.MASK else shown_names
 
@@ -250,7 +250,7 @@ def _named_criteria(rows: Sequence[Any], target: Target | None) -> dict[str, str
     return {row.criterion: row.criterion if row.criterion in keys else "" for row in rows}
 
 
-def append(problems: Problems, more: Problems) -> None:
+def append_problems(problems: Problems, more: Problems) -> None:
     """Add the problems of a second look to those of the first; a row has at most one of them."""
     problems.refused += more.refused
     problems.codes.update(more.codes)

@@ -60,7 +60,7 @@ class RatingsReport:
 
 
 @dataclass(slots=True)
-class Fit:
+class RatingFit:
     """What becomes of each row. Those to be stored are on shelves by item and rater: ``(item, rater, criterion, status,
     score, rationale, seconds)``, item and criterion by primary key."""
 
@@ -76,9 +76,9 @@ def fit_ratings(
     campaign: Campaign | None,
     rows: Collection[RatingRow],
     told: ShareProgress | None = None,
-) -> Fit:
+) -> RatingFit:
     """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
-    fit = Fit(shelves(rows), RatingsReport(given=len(rows)))
+    fit = RatingFit(shelves(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
     for some in chunks(rows, TOGETHER, told, plain=True):
@@ -228,7 +228,7 @@ def scale_words(criterion: Criterion) -> str:
     return f"{criterion.minimum:g} to {criterion.maximum:g}"
 
 
-def _fitting(some: Sequence[PlainRow], fit: Fit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
+def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
     """Those of some rows that are to be stored: found together where none needs a look of its own, else one by one."""
     together = _fitted_together(some, fit, items, scales, before)
     if together is not None:
@@ -238,7 +238,7 @@ def _fitting(some: Sequence[PlainRow], fit: Fit, items: Items, scales: Scales, b
 
 
 def _fitted_together(
-    some: Sequence[PlainRow], fit: Fit, items: Items, scales: Scales, before: Before
+    some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before
 ) -> list[PlainRow] | None:
     """The rows as `_fitted` makes them, a column at a time; None, and nothing counted, when one of them is refused or
     there already. What rows say over and over is looked at once."""
@@ -265,7 +265,7 @@ def _fitted_together(
 
 def _fitted(
     row: RatingRow,
-    fit: Fit,
+    fit: RatingFit,
     items: Items,
     scales: Scales,
     before: Before,
@@ -297,7 +297,7 @@ def _fault(row: RatingRow, items: Items, scales: Scales) -> tuple[str, str, str,
     return scales.fault(Asked(row.criterion, row.score, row.applicable, row.scale_max, row.column))
 
 
-def _meet(row: RatingRow, fit: Fit, before: float | None) -> None:
+def _meet(row: RatingRow, fit: RatingFit, before: float | None) -> None:
     """Hold a rating against the one that the same rater gave before."""
     if row.score == before:
         fit.report.collapsed += 1
@@ -316,7 +316,7 @@ ANNOTATION = ("id", "campaign_id", "item_id", "annotator_id", "file_import_id", 
 RATING = ("annotation_id", "criterion_id", "status", "score", "rationale")
 
 
-def write(
+def write_ratings(
     *,
     campaign: Campaign,
     file_import: Import,

@@ -67,7 +67,7 @@ def carry_out_undo(*, import_pk: int, undo: Callable[..., None]) -> None:
     When something depends on it, it stays stored, and its job says why.
     """
     file_import = Import.objects.filter(pk=import_pk, state=State.UNDOING).select_related("project").first()
-    if file_import is None or (job := jobs.take(file_import, Job.Kind.UNDO)) is None:
+    if file_import is None or (job := jobs.take_job(file_import, Job.Kind.UNDO)) is None:
         return
     try:
         with JobHeartbeat(job):

@@ -24,7 +24,7 @@ def save(*, project: Project, kind: str, name: str, mapping: Mapping, actor: Use
     return _kept(saved, "save mapping", name=name, kind=kind, mapping=kept_mapping(mapping), actor=actor)
 
 
-def revise(
+def revise_saved_mapping(
     *,
     saved: SavedMapping,
     name: str,

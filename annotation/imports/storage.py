@@ -242,7 +242,7 @@ def store_ratings(
         )
         if fit.problems:
             raise FileRefused(fit.problems)
-        rating_rows.write(
+        rating_rows.write_ratings(
             campaign=campaign,
             file_import=file_import,
             rows=fit.rows,

@@ -54,7 +54,7 @@ def dataset_of(*, project: Project, name: str) -> Dataset:
     return _by_name(_datasets(project), name, _("dataset"))
 
 
-def find(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
+def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubric: str = "") -> Target:
     """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
     existing = list(_campaigns(project))
     says_what = bool(dataset or rubric)

@@ -34,7 +34,7 @@ ABANDONED = timedelta(days=1)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def begin(*, project: Project, name: str, size: int, actor: User) -> Upload:
+def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Upload:
     """Reserve an upload for a file of so many bytes."""
     if size > settings.UPLOAD_LIMIT:
         raise too_large(name, size)
@@ -83,7 +83,7 @@ def no_room() -> Refused:
     return Refused(_("The server's disk is full. Ask the operator to free some space, then continue."), code="no_room")
 
 
-def append(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
+def append_part(*, upload: Upload, offset: int, chunk: bytes) -> Upload:
     """Append ``chunk`` if the file ends at ``offset``; whoever comes second with the same offset is refused.
 
     Chunks of one file queue for its row, so that no other is written while this one is.

@@ -210,7 +210,7 @@ def way(file_import: Import) -> Way:
     return Way(file_import.done, file_import.total, size)
 
 
-def seen(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
+def current_preview(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
     """What storing would do: computed now, or the result of the last check if the files are large. None if the import
     is stored, or no check has ended."""
     if file_import.state not in lifecycle.UNSTORED:
@@ -399,7 +399,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
 
 
 # --- reading the form -----------------------------------------------------------------------------------------------
-def read_mapping(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
+def mapping_from_form(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
     """The mapping in the posted table. Parts that the table does not show (layout, nested objects) do not change."""
     listed = {
         column: _named_attribute(field, text(form, f"attribute-{column}"))

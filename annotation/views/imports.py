@@ -74,7 +74,7 @@ def _imports(request: HttpRequest, project: str) -> tuple[Project, QuerySet[Impo
     )
 
 
-def find(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
+def find_import(request: HttpRequest, project: str, file_import: int) -> tuple[Project, Import]:
     """The project and the import with these keys, if the user may see it; 404 otherwise."""
     current_project, visible_imports = _imports(request, project)
     return current_project, get_object_or_404(visible_imports, pk=file_import)
@@ -134,10 +134,10 @@ def _opened(request: HttpRequest, project: Project, cleaned: dict[str, Any]) -> 
 @login_required
 def show_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """An import: columns, first rows, problems and report; while it is stored, its progress; then links to its rows."""
-    current_project, current_import = find(request, project, file_import)
+    current_project, current_import = find_import(request, project, file_import)
     if current_import.kind not in STORED_HERE:
         return redirect(current_import)
-    seen = import_page.seen(current_import, lambda: lifecycle.preview(current_import))
+    seen = import_page.current_preview(current_import, lambda: lifecycle.preview(current_import))
     context = import_page.context(request, current_project, current_import, seen)
     addresses = {"store_url": reverse("import_store", args=[current_project.slug, current_import.pk])}
     addresses["undo_url"] = reverse("import_undo", args=[current_project.slug, current_import.pk])
@@ -168,7 +168,7 @@ def _stored_links(file_import: Import) -> list[tuple[str, str]]:
 @login_required
 def map_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Apply the mapping in the page's table, a saved mapping, or a mapping written as YAML; then check again."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     try:
         _revise(request, current_import)
         tasks.look(current_import)
@@ -195,15 +195,15 @@ def _revise(request: HttpRequest, file_import: Import) -> None:
         lifecycle.revise(file_import=file_import, kind=form["kind"], target=target, actor=actor)
     else:
         target = import_page.read_target(form, file_import)
-        mapping = import_page.read_mapping(form, file_import.column_mapping())
+        mapping = import_page.mapping_from_form(form, file_import.column_mapping())
         lifecycle.revise(file_import=file_import, mapping=mapping, is_whole=True, target=target, actor=actor)
 
 
 @require_POST
 @login_required
-def store_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+def start_storing(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Store the import: in this request, or in the background if the files are large."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
         if current_import.kind not in STORED_HERE:
             raise Refused(_("Store this import on its own page."), code="wrong_kind")
@@ -213,9 +213,9 @@ def store_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
 
 @require_POST
 @login_required
-def check_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
+def check_again(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Check a large import again, in the background."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
         tasks.look(current_import)
     return redirect(current_import)
@@ -225,7 +225,7 @@ def check_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
 @login_required
 def also_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Open another import of the same files, for their other contents."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     try:
         opened = opening.also(file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user)
         tasks.look(opened)
@@ -239,7 +239,7 @@ def also_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
 @login_required
 def take_apart(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Replace the import of a study by separate imports, one per kind."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     try:
         opened = opening.apart(file_import=current_import, actor=request.user)
     except Refused as refused:
@@ -254,7 +254,7 @@ def take_apart(request: HttpRequest, project: str, file_import: int) -> HttpResp
 @login_required
 def import_progress(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The progress of checking or storing. When it has ended, the response makes the page reload."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     answer = render(
         request,
         "annotation/_import_progress.html",
@@ -269,7 +269,7 @@ def import_progress(request: HttpRequest, project: str, file_import: int) -> Htt
 @login_required
 def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Delete what the import stored, unless something depends on it."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
         if current_import.kind not in STORED_HERE:
             raise Refused(_("Undo this import on its own page."), code="wrong_kind")
@@ -282,7 +282,7 @@ def undo_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
 @login_required
 def discard_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Delete an import that stored nothing, with its files."""
-    current_project, current_import = find(request, project, file_import)
+    current_project, current_import = find_import(request, project, file_import)
     try:
         removal.discard(file_import=current_import, actor=request.user)
     except Refused as refused:
@@ -295,9 +295,9 @@ def discard_import(request: HttpRequest, project: str, file_import: int) -> Http
 @login_required
 def import_problems(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The problems of the files, as CSV."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     return import_page.problems_csv(
-        current_import, import_page.seen(current_import, lambda: lifecycle.preview(current_import))
+        current_import, import_page.current_preview(current_import, lambda: lifecycle.preview(current_import))
     )
 
 
@@ -305,7 +305,7 @@ def import_problems(request: HttpRequest, project: str, file_import: int) -> Htt
 @login_required
 def import_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The mapping as a YAML file, for the command line and for other projects."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     return import_page.yaml_file(current_import.column_mapping(), f"mapping-{current_import.pk}.yaml")
 
 
@@ -313,7 +313,7 @@ def import_mapping(request: HttpRequest, project: str, file_import: int) -> Http
 @login_required
 def import_file(request: HttpRequest, project: str, file_import: int, file: int) -> FileResponse:
     """One of the files, unchanged."""
-    _project, current_import = find(request, project, file_import)
+    _project, current_import = find_import(request, project, file_import)
     kept = get_object_or_404(ImportFile.objects.filter(file_import=current_import), pk=file)
     return FileResponse(
         kept.content.open("rb"), as_attachment=True, filename=kept.name, content_type="application/octet-stream"

@@ -63,7 +63,7 @@ def _uploaded(request: HttpRequest, project: Project, form: MappingForm) -> bool
 @login_required
 def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Save the mapping of an import under a name."""
-    current_project, current_import = imports.find(request, project, file_import)
+    current_project, current_import = imports.find_import(request, project, file_import)
     with refusals.refusals_as_messages(request):
         saved = saved_mappings.save(
             project=current_project,
@@ -80,7 +80,7 @@ def save_mapping(request: HttpRequest, project: str, file_import: int) -> HttpRe
 @login_required
 def import_offers(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """The mappings that an import can use instead of its own: a part of its page, loaded when it is scrolled to."""
-    current_project, current_import = imports.find(request, project, file_import)
+    current_project, current_import = imports.find_import(request, project, file_import)
     offers = import_page.offered_mappings(user=request.user, file_import=current_import)
     context = {"project": current_project, "file_import": current_import, "offers": offers}
     return render(request, "annotation/_import_offers.html", context)
@@ -105,7 +105,7 @@ def rename_mapping(request: HttpRequest, project: str, mapping: int) -> HttpResp
     """Rename a mapping."""
     saved_mapping = _find(request, project, mapping)
     with refusals.refusals_as_messages(request):
-        saved_mappings.revise(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
+        saved_mappings.revise_saved_mapping(saved=saved_mapping, name=request.POST.get("name", ""), actor=request.user)
         messages.success(request, _("Renamed to “%s”.") % saved_mapping)
     return redirect("mappings", project)
 

@@ -27,7 +27,7 @@ NOT_OF_KIND = {
 
 def _find(request: Request, project: str, file_import: int, kind: Import.Kind) -> Import:
     """The import, if it is of this kind; else 404."""
-    of_project = imports.find(request.user, project, file_import)
+    of_project = imports.get_import(request.user, project, file_import)
     if of_project.kind != kind:
         raise Http404(NOT_OF_KIND[kind])
     return of_project
@@ -41,7 +41,7 @@ class VerdictPreview(APIView):
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would come to; 202 while a worker is still reading a large file."""
         shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-        return imports.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+        return imports.preview_response(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
 
 
 class VerdictStorage(APIView):
@@ -57,7 +57,7 @@ class VerdictUndo(APIView):
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Delete the verdicts, and the judges that have no others. A large import is undone in the background (202)."""
         shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-        return imports.undone(shown_import, tasks.undo(shown_import, request.user))
+        return imports.undone(shown_import, tasks.undo_or_enqueue(shown_import, request.user))
 
 
 # --- whole studies ----------------------------------------------------------------------------------------------------
@@ -146,4 +146,4 @@ class StudyUndo(APIView):
         A large study is undone in the background (202).
         """
         shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-        return imports.undone(shown_import, tasks.undo(shown_import, request.user))
+        return imports.undone(shown_import, tasks.undo_or_enqueue(shown_import, request.user))

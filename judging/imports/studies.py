@@ -225,7 +225,7 @@ def _carried_out(
             yield _store_answers(file_import, part, actor, keeps)
 
 
-def undo(*, file_import: Import, actor: User | None = None) -> None:
+def remove_study(*, file_import: Import, actor: User | None = None) -> None:
     """Take back all that a study stored, while nothing depends on it; rubrics, once published, stay."""
     with transaction.atomic():
         take_back(file_import, actor)
@@ -262,7 +262,7 @@ def clear_failed() -> None:
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
-def look(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outlook:
+def study_outlook(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outlook:
     """What `carry_out` would come to: all of it is stored, looked at and rolled back.
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.

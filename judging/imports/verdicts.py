@@ -73,7 +73,7 @@ class VerdictsReport:
 
 
 @dataclass(slots=True)
-class Fit:
+class VerdictFit:
     """What becomes of each row, and the ``repeats`` of each judge that has one to be stored.
 
     Those to be stored are on shelves by judge and item: ``(judge, item, criterion, repeat, status, score, applicable,
@@ -93,9 +93,9 @@ def fit_verdicts(
     rubric_version: RubricVersion,
     rows: Collection[VerdictRow],
     told: ShareProgress | None = None,
-) -> Fit:
+) -> VerdictFit:
     """Hold verdicts against the items, the scales and what was imported of the same judges before."""
-    fit = Fit(shelves(rows), VerdictsReport(given=len(rows)))
+    fit = VerdictFit(shelves(rows), VerdictsReport(given=len(rows)))
     items, known = Items(dataset), _Known(project, dataset, rubric_version)
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
     for some in chunks(rows, TOGETHER, told):
@@ -135,7 +135,7 @@ class _Known:
 
 
 def _fitted(
-    row: VerdictRow, fit: Fit, items: Items, criteria: Mapping[str, Criterion], before: Before
+    row: VerdictRow, fit: VerdictFit, items: Items, criteria: Mapping[str, Criterion], before: Before
 ) -> PlainRow | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     item, criterion = items.known(row.item), criteria.get(row.criterion)
@@ -153,7 +153,7 @@ def _fitted(
     return judge, item.pk, criterion.pk, repeat, *_taken(row, fit.report, criterion), row.rationale, row.reply
 
 
-def _meet(row: VerdictRow, fit: Fit, score: float | None, applicable: bool) -> None:
+def _meet(row: VerdictRow, fit: VerdictFit, score: float | None, applicable: bool) -> None:
     """Hold a verdict against the one that was imported before."""
     if (score, applicable) == (row.score, row.applicable):
         fit.report.collapsed += 1
@@ -277,7 +277,7 @@ def _kept(reply: str) -> str:
 HELD = 0.4  # the part of storing that is holding rows against what there is; the rest is writing them
 
 
-def store_verdicts(
+def store_verdict_rows(
     *,
     project: Project,
     dataset: Dataset,
@@ -384,7 +384,7 @@ def _compared(
             rows=parsed.rows,
             told=told,
         )
-        previews.append(parsed.problems, fit.problems)
+        previews.append_problems(parsed.problems, fit.problems)
         _complete(report, fit.report)
     report.refused = parsed.problems.refused
     return previews.preview_of(Import.Kind.VERDICTS, parsed, report, target)
@@ -409,7 +409,7 @@ def finish(*, file_import: Import, actor: User | None = None, keeps: bool = Fals
         if parsed.problems:
             raise FileRefused(parsed.problems)
         with transaction.atomic():
-            stored = store_verdicts(
+            stored = store_verdict_rows(
                 project=file_import.project,
                 dataset=target.dataset,
                 rubric_version=target.rubric_version,
@@ -423,7 +423,7 @@ def finish(*, file_import: Import, actor: User | None = None, keeps: bool = Fals
     return file_import
 
 
-def undo(*, file_import: Import, actor: User | None = None) -> None:
+def remove_verdicts(*, file_import: Import, actor: User | None = None) -> None:
     """Delete the runs of a stored import, and the judges that have no other."""
     runs = list(JudgeRun.objects.filter(file_import=file_import).select_related("judge"))
     with transaction.atomic():

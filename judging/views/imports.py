@@ -31,7 +31,7 @@ NOT_OF_KIND = {
 
 def _find(request: HttpRequest, project: str, file_import: int, kind: Import.Kind) -> tuple[Project, Import]:
     """The project and the import, if it is of this kind; else 404."""
-    current_project, of_project = imports.find(request, project, file_import)
+    current_project, of_project = imports.find_import(request, project, file_import)
     if of_project.kind != kind:
         raise Http404(NOT_OF_KIND[kind])
     return current_project, of_project
@@ -45,7 +45,7 @@ def _find(request: HttpRequest, project: str, file_import: int, kind: Import.Kin
 def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
     """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-    seen = import_page.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+    seen = import_page.current_preview(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
     addresses = {"store_url": reverse("verdict_import_store", args=[current_project.slug, shown_import.pk])}
     addresses["undo_url"] = reverse("verdict_import_undo", args=[current_project.slug, shown_import.pk])
     addresses["problems_url"] = reverse("verdict_import_problems", args=[current_project.slug, shown_import.pk])
@@ -62,7 +62,7 @@ def verdict_import_problems(request: HttpRequest, project: str, file_import: int
     """What is wrong with the files, as CSV."""
     _project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
     return import_page.problems_csv(
-        shown_import, import_page.seen(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
+        shown_import, import_page.current_preview(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
     )
 
 
@@ -82,7 +82,7 @@ def undo_verdict_import(request: HttpRequest, project: str, file_import: int) ->
     """Take the verdicts back, and the judges that have no others."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
     with refusals.refusals_as_messages(request):
-        if tasks.undo(shown_import, request.user):
+        if tasks.undo_or_enqueue(shown_import, request.user):
             messages.success(request, _("Undone. The files are kept: store them again or discard them."))
     return redirect("verdict_import", current_project.slug, shown_import.pk)
 
@@ -166,6 +166,6 @@ def undo_study_import(request: HttpRequest, project: str, file_import: int) -> H
     """Take back everything it stored, while nothing depends on it."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
     with refusals.refusals_as_messages(request):
-        if tasks.undo(shown_import, request.user):
+        if tasks.undo_or_enqueue(shown_import, request.user):
             messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
     return redirect("study_import", current_project.slug, shown_import.pk)

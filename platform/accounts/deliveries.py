@@ -46,7 +46,7 @@ def carry_out(*, webhook_pk: int) -> int:
     The first that fails ends the job: a receiver in trouble is asked once in a while, and not for every event.
     """
     webhook = Webhook.objects.filter(pk=webhook_pk).first()
-    if webhook is None or (job := jobs.take(webhook, Job.Kind.DELIVERIES)) is None:
+    if webhook is None or (job := jobs.take_job(webhook, Job.Kind.DELIVERIES)) is None:
         return 0
     with JobHeartbeat(job) as heartbeat:
         sent, sentence = _send_due(webhook_pk, heartbeat)

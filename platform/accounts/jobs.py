@@ -162,7 +162,7 @@ def is_broker_available() -> bool:
 
 
 # --- doing it -------------------------------------------------------------------------------------------------------
-def take(subject: Any, *kinds: Job.Kind) -> Job | None:
+def take_job(subject: Any, *kinds: Job.Kind) -> Job | None:
     """The waiting job of ``subject``, of one of these kinds, with a lease on it; None when it is over or in other
     hands.
     """
@@ -331,7 +331,7 @@ class ListedJob:
     may_cancel: bool
 
 
-def listed(shown_jobs: Iterable[Job], *, user: User) -> list[ListedJob]:
+def list_jobs(shown_jobs: Iterable[Job], *, user: User) -> list[ListedJob]:
     """Jobs with what they are about: one query for every kind. Nothing is known of one that has been replaced."""
     all_jobs = list(shown_jobs)
     keys = [job.pk for job in all_jobs]

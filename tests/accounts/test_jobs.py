@@ -141,7 +141,7 @@ def test_two_workers_never_hold_one_job(cast: Cast) -> None:
     def take() -> None:
         mine = Import.objects.get(pk=file_import.pk)
         ready.wait()
-        if (job := jobs.take(mine, Job.Kind.CHECK)) is not None:
+        if (job := jobs.take_job(mine, Job.Kind.CHECK)) is not None:
             taken.append(job)
         connection.close()
 
@@ -164,7 +164,7 @@ def test_an_export_whose_worker_is_killed_is_written_by_the_next_one(cast: Cast,
     key = boris.post(there, {"what": "items", "format": "csv"}, content_type="application/json").json()["key"]
     transfer = Transfer.objects.get(key=key)
     app.control.purge()
-    doomed = jobs.take(transfer, Job.Kind.EXPORT)  # by a process of which nothing is heard again
+    doomed = jobs.take_job(transfer, Job.Kind.EXPORT)  # by a process of which nothing is heard again
     assert doomed and jobs.sweep() == []
     with working() as other:
         assert jobs.sweep(now=long_after()) == [doomed]

@@ -118,7 +118,7 @@ class TestSubmitting:
         duty = desks.duty(cast, items=1)
         submitted(cast, duty, cast.maarika)
         Membership.objects.filter(user=cast.maarika).update(role=Role.LEAD)
-        service.undo(assignment=Annotation.objects.get().assignment)
+        service.undo_submission(assignment=Annotation.objects.get().assignment)
         submitted(cast, duty, cast.maarika)
         assert list(Annotation.objects.order_by("revision").values_list("blind", flat=True)) == [True, False]
 

@@ -54,7 +54,7 @@ def study(cast: Cast) -> Campaign:
         taken = desks.taken(cast, duty)
         answers = {"fluency": Answer(score=score, rationale=NASTY), "coherence": Answer(score=1)}
         service.submit(assignment=taken, key=taken.key, answers=answers, seconds=1.25)
-    again = service.undo(assignment=Assignment.objects.get(pk=taken.pk))
+    again = service.undo_submission(assignment=Assignment.objects.get(pk=taken.pk))
     service.submit(assignment=again, key=again.key, answers={**answers, "fluency": Answer(score=0)}, seconds=2)
     desks.taken(cast, duty)
     campaign = duty.campaign

@@ -247,7 +247,7 @@ class TestItem:
             "fluency": Answer(score=None, status="na", rationale="no text"),
         }
         service.submit(assignment=lease, key=lease.key, answers=answers, seconds=31)
-        lease = service.undo(assignment=lease)
+        lease = service.undo_submission(assignment=lease)
         marked = {"safety": Answer(score=0, rationale="a threat")}
         service.submit(assignment=lease, key=lease.key, answers=marked, seconds=8)
         assert Annotation.objects.exclude(superseded_at=None).count() == 1

@@ -113,7 +113,7 @@ def test_a_transfer_is_carried_out_once(cast: Cast, rated: Campaign) -> None:
 def test_a_dead_workers_transfer_is_begun_again_and_given_up_in_the_end(cast: Cast, rated: Campaign) -> None:
     transfer = asked(cast.client("boris"))
     for tries in (1, 2, 3):
-        assert jobs.take(transfer, Job.Kind.EXPORT).tries == tries
+        assert jobs.take_job(transfer, Job.Kind.EXPORT).tries == tries
         assert cast.client("boris").get(f"{API}{transfer.key}/").json()["state"] == "working"
         assert jobs.sweep(now=timezone.now() + timedelta(minutes=3)) == ([transfer.job] if tries < 3 else [])
     transfer.refresh_from_db()
@@ -122,7 +122,7 @@ def test_a_dead_workers_transfer_is_begun_again_and_given_up_in_the_end(cast: Ca
 
 def test_a_living_worker_is_left_alone(cast: Cast, rated: Campaign) -> None:
     transfer = asked(cast.client("boris"))
-    assert jobs.take(transfer, Job.Kind.EXPORT)
+    assert jobs.take_job(transfer, Job.Kind.EXPORT)
     assert jobs.sweep() == []
 
 
@@ -227,8 +227,8 @@ def test_a_bundle_comes_in_by_the_page(cast: Cast, empty: Project, bundle: bytes
 
 
 def test_a_bundle_comes_in_by_the_api_from_an_upload(cast: Cast, empty: Project, bundle: bytes) -> None:
-    upload = uploads.begin(project=empty, name="study.zip", size=len(bundle), actor=cast.aino)
-    uploads.append(upload=upload, offset=0, chunk=bundle)
+    upload = uploads.begin_upload(project=empty, name="study.zip", size=len(bundle), actor=cast.aino)
+    uploads.append_part(upload=upload, offset=0, chunk=bundle)
     there, said = "/api/v1/projects/elsewhere/bundles/", {"upload": str(upload.key)}
     answer = cast.client("aino").post(there, said, content_type="application/json")
     assert (answer.status_code, answer.json()["kind"]) == (202, "bundle")
@@ -265,22 +265,22 @@ def test_a_bundle_that_is_damaged_inside_is_refused_by_the_worker_with_the_membe
 ) -> None:
     place = bundle.index(b"PK\x03\x04", 1000) - 20
     damaged = bundle[:place] + bytes([bundle[place] ^ 0xFF]) + bundle[place + 1 :]
-    begun = transfers.receive(project=empty, name="study.zip", content=BytesIO(damaged), actor=cast.aino)
+    begun = transfers.receive_bundle(project=empty, name="study.zip", content=BytesIO(damaged), actor=cast.aino)
     failed = carried(begun)
     assert (failed.state, "Nothing was stored." in failed.sentence) == ("failed", True)
     assert not Item.objects.filter(dataset__project=empty).exists() and not failed.content
 
 
 def test_what_was_filled_in_the_meantime_is_left_as_it_is(cast: Cast, empty: Project, bundle: bytes) -> None:
-    begun = transfers.receive(project=empty, name="study.zip", content=BytesIO(bundle), actor=cast.aino)
+    begun = transfers.receive_bundle(project=empty, name="study.zip", content=BytesIO(bundle), actor=cast.aino)
     make.dataset(empty, 1)
     failed = carried(begun)
     assert (failed.state, "This project already has datasets." in failed.sentence) == ("failed", True)
 
 
 def test_a_worker_that_lost_its_lease_loads_nothing(cast: Cast, empty: Project, bundle: bytes) -> None:
-    begun = transfers.receive(project=empty, name="study.zip", content=BytesIO(bundle), actor=cast.aino)
-    held = jobs.take(begun, Job.Kind.BUNDLE)
+    begun = transfers.receive_bundle(project=empty, name="study.zip", content=BytesIO(bundle), actor=cast.aino)
+    held = jobs.take_job(begun, Job.Kind.BUNDLE)
     Job.objects.update(lease=begun.key)  # another worker's
     with pytest.raises(Refused, match="Nothing was stored"), JobHeartbeat(held) as heartbeat:
         transfers._load(begun, heartbeat)

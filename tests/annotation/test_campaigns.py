@@ -83,7 +83,7 @@ def test_progress_by_duty_and_pseudonym(cast: Cast) -> None:
         assignment = scene.taken(cast, work, user)
         assert assignment.key
         service.submit(assignment=assignment, key=assignment.key, answers=ANSWERS, seconds=5)
-    service.undo(assignment=service.on_desk(user=piret, key=assignment.key))
+    service.undo_submission(assignment=service.on_desk(user=piret, key=assignment.key))
 
     (row,) = campaigns.progress(work.campaign)
 

@@ -219,7 +219,7 @@ def test_a_large_file_is_stored_while_its_check_still_runs(worker: subprocess.Po
     boris = cast.client("boris")
     file_import = uploaded(boris)
     checks.start(file_import=file_import)
-    assert jobs.take(file_import, Job.Kind.CHECK), "its worker has only begun"
+    assert jobs.take_job(file_import, Job.Kind.CHECK), "its worker has only begun"
     answer = boris.post(f"/api/v1/projects/kassa/imports/{file_import.pk}/store/")
     assert (answer.status_code, answer.json()["state"]) == (202, "storing"), answer.content.decode()
     until(lambda: state(file_import) == "stored")

@@ -108,7 +108,7 @@ def test_a_lost_answer_is_repeated_even_after_the_item_was_taken_back_and_went_t
     assert key
     first = service.submit(assignment=assignment, key=key, answers=ANSWERS, seconds=1)
 
-    service.undo(assignment=service.on_desk(user=cast.maarika, key=key))
+    service.undo_submission(assignment=service.on_desk(user=cast.maarika, key=key))
     with time_machine.travel(timezone.now() + LEASE + timedelta(minutes=1), tick=False):
         scene.taken(cast, work, piret)
 

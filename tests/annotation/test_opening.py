@@ -34,8 +34,8 @@ def file(name: str, text: str) -> SimpleUploadedFile:
 
 def arrived(cast: Cast, name: str, text: str) -> str:
     """A file that came in by chunks; its key."""
-    begun = uploads.begin(project=cast.kassa, name=name, size=len(text.encode()), actor=cast.boris)
-    return str(uploads.append(upload=begun, offset=0, chunk=text.encode()).key)
+    begun = uploads.begin_upload(project=cast.kassa, name=name, size=len(text.encode()), actor=cast.boris)
+    return str(uploads.append_part(upload=begun, offset=0, chunk=text.encode()).key)
 
 
 def page(client: Client, file_import: Import) -> str:
@@ -63,7 +63,7 @@ def test_items_and_labels_of_one_upload_become_two_imports_that_find_each_other(
 
 def test_uploaded_files_are_taken_over_once_and_only_whole(cast: Cast) -> None:
     boris = cast.client("boris")
-    begun = uploads.begin(project=cast.kassa, name="half.jsonl", size=100, actor=cast.boris)
+    begun = uploads.begin_upload(project=cast.kassa, name="half.jsonl", size=100, actor=cast.boris)
     half = boris.post(f"{API}/imports/", {"uploads": [str(begun.key)]}, content_type="application/json")
     assert (half.status_code, half.json()["code"]) == (409, "not_whole")
     key = arrived(cast, "items.jsonl", ITEMS)

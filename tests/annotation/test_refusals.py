@@ -30,7 +30,7 @@ def looked(campaign: Campaign, *lines: str, **said: object) -> Preview:
     files = [("r.csv", (HEAD + "\n".join(lines) + "\n").encode())]
     mapping = propose_mapping("ratings", files, Mapping(**said))  # type: ignore[arg-type]
     target = {"campaign": campaign.pk}
-    return previews.preview(project=campaign.project, kind="ratings", files=files, mapping=mapping, said=target)
+    return previews.preview_files(project=campaign.project, kind="ratings", files=files, mapping=mapping, said=target)
 
 
 def test_a_criterion_that_the_rubric_has_not_got_is_named_with_the_nearest(campaign: Campaign) -> None:

@@ -107,7 +107,7 @@ def test_a_page_says_so_before_the_run_is_paid_for(cast: Cast, provider: Running
 def imported(cast: Cast, dataset: Dataset, version: RubricVersion, scores: dict[str, float]) -> Import:
     rows = [row(item, score) for item, score in scores.items()]
     file_import = Import.objects.create(project=cast.kassa, kind=Import.Kind.VERDICTS)
-    verdicts.store_verdicts(
+    verdicts.store_verdict_rows(
         project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, file_import=file_import
     )
     return file_import
@@ -123,7 +123,7 @@ def test_verdicts_made_elsewhere_go_on_likewise(cast: Cast) -> None:
     with pytest.raises(Refused, match="1 problem"):
         imported(cast, second, version, {"d1": 3})
     with pytest.raises(Refused, match="in use by 1 judge run"):
-        verdicts.undo(file_import=one)
+        verdicts.remove_verdicts(file_import=one)
     for file_import in (two, one):
-        verdicts.undo(file_import=file_import)
+        verdicts.remove_verdicts(file_import=file_import)
     assert not Judge.objects.exists()

@@ -137,7 +137,7 @@ def test_a_check_that_ends_halfway_leaves_no_files(
     with monkeypatch.context() as patch:
         patch.setattr(studies.verdicts, "finish", full)
         with pytest.raises(OSError, match="No space"):
-            studies.look(file_import)
+            studies.study_outlook(file_import)
     assert {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts} == before
 
 
@@ -153,7 +153,7 @@ def half_stored(file_import: Import, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(studies.verdicts, "finish", die)
         # What a killed process can't do either.
-        patch.setattr("annotation.imports.import_jobs.fail", lambda *_args, **_kwargs: None)
+        patch.setattr("annotation.imports.import_jobs.fail_import", lambda *_args, **_kwargs: None)
         with pytest.raises(Killed):
             studies.finish(file_import=file_import)
     assert counts() == (1, made_up.RATINGS, 0, 0)

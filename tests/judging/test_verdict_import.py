@@ -61,7 +61,7 @@ def row(item: str, score: float | None, criterion: str = "fluency", **parts: Any
 def stored(cast: Cast, rated: tuple[Dataset, RubricVersion], *rows: VerdictRow, **more: Any) -> VerdictsReport:
     file_import = Import.objects.create(project=cast.kassa, kind=Import.Kind.VERDICTS)
     dataset, version = rated
-    return verdicts.store_verdicts(
+    return verdicts.store_verdict_rows(
         project=cast.kassa, dataset=dataset, rubric_version=version, rows=rows, file_import=file_import, **more
     )
 
@@ -211,8 +211,8 @@ def test_what_was_imported_before_collapses_or_contradicts_and_the_rest_goes_on(
     campaign = campaigns.open_campaign(project=cast.kassa, name="Both", dataset=dataset, rubric_version=version)
     assert len(ratings.load(campaign=campaign)) == 4, "numbers read both as one"
     with pytest.raises(Refused, match="in use by 1 judge run"):
-        verdicts.undo(file_import=first.file_import)
-    verdicts.undo(file_import=second.file_import)
+        verdicts.remove_verdicts(file_import=first.file_import)
+    verdicts.remove_verdicts(file_import=second.file_import)
     assert Verdict.objects.count() == 2
 
 
@@ -249,7 +249,7 @@ def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: t
     verdicts.carry_out(file_import=file_import)
     report = file_import.report
     assert [report[name] for name in ("read", "stored", "collapsed", "missing")] == [3, 1, 1, 1]
-    verdicts.undo(file_import=file_import)
+    verdicts.remove_verdicts(file_import=file_import)
     for model in (Verdict, Attempt, JudgeRun, Judge):
         assert model.objects.count() == 0  # type: ignore[attr-defined]
     assert (file_import.state, file_import.files.count()) == ("uploaded", 1)

@@ -21,7 +21,7 @@ class Command(ImportCommand):
 
     def target(self, project: Project, options: dict[str, Any]) -> dict[str, Any]:
         named = {name: options[name] for name in ("campaign", "dataset", "rubric")}
-        return targets.find(project=project, **named).as_dict()
+        return targets.find_target(project=project, **named).as_dict()
 
     def outcome(self, file_import: Import, options: dict[str, Any]) -> dict[str, str]:
         return {"campaign": Campaign.objects.get(pk=file_import.report["campaign"]).name}

@@ -65,7 +65,7 @@ class Jobs(generics.ListAPIView[Any]):
 
     def paginate_queryset(self, queryset: Any) -> Any:
         page = super().paginate_queryset(queryset)
-        return jobs.listed(page if page is not None else queryset, user=self.request.user)
+        return jobs.list_jobs(page if page is not None else queryset, user=self.request.user)
 
 
 class JobCancel(APIView):
@@ -74,5 +74,5 @@ class JobCancel(APIView):
         """Cancel a job: the user's own, or as a lead any of the project. What it has stored so far is deleted."""
         chosen = get_object_or_404(_of(request.user, project), pk=job)
         jobs.cancel(job=chosen, actor=request.user)
-        (shown,) = jobs.listed([chosen], user=request.user)
+        (shown,) = jobs.list_jobs([chosen], user=request.user)
         return Response(JobSerializer(shown).data)

@@ -21,7 +21,7 @@ MOST = 100
 
 
 def _listed(request: HttpRequest, visible_jobs: JobQuerySet) -> dict[str, Any]:
-    shown = jobs.listed(visible_jobs.current().select_related("project", "owner")[:MOST], user=request.user)
+    shown = jobs.list_jobs(visible_jobs.current().select_related("project", "owner")[:MOST], user=request.user)
     is_open = [listed_job for listed_job in shown if listed_job.job.is_open]
     return {"open_jobs": is_open, "stopped_jobs": [listed_job for listed_job in shown if not listed_job.job.is_open]}
 
