@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -26,6 +27,7 @@ from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
 
 Sort = Literal["disagreement", "judge_error", "id", "n"]
+Measure = Literal["mode_share", "pair_difference"]
 SORTS: tuple[Sort, ...] = ("disagreement", "judge_error", "id", "n")
 REFERENCES = ("mode", "median", "mean")
 BLIND_ONLY = "only"
@@ -73,7 +75,7 @@ class ItemChoice:
     reference: str = "mode"
 
     @property
-    def measure(self) -> Literal["mode_share", "pair_difference"]:
+    def measure(self) -> Measure:
         """How disagreement on one item is measured at the criterion's level (`item_disagreement`)."""
         return "mode_share" if self.criterion.level == Criterion.Level.NOMINAL else "pair_difference"
 
@@ -279,15 +281,21 @@ class ItemScores:
 
     def settle(self, choice: ItemChoice) -> None:
         """Derive disagreement, reference and the judge's error from the counts."""
-        self.counts = dict(sorted(self.counts.items()))
-        self.disagreement = item_disagreement(self.counts, choice.measure)
-        self.reference = reference_score(self.counts, choice.reference)
+        in_order = tuple(sorted(self.counts.items()))
+        self.counts = dict(in_order)
+        self.disagreement, self.reference = _settled(in_order, choice.measure, choice.reference)
         self.judge_error = None
         if self.judge and self.judge.is_usable:
             self.judge_error = judge_error(self.judge.score, self.reference, choice.criterion.level)
 
 
-def item_disagreement(counts: Mapping[float, int], measure: Literal["mode_share", "pair_difference"]) -> float | None:
+@lru_cache(maxsize=4096)
+def _settled(counts: tuple[tuple[float, int], ...], measure: Measure, rule: str) -> tuple[float | None, float | None]:
+    """Disagreement and reference, computed once for all items of a list that were given the same scores."""
+    return item_disagreement(dict(counts), measure), reference_score(dict(counts), rule)
+
+
+def item_disagreement(counts: Mapping[float, int], measure: Measure) -> float | None:
     """Disagreement on one item from {score: how many gave it}; None for fewer than two scores. 0: all the same.
 
     ``mode_share``: 1 - max_k n_k / n, the share of ratings that are not the commonest score (nominal scales).
