@@ -1,4 +1,4 @@
-"""The same site for an ASGI server; WSGI, the default, served twice as many requests per second."""
+"""The ASGI application. WSGI is the default, because it served twice as many requests per second."""
 
 import os
 

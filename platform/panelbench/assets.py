@@ -1,8 +1,8 @@
-"""Static files for browsers: compressed, named by a digest of their content, and cached permanently.
+"""Static files: compressed, named by a digest of their content, and cached permanently by browsers.
 
-`panelbench up`, `panelbench demo` and the image collect them (`collect`). Where nothing was collected, as in tests and
-with DEBUG, they go by their plain names. Libraries bring megabytes for pages that few or none open (the API's
-documentation): these are served as they are, so that collecting takes a second and not half a minute.
+`panelbench up`, `panelbench demo` and the image collect them (`collect`). If nothing was collected, as in tests and
+with DEBUG, files keep their plain names. Large files of libraries that few pages use (the API's documentation) are not
+processed, so that collecting takes a second and not half a minute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ AS_IT_IS = ("drf_spectacular_sidecar/", "rest_framework/", "django_htmx/ext/")
 
 
 class AssetStorage(CompressedManifestStaticFilesStorage):
-    """Fingerprints and compresses what pages load; a file that was not collected keeps its plain name."""
+    """Adds digests to the names of the pages' files and compresses them; files that were not collected keep their
+    names."""
 
     support_js_module_import_aggregation = True
 
@@ -34,7 +35,7 @@ class AssetStorage(CompressedManifestStaticFilesStorage):
 
 
 def collect() -> bool:
-    """Collect into STATIC_ROOT unless that holds exactly these files already; whether there was something to do."""
+    """Collect the files into STATIC_ROOT. False if it contains the same files already."""
     digest, stamp = _digest(), settings.STATIC_ROOT / "collected.sha256"
     if stamp.exists() and stamp.read_text() == digest:
         return False
@@ -45,7 +46,7 @@ def collect() -> bool:
 
 
 def _digest() -> str:
-    """Of this version and of the name and content of each of its files."""
+    """A digest of the version, and of the names and contents of all files."""
     digest = hashlib.sha256(settings.VERSION.encode())
     for folder in map(Path, settings.STATICFILES_DIRS):
         for path in sorted(folder.rglob("*")):

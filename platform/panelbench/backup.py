@@ -1,9 +1,9 @@
 """Back up the whole instance to one file, and restore it: every table and every file, on either database.
 
-A backup is a zip: one JSON Lines member for each table, one row a line; the uploaded files as they are; the signing key
-where it lies in the data directory; and a manifest with the version, the migrations that were applied, and the rows,
-bytes and SHA-256 of every member. It is read and written row by row, so memory stays bounded, and it restores on
-SQLite and PostgreSQL alike. The database is read as it stands at one moment, while the instance goes on working.
+A backup is a zip: one JSON Lines member per table, one row per line; the uploaded files; the signing key if it is in
+the data directory; and a manifest with the version, the applied migrations, and the rows, bytes and SHA-256 of every
+member. It is read and written row by row, so memory use is bounded, and it can be restored on SQLite and PostgreSQL.
+The database is read from one consistent snapshot while the instance is running.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ Model = type[models.Model]
 
 
 class CannotRestore(Exception):
-    """Why nothing was restored, or that restoring broke off; for the operator."""
+    """The reason why nothing was restored, or why restoring failed; for the operator."""
 
 
 class CannotBackUp(Exception):
-    """Why there is no backup; for the operator."""
+    """The reason why there is no backup; for the operator."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a backup holds."""
+    """The content of a backup, in numbers."""
 
     version: str
     made_at: str
@@ -72,10 +72,10 @@ class Summary:
 
 # --- out ------------------------------------------------------------------------------------------------------------
 def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
-    """Write a backup of the database and of the files that its rows name, as of one moment.
+    """Write a backup of the database and of the files that its rows refer to, from one snapshot.
 
-    The tables are read as the migrations that were applied made them, so that an instance can be backed up with the
-    next version's code before it is migrated. ``out`` need not be seekable. Raises ``CannotBackUp``.
+    Tables are read with the models of the applied migrations, so the next version's code can back up an instance before
+    it is migrated. ``out`` need not be seekable. Raises ``CannotBackUp``.
     """
     migrated_models = _models(_registry(_applied()))
     summary = Summary(version=settings.VERSION, made_at=datetime.now(UTC).isoformat(timespec="seconds"))
@@ -110,7 +110,7 @@ def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
 
 
 def _applied() -> list[tuple[str, str]]:
-    """The last migration of each app that was applied; refused where there are none, or some of a later version."""
+    """The last applied migration of every app. Raises ``CannotBackUp`` if there is none, or one of a later version."""
     applied = set(MigrationRecorder(connection).applied_migrations())
     if not applied:
         raise CannotBackUp("there is nothing here: this database was never migrated.")
@@ -121,13 +121,13 @@ def _applied() -> list[tuple[str, str]]:
 
 
 def _unknown(graph: Any, applied: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The migrations that our apps do not have."""
+    """The applied migrations that our apps do not have."""
     ours = {app for app, _name in graph.nodes}
     return sorted(node for node in applied if node[0] in ours and node not in graph.nodes)
 
 
 def _leaves(graph: Any, known: set[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of the migrations that none of the same app follows."""
+    """The migrations that no other migration of the same app follows."""
     followed = {parent.key for node in known for parent in graph.node_map[node].parents if parent.key[0] == node[0]}
     return sorted(known - followed)
 
@@ -139,7 +139,7 @@ def _registry(targets: list[tuple[str, str]]) -> Any:
 
 @contextlib.contextmanager
 def _one_moment() -> Iterator[None]:
-    """Everything read in here is of one moment, and nobody waits for it."""
+    """All queries inside read one snapshot, and block nobody."""
     if connection.vendor == "postgresql":
         with consistent():
             yield
@@ -155,13 +155,13 @@ def _one_moment() -> Iterator[None]:
 
 
 def _models(registry: Any) -> list[Model]:
-    """The models with tables of their own, those between two others included, in the order of their tables' names."""
+    """The models with their own tables, including many-to-many tables, sorted by table name."""
     managed = [model for model in registry.get_models(include_auto_created=True) if model._meta.managed]
     return sorted((model for model in managed if not model._meta.proxy), key=lambda model: str(model._meta.db_table))
 
 
 def _written_table(archive: ZipFile, model: Model, named: list[str]) -> dict[str, Any]:
-    """Write a table; returns what the manifest says of it, and adds the names of its files to ``named``."""
+    """Write a table. Returns its entry for the manifest, and adds the names of its files to ``named``."""
     fields = model._meta.concrete_fields
     kept = [place for place, column in enumerate(fields) if isinstance(column, models.FileField)]
     encoders = [_encoder(column) for column in fields]
@@ -180,7 +180,7 @@ def _written_table(archive: ZipFile, model: Model, named: list[str]) -> dict[str
 
 
 def _encoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
-    """How a value of this field is written in JSON."""
+    """The function that converts a column's values to JSON."""
     if isinstance(column, models.JSONField):
         return lambda value: None if value is None and column.null else json.dumps(value)
     if isinstance(column, (models.BinaryField, models.DurationField)):
@@ -195,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 
 def _decoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
-    """How a value of this field is read from JSON, for ``bulk.insert``: JSON stays text."""
+    """The function that reads a column's values from JSON, for ``bulk.insert``; JSON columns stay text."""
     while isinstance(column, models.ForeignKey):
         column = column.target_field
     for kind, decode in (
@@ -210,7 +210,7 @@ def _decoder(column: models.Field[Any, Any]) -> Callable[[Any], Any]:
 
 
 def _last_key(model: Model) -> int | None:
-    """The last primary key that the database gave out, which may be that of a row deleted since."""
+    """The last primary key that the database has used, also if its row was deleted."""
     if not isinstance(model._meta.pk, models.AutoField):
         return None
     with connection.cursor() as cursor:
@@ -228,7 +228,7 @@ def _quoted(model: Model) -> str:
 
 
 def _written_file(archive: ZipFile, name: str, path: Path) -> dict[str, Any] | None:
-    """Write a file as it is; None where there is none."""
+    """Write a file unchanged; None if it does not exist."""
     digest, size = hashlib.sha256(), 0
     try:
         with path.open("rb") as source, archive.open(_member(name, ZIP_STORED), "w", force_zip64=True) as file:
@@ -257,15 +257,15 @@ def _own_key_file() -> Path:
 
 
 def _key_digest() -> str:
-    """Tells two signing keys apart, and gives neither away."""
+    """A digest to compare signing keys without revealing them."""
     return hashlib.sha256(b"panelbench backup" + settings.SECRET_KEY.encode()).hexdigest()[:16]
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
 def restore_backup(source: IO[bytes], *, replace: bool = False) -> Summary:
-    """Restore a backup into an empty instance, or over what is there with ``replace``; migrated to this version.
+    """Restore a backup into an empty instance, or with ``replace`` over existing content; migrate it to this version.
 
-    Everything is verified before anything is changed. Raises ``CannotRestore``.
+    The file is verified before anything is changed. Raises ``CannotRestore``.
     """
     try:
         with ZipFile(source) as archive:
@@ -302,7 +302,7 @@ def _newer(manifest: dict[str, Any]) -> str:
 
 
 def _targets(manifest: dict[str, Any]) -> list[tuple[str, str]]:
-    """The migrations that the backup's tables are as of; refused where one of them is unknown here."""
+    """The last migrations of the backup's tables. Raises ``CannotRestore`` if one is unknown to this version."""
     graph = MigrationExecutor(connection).loader.graph
     applied = {(str(app), str(name)) for app, name in manifest["migrations"]}
     if unknown := _unknown(graph, applied):
@@ -311,7 +311,7 @@ def _targets(manifest: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
-    """Hold every member against its size and digest."""
+    """Compare every member with its size and digest."""
     entries = {f"tables/{name}.jsonl": entry for name, entry in manifest["tables"].items()}
     entries |= {f"files/{name}": entry for name, entry in manifest["files"].items()}
     names = set(archive.namelist())
@@ -332,7 +332,7 @@ def _verify(archive: ZipFile, manifest: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the data directory; refused while an instance runs on it, or worker or beat on the database."""
+    """Lock the data directory. Raises ``CannotRestore`` if an instance, a worker or beat is running."""
     Path(settings.DATA_DIR).mkdir(parents=True, exist_ok=True)
     with (Path(settings.DATA_DIR) / "lock").open("w") as file:
         try:
@@ -359,7 +359,7 @@ def _require_empty() -> None:
 
 
 def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[str, str]]) -> Summary:
-    """Make the tables as the backup's version had them, fill them, and migrate them to this version."""
+    """Create the tables of the backup's version, fill them, and migrate them to this version."""
     try:
         _drop_tables()
         MigrationExecutor(connection).migrate(targets)
@@ -381,7 +381,7 @@ def _restored(archive: ZipFile, manifest: dict[str, Any], targets: list[tuple[st
 
 
 def _drop_tables() -> None:
-    """Drop every table of ours, and the record of the migrations that made them."""
+    """Drop all our tables, and the record of applied migrations."""
     ours = {str(model._meta.db_table) for model in _models(apps)} | {"django_migrations"}
     tables = sorted(ours & set(connection.introspection.table_names()))
     cascade = " CASCADE" if connection.vendor == "postgresql" else ""
@@ -391,7 +391,7 @@ def _drop_tables() -> None:
 
 
 def _fill(archive: ZipFile, manifest: dict[str, Any], migrated_models: Sequence[Model]) -> None:
-    """Fill the tables, all or nothing; the foreign keys are looked up at the end."""
+    """Fill the tables, all or none; foreign keys are checked at the end."""
     by_table = {str(model._meta.db_table): model for model in migrated_models}
     if unknown := sorted(manifest["tables"].keys() - by_table.keys()):
         raise CannotRestore(f"this backup has tables that its migrations do not make: {', '.join(unknown)}.")
@@ -405,14 +405,14 @@ def _fill(archive: ZipFile, manifest: dict[str, Any], migrated_models: Sequence[
 
 
 def _empty(migrated_models: Iterable[Model]) -> None:
-    """Delete what migrations put into their tables."""
+    """Delete the rows that migrations have inserted."""
     with connection.cursor() as cursor:
         for model in migrated_models:
             cursor.execute(f"DELETE FROM {_quoted(model)}")  # noqa: S608 (names of our own tables)
 
 
 def _parents_first(by_table: dict[str, Model]) -> list[str]:
-    """The tables, each after those it points at, as far as they do not point at each other."""
+    """The tables, each after the tables it refers to, as far as there are no cycles."""
     ordered: list[str] = []
     waiting = dict.fromkeys(by_table)
 
@@ -455,7 +455,7 @@ def _fill_table(archive: ZipFile, model: Model, entry: dict[str, Any], load: bul
 
 
 def _set_last_key(model: Model, last: int) -> None:
-    """Let the database go on counting primary keys where it was."""
+    """Let the database continue with the primary key after ``last``."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             column = model._meta.pk.column if model._meta.pk else "id"
@@ -466,7 +466,7 @@ def _set_last_key(model: Model, last: int) -> None:
 
 
 def _restore_files(archive: ZipFile, manifest: dict[str, Any]) -> None:
-    """Put the uploaded files in place of those that are there."""
+    """Replace the uploaded files by those of the backup."""
     media = Path(settings.MEDIA_ROOT)
     arriving = media.with_name(f"{media.name}.restoring")
     shutil.rmtree(arriving, ignore_errors=True)
@@ -481,7 +481,8 @@ def _restore_files(archive: ZipFile, manifest: dict[str, Any]) -> None:
 
 
 def _restore_key(archive: ZipFile) -> bool:
-    """Put the signing key where this instance keeps its own; False where it is given one, or the backup has none."""
+    """Write the backup's signing key to the data directory. False if this instance uses a configured key, or the
+    backup has none."""
     own = _own_key_file()
     is_ours = own.exists() and own.read_text("ascii").strip() == settings.SECRET_KEY
     if not is_ours or KEY not in archive.namelist():
@@ -492,5 +493,5 @@ def _restore_key(archive: ZipFile) -> bool:
 
 
 def _private(path: Path) -> IO[bytes]:
-    """A new or emptied file that nobody else may read."""
+    """A new or emptied file that only its owner can read."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb")

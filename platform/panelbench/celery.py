@@ -1,7 +1,7 @@
-"""The Celery application. Broker: Redis where REDIS_URL says so, else a folder of the data directory.
+"""The Celery application. The broker is Redis if REDIS_URL is set, else a folder of the data directory.
 
-There is no result backend: what a task did is in our own rows. Judge runs, numbers and imports have a queue each, so
-that a worker can serve one alone (`celery -A panelbench worker -Q judging`) and what takes long holds up nothing else.
+There is no result backend: results are rows of our own tables. Judge runs, numbers and imports have separate queues, so
+that a worker can serve one queue only (`celery -A panelbench worker -Q judging`) and long tasks do not delay others.
 """
 
 import os
@@ -37,7 +37,7 @@ def _transport_options() -> dict[str, object]:
 
 
 def folder_options(folder: Path) -> dict[str, object]:
-    """The options of TRANSPORT for a queue in this folder, which is made."""
+    """The options of TRANSPORT for a queue in this folder; creates the folder."""
     for name in ("messages", "control"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return {

@@ -1,6 +1,6 @@
-"""The console script: a few commands of its own, every other one is Django's (`panelbench help` lists those).
+"""The `panelbench` command: a few commands of its own; all others are Django's (`panelbench help` lists them).
 
-Each command is imported when it is called, so that `panelbench stats` pays for neither Django nor Celery.
+Commands import their modules when they run, so that `panelbench stats` loads neither Django nor Celery.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _failed(sentence: str) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong around a command, its disk or its database; nothing where the fault is the command's own."""
+    """The message for an error of the disk or the database; "" for an error of the command itself."""
     cause = error.__cause__ or error
     sentence = str(error).strip().partition("\n")[0]
     if getattr(error, "errno", None) in FULL or any(words in str(cause) for words in FULL_DATABASE):

@@ -1,3 +1,3 @@
-"""Deprecated name of the Python client, which is a distribution of its own: install `panelbench-client`."""
+"""The old name of the Python client, deprecated. It is a separate distribution now: install `panelbench-client`."""
 
 from panelbench_client import *  # noqa: F403

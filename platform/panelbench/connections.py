@@ -1,4 +1,4 @@
-"""Letting go of the database before a fork: two processes on one connection would read each other's answers."""
+"""Close database connections before a fork, because two processes must not share one."""
 
 from django.db import connections
 

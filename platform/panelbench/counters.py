@@ -1,4 +1,4 @@
-"""A cache of files for counts that must hold: nothing pushes them out, and two processes never count as one."""
+"""A file-based cache for counters: entries are never evicted before they expire, and updates are atomic."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ SWEEP_SHARE = 0.01  # of the writes, which delete what has expired
 
 
 class FileCounters(FileBasedCache):
-    """Django's cache of files, where `add` and `incr` are atomic and only what has expired is deleted.
+    """Django's file-based cache with atomic `add` and `incr`; only expired entries are deleted.
 
-    Django's own deletes entries at random from the 300th on: whoever made enough of them emptied every throttle.
+    Django's own cache deletes random entries when it has more than 300, so a client could reset throttles by creating
+    entries.
     """
 
     _dir: str
@@ -35,7 +36,7 @@ class FileCounters(FileBasedCache):
             return super().add(key, value, timeout, version)
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """Add to a count, which goes on to expire when it would have. Raises ``ValueError`` where there is none."""
+        """Add to a counter; its expiry does not change. Raises ``ValueError`` if there is no such counter."""
         with self._locked():
             value = self.get(key, version=version)
             if value is None:

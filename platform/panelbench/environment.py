@@ -1,7 +1,7 @@
-"""What an instance is told by its environment: settings read strictly, secrets, providers, and where log lines go.
+"""The configuration from environment variables: strict parsing, secrets, providers, and logging.
 
-A value that is not understood stops the start with a sentence. An empty variable counts as one that is not there, as
-compose files pass on what is not set.
+An invalid value stops the start with a sentence. An empty variable counts as not set, because compose files pass unset
+variables as empty.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Proxies = int | tuple[Network, ...]
 
 
 class Environment:
-    """The variables, each with a default for where it is not given."""
+    """The environment variables, parsed by type, with defaults."""
 
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
         self._variables = variables
 
     def text(self, name: str, default: str = "") -> str:
-        """A text without space around it."""
+        """A text without surrounding spaces."""
         return self._variables.get(name, "").strip() or default
 
     def switch(self, name: str, *, default: bool) -> bool:
@@ -50,7 +50,7 @@ class Environment:
         return word in ON
 
     def number(self, name: str, *, default: int, least: int = 1, most: int = 10**6) -> int:
-        """A whole number within bounds."""
+        """A whole number from ``least`` to ``most``."""
         text = self.text(name)
         if not text:
             return default
@@ -59,7 +59,7 @@ class Environment:
         return int(text)
 
     def rate(self, name: str, *, default: str) -> str:
-        """How often something may be done, such as 60/min."""
+        """A rate, such as 60/min."""
         text = self.text(name, default)
         match = RATE.fullmatch(text)
         if match is None or int(match[1]) == 0:
@@ -67,7 +67,7 @@ class Environment:
         return text
 
     def choice(self, name: str, *, default: str, among: tuple[str, ...]) -> str:
-        """One of several words."""
+        """One of the words in ``among``."""
         text = self.text(name, default)
         if text not in among:
             raise ImproperlyConfigured(f"{name}={text}: write one of {', '.join(among)}.")
@@ -82,7 +82,7 @@ class Environment:
         return parts
 
     def hosts(self, name: str, *, default: tuple[str, ...], debug: bool) -> list[str]:
-        """The names that a site answers to, without scheme and port. All names (*) only while debugging."""
+        """Host names without scheme and port. `*` is allowed only with ``debug``."""
         hosts = self.texts(name, default=default)
         for host in hosts:
             if not (HOST.fullmatch(host) or _is_bracketed(host) or (host == "*" and debug)):
@@ -109,7 +109,7 @@ class Environment:
             raise ImproperlyConfigured(f"{name}: {error}") from None
 
     def proxies(self, name: str, *, default: int) -> Proxies:
-        """How many proxies stand in front, or the networks that they are in."""
+        """The number of trusted proxies in front, or their networks."""
         text = self.text(name)
         return (
             self.number(name, default=default, least=0, most=10)
@@ -165,7 +165,8 @@ MOST = {
 
 
 def secret_key(configured: str, *, debug: bool, embedded: bool, data_dir: Path) -> str:
-    """The signing key: the given one if it is strong; an embedded instance makes one and keeps it with its data."""
+    """The signing key: the configured one if it is strong; an embedded instance creates one and stores it with its
+    data."""
     if configured:
         if not debug:
             _refuse_weak(configured)
@@ -199,10 +200,10 @@ def _own_key(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredProvider:
-    """One OpenAI-compatible endpoint that the operator declared; the key itself is read only when a call is made.
+    """One OpenAI-compatible endpoint declared by the operator. Its key is read only when a call is made.
 
-    ``prices`` maps a model to (USD per million tokens in, out). ``timeout`` (seconds for a reply), ``tries`` of a call
-    and ``concurrency`` (calls of a run in flight) hold for judges that declare none of their own.
+    ``prices``: model, USD per million input tokens, USD per million output tokens. ``timeout`` (seconds for a reply),
+    ``tries`` (of a call) and ``concurrency`` (calls of a run in flight) are the defaults for its judges.
     """
 
     name: str
@@ -218,12 +219,12 @@ class DeclaredProvider:
     models: tuple[str, ...] = ()
 
     def price(self, model: str) -> tuple[Decimal, Decimal] | None:
-        """USD per million tokens in and out, or None when the operator declared none."""
+        """USD per million tokens, input and output; None if the operator declared no price."""
         return next(((into, out) for name, into, out in self.prices if name == model), None)
 
 
 def declared_providers(environment: Mapping[str, str]) -> dict[str, DeclaredProvider]:
-    """Every declared provider by name: those of PANELBENCH_PROVIDERS (JSON), and that of OPENAI_API_KEY.
+    """All declared providers by name: those in PANELBENCH_PROVIDERS (JSON), and `openai` if OPENAI_API_KEY is set.
 
     A process that makes no calls needs no key: there OPENAI_BASE_URL declares the same provider.
     """
@@ -291,7 +292,7 @@ _SHARED = [
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Not a 503 of /healthz: whoever asked has that answer, and asks every few seconds."""
+    """False for a 503 of /healthz: it is requested every few seconds, and its caller has the response."""
     path = getattr(getattr(record, "request", None), "path", "")
     return path != "/healthz" or getattr(record, "status_code", None) != 503
 

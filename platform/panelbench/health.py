@@ -1,4 +1,4 @@
-"""The state of an instance: what runs and what does not, and what is unsafe about one that others reach."""
+"""The health of an instance (`/healthz`), and security warnings (`panelbench check --deploy`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LEAST_FREE = 200 * 2**20
 
 
 def health_report() -> dict[str, str]:
-    """The state of database, migrations, disk, broker, worker and beat: ok, or in a few words what is wrong."""
+    """The state of database, migrations, disk, broker, worker and beat: "ok" or the problem in a few words."""
     parts = _parts()
     healthy = all(state == OK for state in parts.values())
     return {"status": OK if healthy else "failing", **parts}
@@ -45,7 +45,7 @@ def health_report() -> dict[str, str]:
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The report, with 200 when every part is ok and 503 when one is not."""
+    """The report; 200 if every part is ok, else 503."""
     state = health_report()
     return JsonResponse(state, status=200 if state["status"] == OK else 503)
 
@@ -71,7 +71,7 @@ def _database() -> str:
 
 
 def _disk() -> str:
-    """Whether the data directory takes files, and for how long it will."""
+    """Whether files can be written to the data directory, and enough space is free."""
     try:
         with TemporaryFile(dir=settings.DATA_DIR) as file:
             file.write(bytes(PROBED))
@@ -131,7 +131,7 @@ LOCAL = {"localhost", "127.0.0.1", "[::1]", "::1"}
 
 @register(Tags.security, deploy=True)
 def check_deployment(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """One warning for each thing that is unsafe, with what to do about it."""
+    """One warning for every security problem, with what to do about it."""
     findings = [*_about_connections(), *_about_accounts(), *_about_files(), *_about_providers()]
     return [Warning(text, hint=hint, id=f"panelbench.W{number:03d}") for number, text, hint in findings]
 

@@ -1,6 +1,6 @@
-"""Heartbeats: workers and the scheduler write one row each every few seconds, and pages read how old they are.
+"""Heartbeats: every worker and the scheduler overwrites its own row every few seconds; pages read the rows' age.
 
-A row that is overwritten cannot drift like a counter: the heartbeat of a killed process simply becomes old.
+The heartbeat of a killed process becomes old, so no counter of processes can become wrong.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ WORKER, BEAT = "worker", "beat"
 
 
 def pulse(kind: str, name: str) -> None:
-    """Write that the process ``name`` of this ``kind`` is alive now."""
+    """Write the heartbeat of the process ``name`` of this ``kind``."""
     from accounts.models import Heartbeat
 
     Heartbeat.objects.update_or_create(name=name, defaults={"kind": kind, "seen_at": timezone.now()})
 
 
 def silent() -> list[str]:
-    """The kinds of process (worker, beat) not heard of lately; one query."""
+    """The kinds of process (worker, beat) without a recent heartbeat; one query."""
     from accounts.models import Heartbeat
 
     recent = Heartbeat.objects.filter(seen_at__gte=timezone.now() - SILENCE)

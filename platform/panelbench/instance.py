@@ -1,4 +1,4 @@
-"""`panelbench up` and `panelbench demo`: one instance on this machine, from an empty folder to a page that answers."""
+"""`panelbench up` and `panelbench demo`: prepare and run one instance on this machine."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ PATIENCE = 30.0  # seconds without a healthy answer before saying what is missin
 
 
 class CannotStart(Exception):
-    """Why the instance does not start, in words for the operator."""
+    """The reason why the instance does not start, for the operator."""
 
 
 def up(arguments: Sequence[str]) -> int:
-    """Run web, worker and beat until Ctrl-C."""
+    """Run web, workers and beat until Ctrl-C."""
     return _guarded(partial(_run, demo=False), _options("panelbench up", arguments))
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """The same with a demo project, and a simulated provider unless a real one is declared."""
+    """As `up`, with the demo project, and a simulated provider unless a real one is declared."""
     return _guarded(partial(_run, demo=True), _options("panelbench demo", arguments))
 
 
@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace, warden: Warden, *, demo: bool) -> None:
 
 
 def web(arguments: Sequence[str]) -> int:
-    """Run the web processes alone, until SIGTERM: a container of its own, beside those of worker and beat."""
+    """Run only the web processes until SIGTERM: for a separate container."""
     parser = argparse.ArgumentParser(prog="panelbench web", description="Start the web server; Ctrl-C ends it.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: 8000)")
@@ -97,7 +97,7 @@ def _run_web(options: argparse.Namespace, warden: Warden) -> None:
 
 
 def _demo_programs() -> list[Program]:
-    """What loads the demo and, unless the operator declared a provider, the simulated one."""
+    """The program that loads the demo and, unless the operator declared a provider, the simulated provider."""
     loading = Program(name="load_demo", function=programs.command, arguments=("load_demo",), once=True)
     if environment.declared_providers(os.environ):
         return [loading]
@@ -108,7 +108,7 @@ def _demo_programs() -> list[Program]:
 
 
 def _prepare(data_dir: Path) -> None:
-    """Bring the database to this version; what is imported here, no program has to import again."""
+    """Migrate the database. Modules that are imported here are shared by the processes that are forked later."""
     import django
     from django.core.management import call_command
     from django.db import connection
@@ -131,7 +131,8 @@ def _prepare(data_dir: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(data_dir: Path) -> Iterator[None]:
-    """Hold the data directory: two instances on one SQLite file and one queue folder would take each other's tasks."""
+    """Lock the data directory, because two instances on one SQLite file and queue folder would take each other's
+    tasks."""
     data_dir.mkdir(parents=True, exist_ok=True)
     with (data_dir / "lock").open("w") as file:
         try:
@@ -144,7 +145,7 @@ def _locked(data_dir: Path) -> Iterator[None]:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """The address, taken for the web processes, which are started later and listen then."""
+    """A bound socket for the web processes, which listen on it when they start."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -162,7 +163,7 @@ def _free_port() -> int:
 
 
 class _Announcement:
-    """Says once that the instance is ready, or, when that takes long, what it waits for."""
+    """Prints once that the instance is ready; if that takes long, what it is waiting for."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         host = f"[{options.host}]" if ":" in options.host else options.host
@@ -186,5 +187,5 @@ class _Announcement:
 
 
 def say(line: str) -> None:
-    """One line for the operator."""
+    """Print one line for the operator."""
     print(f"panelbench: {line}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What every page has around it, and the pages for addresses that lead nowhere and for failures of the server."""
+"""The frame of every page (navigation, notices), and the error pages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ _SILENT = {
 
 
 def shell(request: HttpRequest) -> dict[str, object]:
-    """The frame's `shell` (project, role, nav, silent, notices, version), and `unreviewed_languages` for its menu."""
+    """The template context of the frame: `shell` (project, role, nav, silent, notices, version), and
+    `unreviewed_languages`."""
     return {
         "shell": SimpleLazyObject(lambda: _shell(request)),
         "unreviewed_languages": settings.UNREVIEWED_LANGUAGES,
@@ -67,7 +68,7 @@ def shell(request: HttpRequest) -> dict[str, object]:
 
 
 def _demo() -> dict[str, object]:
-    """The people that the sign-in page of a demo offers, and their password."""
+    """The demo's accounts that the sign-in page offers, and their password."""
     if not settings.DEMO:
         return {}
     from panelbench.demo import loading
@@ -129,14 +130,14 @@ RETRY_AFTER = 60  # seconds
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404, in the form the caller reads."""
+    """404, as JSON for the API and as a page for others."""
     if request.path.startswith("/api/"):
         return JsonResponse({"code": "not_found", "detail": _("There is nothing here."), "fields": {}}, status=404)
     return defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 507 with a sentence about it when the disk of the server or of its database is full."""
+    """500; or 507 with an explanation, if the disk of the server or of its database is full."""
     if not is_disk_full(sys.exc_info()[1]):
         return defaults.server_error(request)
     if request.path.startswith("/api/") or "application/json" in request.headers.get("Accept", ""):
@@ -149,7 +150,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether an exception, or one that it came from, means that the disk is full."""
+    """Whether the exception, or one of its causes, means that the disk is full."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:
             return True

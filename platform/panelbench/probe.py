@@ -1,6 +1,7 @@
-"""Ask an instance how it is: `python -m panelbench.probe URL [PART ...]` exits 0 when it, or those parts, are ok.
+"""Check the health of an instance: `python -m panelbench.probe URL [PART ...]` exits with 0 if all parts, or the named
+parts, are ok.
 
-Standard library only, so that a container's health check costs milliseconds and not a Django start.
+Uses the standard library only, so that a container's health check does not start Django.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 
 
 def health(url: str, *, timeout: float = 5) -> dict[str, str]:
-    """The parts of an instance's /healthz and their state; empty while nothing answers there."""
+    """The parts of an instance's /healthz and their state; empty if there is no response."""
     request = urllib.request.Request(url, headers=_host_header())  # noqa: S310 (the operator's own URL)
     try:
         with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310
@@ -27,7 +28,7 @@ def health(url: str, *, timeout: float = 5) -> dict[str, str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the state and say by the exit code whether all of it, or the named parts, are ok."""
+    """Print the state. Returns 0 if all parts, or the named parts, are ok."""
     url, *parts = argv
     state = health(url)
     print(json.dumps(state or {"status": f"no answer from {url}"}))

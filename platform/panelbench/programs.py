@@ -1,4 +1,4 @@
-"""The programs of one instance, as functions that run until they get the signal to stop (``panelbench.supervisor``)."""
+"""The programs of one instance, as functions that run until they get a signal (``panelbench.supervisor``)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PRELOADED = (
 
 
 def preload() -> None:
-    """Import what the programs need, so that those forked from this process start with it."""
+    """Import the modules of the programs, so that forked processes share them."""
     for module in PRELOADED:
         import_module(module)
 
 
 def serve_web(listener: socket.socket, threads: int, application: str = APPLICATION) -> None:
-    """A web process on a bound socket, which it shares with the others. ``application`` is `module:name`."""
+    """A web process on a bound socket that it shares with others. ``application`` is `module:name`."""
     from django.utils.module_loading import import_string
 
     from panelbench import server
@@ -53,14 +53,14 @@ def web_programs(listener: socket.socket, *, threads: int, application: str = AP
 
 
 def web_threads() -> int:
-    """Threads of a web process. SQLite has one writer at a time, so there each process gets one."""
+    """Threads per web process: one on SQLite, which has one writer at a time."""
     from django.conf import settings
 
     return 1 if settings.EMBEDDED else 4
 
 
 def use_data_directory_for_temporary_files() -> None:
-    """Keep uploads and downloads under way beside the data: /tmp is often memory, and small."""
+    """Put temporary files into the data directory, because /tmp is often a small memory disk."""
     from django.conf import settings
 
     folder = settings.DATA_DIR / "temporary"
@@ -69,7 +69,7 @@ def use_data_directory_for_temporary_files() -> None:
 
 
 def worker_programs(concurrency: int) -> list[Program]:
-    """The workers. That of judge runs may take long to end: it waits for the replies that are being paid for."""
+    """The workers. The one for judge runs may take long to stop: it waits for replies to calls that are paid for."""
     from django.conf import settings
 
     judging = Program(
@@ -86,17 +86,17 @@ def worker_programs(concurrency: int) -> list[Program]:
 
 
 def worker(concurrency: int) -> None:
-    """A Celery worker for numbers, exports and what is small."""
+    """A Celery worker for numbers, exports and small tasks."""
     _worker("worker", QUEUES, concurrency)
 
 
 def imports_worker() -> None:
-    """A Celery worker for imports and their checks, one at a time: no computation keeps them waiting."""
+    """A Celery worker for imports and their checks, one at a time, separate from computations."""
     _worker("imports", IMPORTS, 1)
 
 
 def judging_worker(concurrency: int) -> None:
-    """A Celery worker for judge runs alone: they hold no place of others, and others none of theirs."""
+    """A Celery worker for judge runs only, so that they and other tasks do not wait for each other."""
     _worker("judging", JUDGING, concurrency)
 
 
@@ -108,24 +108,24 @@ def _worker(name: str, queues: str, concurrency: int) -> None:
 
 
 def beat() -> None:
-    """Celery's clock."""
+    """Celery beat, the scheduler."""
     _celery("beat", "--pidfile=")
 
 
 def command(name: str) -> None:
-    """A management command."""
+    """Run a management command."""
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(["panelbench", name])
 
 
 def provider(*arguments: str) -> NoReturn:
-    """The simulated provider; another program altogether, so it takes this process over."""
+    """Replace this process by the simulated provider, which is a separate program."""
     os.execv(sys.executable, [sys.executable, "-m", "panelbench.provider", *arguments])  # noqa: S606
 
 
 def quiet_provider(port: int) -> NoReturn:
-    """The same, for the demo: nobody there needs the address that it prints."""
+    """The simulated provider without output, for the demo."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     provider("--port", str(port))
 

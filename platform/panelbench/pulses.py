@@ -1,4 +1,5 @@
-"""Where Celery's own processes write their signs of life (``panelbench.heartbeat``). Named in ``panelbench.celery``."""
+"""Celery components that write the heartbeats of workers and beat (``panelbench.heartbeat``); see
+``panelbench.celery``."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 
 class WorkerPulse(StartStopStep):
-    """A worker's heartbeat, from its own timer: a stopped or disconnected worker sends none.
+    """Writes a worker's heartbeat from its own timer, so that a stopped or disconnected worker writes none.
 
-    A step of the consumer, so it is stopped and started again with every reconnection to the broker.
+    It is a step of the consumer, so it is stopped and started with every reconnection to the broker.
     """
 
     requires = (Connection,)
@@ -36,7 +37,7 @@ class WorkerPulse(StartStopStep):
 
 
 class PulsingScheduler(Scheduler):
-    """The static schedule of ``panelbench.celery``, kept in memory, with a sign of life from the beat itself."""
+    """The static schedule of ``panelbench.celery``, kept in memory, with a heartbeat of beat itself."""
 
     _next_pulse = 0.0
 
@@ -48,7 +49,7 @@ class PulsingScheduler(Scheduler):
 
 
 def _pulse_alone(kind: str, name: str) -> None:
-    """Pulse from a process whose main loop must outlive a database that is away, and leave no connection behind."""
+    """Write a heartbeat. A database that is not reachable is logged, and no connection stays open."""
     try:
         pulse(kind, name)
     except DatabaseError as error:

@@ -1,14 +1,13 @@
-"""The brokers: a folder of an embedded instance, and Redis on servers, each as a transport of kombu.
+"""kombu transports for the broker: a folder for embedded instances, and Redis on servers.
 
-In a folder kombu makes a file visible before it has written it, so that a reader can take an empty or half-written
-message (and the worker ends with a JSON error), and it moves a message through the machine's temporary folder, where a
-copy between two file systems is no atomic step either. Here every file is written under a name that nobody looks for
-and renamed, and a message is taken by a rename inside the queue's own folder.
+In kombu's own folder transport a file is visible before it is completely written, so that a reader can take an empty or
+partial message and the worker ends with a JSON error. It also moves messages through the machine's temporary folder; a
+copy between file systems is not atomic either. Here every file is written under a temporary name and then renamed, and
+a message is taken by renaming it inside the queue's folder.
 
-When the connection to Redis is lost, kombu takes its transport apart and then puts back the messages that are not
-acknowledged yet. There is no connection to do that with any more, and the ``AttributeError`` that says so is none of
-the errors after which a Celery worker connects again: it ended with "Unrecoverable error". Here it is a connection
-error. The messages are not lost: Redis delivers them again, and what is to be done lies in the database.
+When the connection to Redis is lost, kombu closes its transport and then tries to put unacknowledged messages back.
+This fails with an ``AttributeError``, after which a Celery worker does not reconnect but ends with "Unrecoverable
+error". Here it is a connection error. No message is lost: Redis delivers them again, and open work is in the database.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ TEMPORARY = ".tmp"  # such names end in no queue's name, so that nobody takes th
 
 
 class FolderChannel(filesystem.Channel):
-    """A channel of kombu's file system transport that replaces and takes files in one step."""
+    """kombu's file system channel, with atomic writes and atomic taking of messages."""
 
     def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # as its parent does
-        """Put one message on ``queue``: visible when it is whole."""
+        """Put one message into ``queue``; it becomes visible when it is complete."""
         final = Path(self.data_folder_out) / f"{time.time_ns()}_{uuid4()}.{queue}.msg"
         _write_whole(final, str_to_bytes(dumps(payload)))
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        """Take the oldest message of ``queue``; one that cannot be read is logged and left out."""
+        """Take the oldest message of ``queue``. A message that cannot be read is logged and dropped."""
         folder = Path(self.data_folder_in)
         for name in sorted(path.name for path in folder.iterdir()):
             if name.partition(".")[2] != f"{queue}.msg":
@@ -73,7 +72,7 @@ class FolderChannel(filesystem.Channel):
         self._change_table(exchange, lambda table: [entry for entry in table if entry != removed])
 
     def _change_table(self, exchange: str, change: Callable[[list[Any]], list[Any]]) -> None:
-        """Replace the table of an exchange's queues, one process at a time."""
+        """Change the table of an exchange's queues, under a lock."""
         path = self._exchange_file(exchange)
         self.control_folder.mkdir(exist_ok=True)
         with _locked(self.control_folder / "lock"):
@@ -89,7 +88,7 @@ class FolderTransport(filesystem.Transport):
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears under its name with all of its content, or not at all."""
+    """Write a file that appears under its name only when it is complete."""
     temporary = path.with_name(f"{uuid4()}{TEMPORARY}")
     try:
         temporary.write_bytes(content)
@@ -109,7 +108,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 # --- Redis -----------------------------------------------------------------------------------------------------------
 class RedisChannel(kombu_redis.Channel):
-    """A channel that says by a connection error that its connection is closed."""
+    """A channel that raises a connection error if its connection is closed."""
 
     def _connparams(self, asynchronous: bool = False) -> dict[str, Any]:
         if self.connection is None or self.connection.client is None:

@@ -1,9 +1,9 @@
-"""The web server: waitress, which reads a whole request before a thread works on it, with time limits for clients.
+"""The web server: waitress, which reads a request completely before a thread works on it, with time limits for clients.
 
-One thread of each process does all network input and output. Request bodies and answers that are not small lie in
-temporary files meanwhile, so that a slow client costs an open socket and nothing else: no web thread, no database
-connection, no memory. What waitress itself does not limit is limited here: how long headers, a body, the reading of an
-answer and an idle connection may take, and how much may lie in temporary files.
+One thread of each process does all network input and output. Large request bodies and responses are in temporary files,
+so a slow client uses an open socket but no web thread, database connection or memory. This module adds limits that
+waitress lacks: the time for headers, for a body, for reading a response and for an idle connection, and the total size
+of temporary files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ CROWDED = 0.9  # from this share of the allowed connections on, clients get a te
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds that a client gets; a body and an answer get one more for every ``slowest_rate`` bytes that passed."""
+    """Time limits for clients, in seconds. Body and response get one more second per ``slowest_rate`` bytes
+    transferred."""
 
     headers: float = 20.0  # from the first byte of a request on
     body: float = 30.0
@@ -52,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 
 class TimedChannel(HTTPChannel):
-    """A client's connection, which knows how far the request or answer under way is and since when."""
+    """A client's connection that knows the progress of its request or response, and when it began."""
 
     began: float | None = None
     sending_since: float | None = None
@@ -81,7 +82,7 @@ class TimedChannel(HTTPChannel):
         return not (self.requests or self.request or self.total_outbufs_len)
 
     def is_overdue(self, patience: Patience, share: float) -> bool:
-        """Whether the client has had its time, or ``share`` of it."""
+        """Whether the client has exceeded its time limit, or ``share`` of it."""
         now = time.monotonic()
         if self.total_outbufs_len == 0:
             self.sending_since = None
@@ -98,14 +99,14 @@ class TimedChannel(HTTPChannel):
         return bool(time.time() - self.last_activity > share * patience.idle)
 
     def drop(self) -> None:
-        """Close the connection immediately, and delete its temporary files."""
+        """Close the connection and delete its temporary files."""
         if self.request is not None:
             self.request.close()
         self.handle_close()
 
 
 class Server(TcpWSGIServer):
-    """Waitress on a socket that is already bound, until ``stop`` is called."""
+    """Waitress on a bound socket, until ``stop`` is called."""
 
     channel_class = TimedChannel
     stopping = False
@@ -133,7 +134,7 @@ class Server(TcpWSGIServer):
         )
 
     def stop(self, *_signal: object) -> None:
-        """Accept no more connections, finish the running requests and return from ``run``."""
+        """Accept no more connections, finish running requests, and return from ``run``."""
         self.stopping = True
         self.pull_trigger()
 
@@ -147,10 +148,10 @@ class Server(TcpWSGIServer):
         self._finish()
 
     def maintenance(self, now: float) -> None:
-        """Waitress closes a channel only when it can be written to; ``drop_overdue`` does this instead."""
+        """Does nothing: waitress closes a channel only when it can be written to; ``drop_overdue`` is used instead."""
 
     def drop_overdue(self) -> None:
-        """Close the connections whose clients take too long, and the largest body where there is too much of them."""
+        """Close connections that exceed their time limit, and the largest bodies if all together are too large."""
         channels = list(self.active_channels.values())
         share = 0.1 if len(channels) >= CROWDED * self.adj.connection_limit else 1.0
         for channel in channels:
@@ -187,7 +188,7 @@ def serve(listener: socket.socket, threads: int, application: WSGIApplication) -
 
 # --- the application ------------------------------------------------------------------------------------------------
 def in_own_thread(application: WSGIApplication) -> WSGIApplication:
-    """The application, with all that it does for a request done in the thread of the request, before it is sent."""
+    """The application with all its work done in the request's thread, before the response is sent."""
 
     def called(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         _leave_transactions()
@@ -203,7 +204,7 @@ def in_own_thread(application: WSGIApplication) -> WSGIApplication:
 
 
 def _own_file(file: IO[bytes], block_size: int = 2**16) -> Iterable[bytes]:
-    """The rest of a file, which the network thread sends and closes; the application's own is closed at once."""
+    """The rest of a file, sent and closed by the network thread; the application's own file object is closed here."""
     try:
         descriptor = os.dup(file.fileno())
     except (AttributeError, OSError):  # a part of a file, or none at all: this thread reads it
@@ -217,10 +218,10 @@ def _own_file(file: IO[bytes], block_size: int = 2**16) -> Iterable[bytes]:
 
 
 def _leave_transactions() -> None:
-    """A request starts outside any transaction, whatever the one before left open in this thread.
+    """Close connections that the previous request of this thread left inside a transaction.
 
-    Django never closes a connection that is inside a transaction: without this, every later request of the thread would
-    run in it, and fail with it.
+    Django never closes such a connection: every later request of the thread would run in that transaction, and fail
+    with it.
     """
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
@@ -230,7 +231,8 @@ def _leave_transactions() -> None:
 
 
 def _connection_limit() -> int:
-    """As many connections as the open files allow, at four to a connection: a socket, temporary files, a database."""
+    """The number of connections that the limit of open files allows, at four files per connection: a socket,
+    temporary files, a database connection."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 4 * CONNECTIONS
     if soft < needed:

@@ -1,10 +1,10 @@
-"""Programs kept alive together: restarted when they die, ended together, and never left behind.
+"""A supervisor: restarts programs that end, stops all together, and leaves no process behind.
 
-Each program leads a process group of its own. A warden, forked first, holds the other end of a pipe: when the
-supervisor is gone in whatever way (SIGKILL too), the pipe closes and the warden ends every group that is left.
+Every program is the leader of its own process group. A warden process, forked first, has the other end of a pipe. When
+the supervisor ends for any reason (SIGKILL too), the pipe closes and the warden ends all remaining groups.
 
-Programs are functions. On Linux they are forked from the supervisor, which has Django loaded by then: an instance
-starts in half the time and shares most of its memory. Elsewhere they are spawned and load it themselves.
+Programs are functions. On Linux they are forked from the supervisor after it has loaded Django: an instance starts in
+half the time and processes share most of their memory. On other systems they are spawned and load Django themselves.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _Process = multiprocessing.get_context("fork").Process if FORKED else multiproce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A function to keep running, called with ``arguments``; ``once`` marks one that is expected to return.
+    """A function to keep running, called with ``arguments``. ``once``: it is expected to return.
 
-    ``grace`` is how many seconds it may take to end, where that is more than others need.
+    ``grace``: the seconds that it may take to stop, if it needs more than others.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Program:
 
 
 class Supervisor:
-    """Runs programs until it gets the signal to stop (SIGINT, SIGTERM); ``say`` gets each line for the operator."""
+    """Runs programs until SIGINT or SIGTERM. ``say`` gets every line for the operator."""
 
     def __init__(self, programs: Iterable[Program], *, warden: Warden, say: Callable[[str], None]) -> None:
         self.warden = warden
@@ -54,7 +54,8 @@ class Supervisor:
         self.children = [Child(program, warden=warden, say=say) for program in programs]
 
     def run(self, on_tick: Callable[[Supervisor], None] = lambda _: None) -> None:
-        """Start everything, tend it until a signal comes, then end it; ``on_tick`` is called ten times a second."""
+        """Start all programs, watch them until a signal comes, then stop them; ``on_tick`` is called ten times a
+        second."""
         previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             while not self.stopping:
@@ -68,7 +69,7 @@ class Supervisor:
                 signal.signal(number, action)
 
     def finished(self) -> bool:
-        """Whether every program that runs once has ended."""
+        """Whether every program with ``once`` has ended."""
         return all(child.finished for child in self.children if child.program.once)
 
     def _stop(self, *_signal: object) -> None:
@@ -93,7 +94,7 @@ class Supervisor:
 
 
 class Child:
-    """One program and its present process."""
+    """A program and its current process."""
 
     def __init__(self, program: Program, *, warden: Warden, say: Callable[[str], None]) -> None:
         self.program = program
@@ -105,7 +106,8 @@ class Child:
         self.finished = False
 
     def tend(self) -> None:
-        """Start the program when it is due; when it has died, clear what it left and set the next start."""
+        """Start the program when it is due. If its process has ended, end the rest of its group and schedule the
+        next start."""
         if self.finished or (self.process and self.process.is_alive()):
             return
         if self.process is not None:
@@ -145,7 +147,7 @@ class Child:
 
 
 def _become(pipe: int, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
-    """The child's side of a start: lead a group, drop what belongs to the supervisor, be the program."""
+    """Runs in the new process: lead a group, close what belongs to the supervisor, call the program."""
     os.setsid()
     with contextlib.suppress(OSError):  # `ps -eo pid,comm` and `top` then say which program a process is
         Path("/proc/self/comm").write_text(multiprocessing.current_process().name, encoding="ascii")
@@ -157,9 +159,9 @@ def _become(pipe: int, function: Callable[..., object], arguments: tuple[object,
 
 
 class Warden:
-    """A process of its own that ends the groups it guards as soon as its maker is gone.
+    """A process that ends the process groups it guards as soon as its creator is gone.
 
-    Make it first, while the maker is small and has neither threads nor connections to share with it.
+    Create it first, while the creator is small and has no threads or connections.
     """
 
     def __init__(self, *, grace: float = GRACE) -> None:
@@ -186,7 +188,7 @@ class Warden:
 
 
 def _watch(reading: int) -> None:
-    """The warden's whole life; it never returns."""
+    """The warden's main function; it never returns."""
     graces: dict[int, float] = {}
     try:
         os.setsid()  # Ctrl-C in the terminal is for the supervisor
@@ -204,12 +206,12 @@ def _watch(reading: int) -> None:
 def end_groups(
     graces: Mapping[int, float], *, reap: Callable[[], bool] = lambda: False, say: Callable[[int], None] | None = None
 ) -> list[int]:
-    """Ask the leader of each process group to end; kill, and return, what is left after its own grace in seconds.
+    """Ask the leaders of these process groups to end; after each group's own grace (in seconds), kill and return the
+    rest.
 
-    Only leaders are asked: a Celery worker finishes its running tasks, which a signal to its pool would break off.
-    ``reap`` collects the caller's own ended children, which would otherwise count as alive, and says whether to wait no
-    longer. ``say`` gets each group
-    that is still there after the usual grace and may take longer.
+    Only leaders get the signal: a Celery worker then finishes its running tasks, which a signal to its pool would
+    interrupt. ``reap`` collects ended children of the caller, which would count as alive otherwise, and returns True to
+    stop waiting. ``say`` is called for every group that needs more than the usual grace.
     """
     left = [group for group in graces if _reach(group, os.kill, signal.SIGTERM) or _reach(group, os.killpg, 0)]
     began = time.monotonic()

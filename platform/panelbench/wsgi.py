@@ -1,4 +1,4 @@
-"""The web server's entry: `panelbench web` serves it (``panelbench.server``)."""
+"""The WSGI application, served by `panelbench web` (``panelbench.server``)."""
 
 import os
 

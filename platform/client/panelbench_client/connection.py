@@ -1,6 +1,6 @@
-"""A connection to one Panelbench: the token, timeouts, what is tried again, pages and files, and what can go wrong.
+"""The connection to a Panelbench server: token, timeouts, retries, pagination, downloads, and the exceptions.
 
-No exception, and nothing else here, ever holds the token.
+The token is in no exception and no representation.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SHOWN = 5  # problems of a file in the text of an error; all are in its `problem
 
 
 class PanelbenchError(Exception):
-    """The root of everything that this client raises."""
+    """The base class of all exceptions of this client."""
 
 
 class Unreachable(PanelbenchError):
-    """No answer came, however often it was tried."""
+    """The server did not answer, after all retries."""
 
 
 class TimedOut(PanelbenchError):
-    """What was waited for did not happen in time. It may still happen."""
+    """The awaited result did not come in time. It may still come."""
 
 
 class ImportFailed(PanelbenchError):
-    """An import was refused while it was stored; ``report`` says why, row by row where it can."""
+    """An import was refused while it was stored. ``report`` gives the reasons, by row where possible."""
 
     def __init__(self, file_import: int, report: Mapping[str, Any]) -> None:
         problems = report.get("problems") or ()
@@ -44,17 +44,16 @@ class ImportFailed(PanelbenchError):
 
 
 class TransferFailed(PanelbenchError):
-    """An export could not be written, or a bundle not be loaded."""
+    """An export could not be written, or a bundle could not be loaded."""
 
 
 class Forged(PanelbenchError):
-    """A request to your own program that Panelbench did not sign, or not just now."""
+    """A webhook request that was not signed by Panelbench, or is too old."""
 
 
 class ApiError(PanelbenchError):
-    """The server said no: ``code`` is for programs, ``detail`` for people, ``fields`` names what was wrong with which
-    input. ``request_id`` is the `X-Request-ID` of the answer, empty where nothing in front of the server gives one.
-    """
+    """An error response: ``code`` for programs, ``detail`` for people, ``fields`` by input, ``problems`` of files.
+    ``request_id`` is the response's `X-Request-ID`, "" if the server's proxy does not set it."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class ApiError(PanelbenchError):
 
 
 class BadRequest(ApiError):
-    """400: some fields need another look."""
+    """400: some fields are invalid."""
 
 
 class NotSignedIn(ApiError):
@@ -90,31 +89,31 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404: there is no such thing, or none that you may see."""
+    """404: it does not exist, or you can't see it."""
 
 
 class Conflict(ApiError):
-    """409: not as they are."""
+    """409: not possible in the present state."""
 
 
 class Gone(ApiError):
-    """410: it was there, and was used or given up meanwhile."""
+    """410: it was used or cancelled before."""
 
 
 class TooLarge(ApiError):
-    """413: more than one request, or this server, takes."""
+    """413: larger than one request, or this server, allows."""
 
 
 class Refused(ApiError):
-    """422: understood and refused; ``fields`` and, for a file, ``problems`` say why."""
+    """422: refused; ``fields`` and, for a file, ``problems`` give the reasons."""
 
 
 class TooMany(ApiError):
-    """429: too many requests, and it stayed so."""
+    """429: too many requests, also after retries."""
 
 
 class Unavailable(ApiError):
-    """5xx: the server is in trouble."""
+    """5xx: an error of the server."""
 
 
 KINDS: dict[int, type[ApiError]] = {
@@ -131,12 +130,12 @@ KINDS: dict[int, type[ApiError]] = {
 
 
 def error_for(status: int) -> type[ApiError]:
-    """The exception that a status is raised as."""
+    """The exception class for a status."""
     return KINDS.get(status, Unavailable if status >= 500 else ApiError)
 
 
 def _lines(sentence: str, problems: Sequence[Mapping[str, Any]], more: int = 0) -> str:
-    """A sentence and, below it, the first problems, each with its file, line and column."""
+    """A sentence, then the first problems, one per line, and the number of the others."""
     shown = [f"  {problem.get('sentence')}" for problem in problems[:SHOWN]]
     left = len(problems) + more - len(shown)
     return "\n".join([sentence, *shown, *([f"  and {left} more"] if left else [])])
@@ -154,9 +153,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def operation(method: str, path: str, **named: str) -> Callable[[F], F]:
-    """Note on a method which operation of the API it is for; ``named`` maps inputs of the API to its parameters, and to
-    ``""`` those that it sees to itself. tests/client/test_schema.py holds these notes against the schema.
-    """
+    """Mark a method with the API operation that it calls. ``named`` maps inputs of the API to the method's
+    parameters, and to ``""`` the inputs that the method fills in itself. tests/client/test_schema.py compares the
+    marks with the schema."""
 
     def note(function: F) -> F:
         noted = getattr(function, "operations", ())
@@ -167,7 +166,7 @@ def operation(method: str, path: str, **named: str) -> Callable[[F], F]:
 
 
 class ServerConnection:
-    """A connection to one Panelbench, and to one project in it."""
+    """A connection to one Panelbench server, and to one project on it."""
 
     def __init__(
         self, address: str, token: str, project: str = "", *, timeout: float = 60.0, allow_http: bool = False
@@ -192,21 +191,22 @@ class ServerConnection:
 
     # --- one request ------------------------------------------------------------------------------------------------
     def send(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """The good answer to a request; raises `ApiError` for another and `Unreachable` for none."""
+        """Send a request and return the successful response. Raises `ApiError` for an error response, `Unreachable`
+        without a response."""
         with self.opened(method, path, **options) as answer:
             answer.read()
             return answer
 
     def json(self, method: str, path: str, **options: Any) -> Any:
-        """What a good answer holds; None when it is empty."""
+        """The parsed body of a successful response; None if it is empty."""
         answer = self.send(method, path, **options)
         return answer.json() if answer.content else None
 
     @contextmanager
     def opened(self, method: str, path: str, *, repeatable: bool = False, **options: Any) -> Iterator[httpx.Response]:
-        """A good answer whose body is not read yet, after as many tries as are worth it.
+        """A successful response whose body is not read yet; retries if that is safe.
 
-        ``repeatable`` says of a POST that doing it twice comes to the same, so that it may be sent again.
+        ``repeatable``: a POST that can be sent twice without a different result, so that it may be retried.
         """
         headers = options.pop("headers", {})
         options["params"] = _plain(options.get("params") or {})
@@ -220,7 +220,7 @@ class ServerConnection:
             answer.close()
 
     def _tried(self, build: Callable[[], httpx.Request], *, repeatable: bool) -> httpx.Response:
-        """The first answer that is not about passing trouble, or else the last."""
+        """The first response that is not a temporary failure, else the last response."""
         for tried in count(1):
             answer = self._answer(build(), give_up=tried == TRIES or not repeatable)
             pause = _pause(answer, tried, repeatable=repeatable)
@@ -249,7 +249,8 @@ class ServerConnection:
 
     # --- many of them -----------------------------------------------------------------------------------------------
     def pages(self, path: str, **params: Any) -> Iterator[Any]:
-        """Every row of a list, asked for a page at a time. Only the cursor of the next page is believed, no address."""
+        """All rows of a list, requested page by page. From the link to the next page only the cursor is used, never
+        the address."""
         cursor: str | None = None
         while True:
             page = self.json("GET", path, params={**params, "limit": PAGE, "cursor": cursor})
@@ -259,7 +260,7 @@ class ServerConnection:
             cursor = parse_qs(urlsplit(page["next"]).query)["cursor"][0]
 
     def save(self, path: str, to: str | os.PathLike[str], **options: Any) -> Path:
-        """Write a download to the file ``to`` piece by piece; it is there whole or not at all."""
+        """Write a download to the file ``to``. The file appears only when it is complete."""
         target = Path(to)
         partial = target.with_name(f"{target.name}.part")
         try:
@@ -287,14 +288,14 @@ class ServerConnection:
         return value
 
     def at(self, path: str, *parts: object) -> str:
-        """A path below the project, its ``{}`` filled with ``parts``."""
+        """A path in the project, with its ``{}`` replaced by ``parts``."""
         if not self.project:
             raise ValueError("Name the project: Client(address, token, project).")
         return f"/projects/{quote(self.project, safe='')}/{path.format(*(quote(str(part), safe='') for part in parts))}"
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Query parameters as they are written, without those that were not given."""
+    """Query parameters as text, without those that are None or empty."""
     written = {True: "true", False: "false"}
     return {
         name: written[value] if isinstance(value, bool) else value
@@ -304,7 +305,7 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pause(answer: httpx.Response | None, tried: int, *, repeatable: bool) -> float | None:
-    """Seconds until the next try; None when this answer is the one."""
+    """Seconds until the next try; None if there should be none."""
     grown: float = FIRST_PAUSE * 2.0 ** (tried - 1) * (0.75 + random.random() / 2)
     if answer is None:
         return grown

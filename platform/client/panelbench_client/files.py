@@ -1,6 +1,6 @@
-"""Files in and out: imports from upload to undo, exports, and whole projects.
+"""Methods for files: imports, uploads, exports, and bundles of whole projects.
 
-Large files are sent in pieces, each of which can be sent again.
+Large files are sent in pieces, and every piece can be sent again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ImportMethods(ServerConnection):
         mapping: Mapping[str, Any] | None = None,
         target: types.Target | None = None,
     ) -> types.Import:
-        """Upload the files of one import; nothing is stored yet. ``mapping`` is put over the one that is guessed."""
+        """Upload the files of one import; nothing is stored yet. ``mapping`` is laid over the detected mapping."""
         paths, there = [Path(file) for file in files], self.at("imports/")
         fields = {"kind": kind, "mapping": mapping, "target": target}
         body: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
@@ -66,7 +66,7 @@ class ImportMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/imports/{file_import}/files/{file}/")
     def save_import_file(self, file_import: int, file: int, to: str | os.PathLike[str]) -> Path:
-        """Write one of an import's files, byte for byte as it came; ``file`` is its ``id`` among the ``files``."""
+        """Download one file of an import, unchanged. ``file`` is its ``id`` in the import's ``files``."""
         return self.save(self.at("imports/{}/files/{}/", file_import, file), to)
 
     @operation("PATCH", "/projects/{project}/imports/{file_import}/")
@@ -78,7 +78,7 @@ class ImportMethods(ServerConnection):
         mapping: Mapping[str, Any] | None = None,
         target: types.Target | None = None,
     ) -> types.Import:
-        """Correct what is not stored yet: what the files hold, how they are read, where the rows go."""
+        """Change an import that is not stored yet: its kind, its mapping, its target."""
         fields = {"kind": kind, "mapping": mapping, "target": target}
         body = {name: value for name, value in fields.items() if value is not None}
         return cast(types.Import, self.json("PATCH", self.at("imports/{}/", file_import), json=body))
@@ -95,23 +95,23 @@ class ImportMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/imports/{file_import}/check/")
     def check_import(self, file_import: int) -> types.Import:
-        """Let a worker look at a large import again."""
+        """Check a large import again, in the background."""
         return cast(types.Import, self.json("POST", self.at("imports/{}/check/", file_import)))
 
     @operation("POST", "/projects/{project}/imports/{file_import}/apart/")
     def take_apart(self, file_import: int) -> types.Import:
-        """Import the files of a study kind by kind after all; the first of the imports that take its place."""
+        """Replace the import of a study by separate imports, one per kind. Returns the first."""
         return cast(types.Import, self.json("POST", self.at("imports/{}/apart/", file_import)))
 
     @operation("GET", "/projects/{project}/imports/{file_import}/preview/")
     @operation("GET", "/projects/{project}/verdict-imports/{file_import}/preview/")
     def preview_import(self, file_import: int, *, timeout: float = 600.0) -> types.Outlook:
-        """What would be stored, after a worker has read large files."""
+        """What storing would do. Waits until a worker has read large files."""
         return cast(types.Outlook, self._seen(file_import, timeout))
 
     @operation("GET", "/projects/{project}/study-imports/{file_import}/preview/")
     def preview_study(self, file_import: int, *, timeout: float = 3600.0) -> types.StudyOutlook:
-        """What would be stored for a whole study, part by part, after a worker has tried it."""
+        """What storing a whole study would do, part by part. Waits until a worker has checked it."""
         return cast(types.StudyOutlook, self._seen(file_import, timeout))
 
     def _seen(self, file_import: int, timeout: float) -> Any:
@@ -127,11 +127,12 @@ class ImportMethods(ServerConnection):
     @operation("POST", "/projects/{project}/verdict-imports/{file_import}/store/")
     @operation("POST", "/projects/{project}/study-imports/{file_import}/store/")
     def store_import(self, file_import: int) -> types.Import:
-        """Store it, all or nothing; a large one goes on in the background: see `wait_for_import`."""
+        """Store the import completely or not at all. A large one is stored in the background: see `wait_for_import`."""
         return cast(types.Import, self.json("POST", self._place(file_import, "store")))
 
     def wait_for_import(self, file_import: int, *, timeout: float = 3600.0) -> types.Import:
-        """The import once it is stored; raises `ImportFailed` with its report when it was refused, or `TimedOut`."""
+        """Wait until the import is stored, and return it. Raises `ImportFailed` with its report if it was refused,
+        or `TimedOut`."""
 
         def ended() -> types.Import | None:
             current_import = self.get_import(file_import)
@@ -146,59 +147,56 @@ class ImportMethods(ServerConnection):
     @operation("POST", "/projects/{project}/verdict-imports/{file_import}/undo/")
     @operation("POST", "/projects/{project}/study-imports/{file_import}/undo/")
     def undo_import(self, file_import: int) -> types.Import:
-        """Delete what was stored, unless something depends on it; the files stay.
-
-        A large import is `undoing` for a while, then `uploaded`, or `stored` again when the undo failed.
-        """
+        """Delete what was stored, unless something depends on it. The files are kept."""
         return cast(types.Import, self.json("POST", self._place(file_import, "undo")))
 
     def _place(self, file_import: int, step: str) -> str:
-        """Verdicts, and whole studies, are looked at, stored and taken back at addresses of their own."""
+        """The address of a step; verdicts and studies have their own addresses for preview, store and undo."""
         kind = self.get_import(file_import)["kind"]
         folder = {"verdicts": "verdict-imports", "study": "study-imports"}.get(kind, "imports")
         return self.at(f"{folder}/{{}}/{step}/", file_import)
 
     @operation("GET", "/projects/{project}/studies/")
     def studies(self) -> list[types.Study]:
-        """The studies and tools whose files are known, and how they are read."""
+        """The known studies and tools, and how their files are read."""
         return cast(list[types.Study], self.json("GET", self.at("studies/")))
 
     # --- mappings ---------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/mappings/")
     def mappings(self) -> Iterator[types.SavedMapping]:
-        """The mappings that the project keeps under names."""
+        """The saved mappings of the project."""
         return self.pages(self.at("mappings/"))
 
     @operation("POST", "/projects/{project}/mappings/")
     def save_mapping(
         self, name: str, kind: types.SavedMappingKindEnum, mapping: Mapping[str, Any]
     ) -> types.SavedMapping:
-        """Keep a mapping under a name."""
+        """Save a mapping under a name."""
         body = {"name": name, "kind": kind, "mapping": dict(mapping)}
         return cast(types.SavedMapping, self.json("POST", self.at("mappings/"), json=body))
 
     @operation("GET", "/projects/{project}/mappings/{mapping}/")
     def mapping(self, mapping: int) -> types.SavedMapping:
-        """One of them."""
+        """One saved mapping."""
         return cast(types.SavedMapping, self.json("GET", self.at("mappings/{}/", mapping)))
 
     @operation("PUT", "/projects/{project}/mappings/{mapping}/")
     def change_mapping(
         self, mapping: int, name: str, kind: types.SavedMappingKindEnum, content: Mapping[str, Any]
     ) -> types.SavedMapping:
-        """Change a mapping: its name, its kind and its content."""
+        """Change the name, the kind and the content of a saved mapping."""
         body = {"name": name, "kind": kind, "mapping": dict(content)}
         return cast(types.SavedMapping, self.json("PUT", self.at("mappings/{}/", mapping), json=body))
 
     @operation("DELETE", "/projects/{project}/mappings/{mapping}/")
     def delete_mapping(self, mapping: int) -> None:
-        """Forget one."""
+        """Delete a saved mapping."""
         self.send("DELETE", self.at("mappings/{}/", mapping))
 
     # --- resumable uploads ------------------------------------------------------------------------------------------
     @operation("POST", "/projects/{project}/uploads/")
     def begin_upload(self, file: str | os.PathLike[str]) -> types.UploadState:
-        """Say that a file is to come; `upload` goes on with it, now or another day."""
+        """Announce a file; `upload` sends it, now or later."""
         path = Path(file)
         name = base64.b64encode(path.name.encode()).decode()
         headers = {"Upload-Length": str(path.stat().st_size), "Upload-Metadata": f"filename {name}"}
@@ -206,17 +204,18 @@ class ImportMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/uploads/{upload}/")
     def upload_state(self, upload: str) -> types.UploadState:
-        """How much of a file is there."""
+        """How many bytes of a file the server has."""
         return cast(types.UploadState, self.json("GET", self.at("uploads/{}/", upload)))
 
     @operation("DELETE", "/projects/{project}/uploads/{upload}/")
     def give_up_upload(self, upload: str) -> None:
-        """Delete what has come of it."""
+        """Cancel an upload and delete the bytes received."""
         self.send("DELETE", self.at("uploads/{}/", upload), headers=TUS)
 
     @operation("PATCH", "/projects/{project}/uploads/{upload}/", upload="key")
     def upload(self, file: str | os.PathLike[str], *, key: str = "") -> types.UploadState:
-        """Send a file in pieces, each checked by its digest; with the ``key`` of an upload that broke off, the rest."""
+        """Send a file in pieces, each checked by its digest. With the ``key`` of an interrupted upload, send the
+        rest."""
         state = self.upload_state(key) if key else self.begin_upload(file)
         failures = 0
         with Path(file).open("rb") as source:
@@ -240,7 +239,8 @@ class ImportMethods(ServerConnection):
 
 
 def _passes(error: PanelbenchError) -> bool:
-    """Whether to go on from where the file ends now: a piece was cut off, changed on its way, or came twice."""
+    """Whether the upload can continue where the server's file ends: a piece was cut off, changed in transit, or
+    sent twice."""
     return isinstance(error, Unreachable) or getattr(error, "code", "") in ("wrong_offset", "checksum")
 
 
@@ -261,9 +261,9 @@ class ExportMethods(ImportMethods):
         rubric: str | int | None = None,
         **options: Any,
     ) -> Path:
-        """Write ``what`` (items, ratings, verdicts, scores, rubric, campaign) to a file; docs/exporting.md names all.
+        """Write ``what`` (items, ratings, verdicts, scores, rubric, campaign) to a file; docs/exporting.md lists all.
 
-        Raters have pseudonyms. Where the project has only one campaign, dataset or rubric it need not be named.
+        Raters have pseudonyms. If the project has only one campaign, dataset or rubric, it need not be named.
         """
         params = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
         return self.save(self.at("exports/{}/", what), to, params=params)
@@ -279,7 +279,7 @@ class ExportMethods(ImportMethods):
         rubric: str | int | None = None,
         **options: Any,
     ) -> types.Extent:
-        """How many rows the export has, and about how many bytes."""
+        """The number of rows of the export, and about how many bytes it has."""
         params = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
         return cast(types.Extent, self.json("GET", self.at("exports/{}/size/", what), params=params))
 
@@ -295,9 +295,8 @@ class ExportMethods(ImportMethods):
         rubric: str | int | None = None,
         **options: Any,
     ) -> types.Transfer:
-        """Have a worker write a large export; `wait_for_transfer`, then `save_transfer`. The token has to be one that
-        may write.
-        """
+        """Let a worker write a large export; then `wait_for_transfer` and `save_transfer`. Needs a token that can
+        write."""
         parameters = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
         given = {name: value for name, value in parameters.items() if value is not None}
         named = {name: str(value) if name in SUBJECTS else value for name, value in given.items()}
@@ -305,16 +304,16 @@ class ExportMethods(ImportMethods):
 
     @operation("GET", "/projects/{project}/transfers/")
     def transfers(self) -> Iterator[types.Transfer]:
-        """One's own, the newest first."""
+        """The user's own transfers, newest first."""
         return self.pages(self.at("transfers/"))
 
     @operation("GET", "/projects/{project}/transfers/{transfer}/")
     def transfer(self, transfer: Key) -> types.Transfer:
-        """How far it is, and what came of it."""
+        """The progress and the result of a transfer."""
         return cast(types.Transfer, self.json("GET", self.at("transfers/{}/", transfer)))
 
     def wait_for_transfer(self, transfer: Key, *, timeout: float = 3600.0) -> types.Transfer:
-        """The transfer once it is done; raises `TransferFailed` with what stood in the way, or `TimedOut`."""
+        """Wait until the transfer is done, and return it. Raises `TransferFailed` with the reason, or `TimedOut`."""
 
         def ended() -> types.Transfer | None:
             current_transfer = self.transfer(transfer)
@@ -326,16 +325,16 @@ class ExportMethods(ImportMethods):
 
     @operation("GET", "/projects/{project}/transfers/{transfer}/content/")
     def save_transfer(self, transfer: Key, to: str | os.PathLike[str]) -> Path:
-        """Write the file that a worker wrote, to a file here."""
+        """Download the file of a finished transfer."""
         return self.save(self.at("transfers/{}/content/", transfer), to)
 
     @operation("DELETE", "/projects/{project}/transfers/{transfer}/")
     def remove_transfer(self, transfer: Key) -> None:
-        """Forget a transfer, and delete its file there."""
+        """Delete a transfer and its file on the server."""
         self.send("DELETE", self.at("transfers/{}/", transfer))
 
     @operation("POST", "/projects/{project}/bundles/", upload="")
     def load_bundle(self, file: str | os.PathLike[str]) -> types.Transfer:
-        """Upload a bundle and have it loaded into this empty project; `wait_for_transfer` says when it is there."""
+        """Upload a bundle and load it into this empty project; then `wait_for_transfer`."""
         key = self.upload(Path(file))["key"]
         return cast(types.Transfer, self.json("POST", self.at("bundles/"), json={"upload": key}))

@@ -19,12 +19,12 @@ from panelbench_client.connection import ServerConnection, operation
 class ProjectMethods(ServerConnection):
     @operation("GET", "/me/")
     def me(self) -> types.Me:
-        """Who the token belongs to, and their role in each project."""
+        """The owner of the token, and their role in every project."""
         return cast(types.Me, self.json("GET", "/me/"))
 
     @operation("GET", "/projects/")
     def projects(self) -> Iterator[types.Project]:
-        """The projects in which I have a role."""
+        """The projects of the token's owner."""
         return self.pages("/projects/")
 
     @operation("POST", "/projects/")
@@ -40,7 +40,7 @@ class ProjectMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/members/")
     def members(self) -> Iterator[types.Membership]:
-        """Who is in the project; for its leads."""
+        """The members of the project; for its leads."""
         return self.pages(self.at("members/"))
 
 
@@ -66,7 +66,7 @@ class DatasetMethods(ServerConnection):
         scenario: str | None = None,
         q: str | None = None,
     ) -> Iterator[types.DatasetItem]:
-        """The items in their order, byte for byte as they came; ``q`` is a text that they hold."""
+        """The items in order, texts unchanged; ``q`` is a text that they contain."""
         filters = {"language": language, "generator": generator, "scenario": scenario, "q": q}
         return self.pages(self.at("datasets/{}/items/", dataset), **filters)
 
@@ -77,7 +77,8 @@ class DatasetMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/rubrics/", body="document")
     def draft_rubric(self, document: Mapping[str, Any]) -> types.RubricDocument:
-        """Draft the next version of the rubric with the document's key; the same document again is the same version."""
+        """Create a draft version of the rubric with the document's key; if its newest version is equal, return that
+        one."""
         return cast(types.RubricDocument, self.json("POST", self.at("rubrics/"), json=dict(document), repeatable=True))
 
     @operation("GET", "/projects/{project}/rubrics/{rubric}/versions/")
@@ -93,7 +94,7 @@ class DatasetMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/rubrics/{rubric}/versions/{number}/publish/")
     def publish_rubric(self, rubric: str, number: int) -> types.RubricDocument:
-        """Publish a draft: it never changes again."""
+        """Publish a draft. A published version can't be changed."""
         there = self.at("rubrics/{}/versions/{}/publish/", rubric, number)
         return cast(types.RubricDocument, self.json("POST", there))
 
@@ -107,7 +108,7 @@ class CampaignMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/campaigns/")
     def open_campaign(self, name: str, *, dataset: int, rubric_version: int) -> types.Campaign:
-        """Open a campaign on a dataset and a published rubric version, each by its ``id``."""
+        """Open a campaign for a dataset and a published rubric version (their ``id``)."""
         body = {"name": name, "dataset": dataset, "rubric_version": rubric_version}
         return cast(types.Campaign, self.json("POST", self.at("campaigns/"), json=body))
 
@@ -124,19 +125,19 @@ class CampaignMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/campaigns/{campaign}/progress/")
     def progress(self, campaign: int) -> list[types.DutyProgress]:
-        """How far each duty is, and each annotator in it, by pseudonym."""
+        """The progress of every duty and of every annotator in it, by pseudonym."""
         there = self.at("campaigns/{}/progress/", campaign)
         return cast(list[types.DutyProgress], self.json("GET", there))
 
     @operation("POST", "/projects/{project}/campaigns/{campaign}/dataset/")
     def extend_campaign(self, campaign: int, dataset: int) -> types.Campaign:
-        """Go on with a later version of the dataset; every rating stays."""
+        """Continue with a later version of the dataset. All ratings are kept."""
         there = self.at("campaigns/{}/dataset/", campaign)
         return cast(types.Campaign, self.json("POST", there, json={"dataset": dataset}))
 
     @operation("POST", "/projects/{project}/campaigns/{campaign}/hand-out/")
     def hand_out(self, campaign: int) -> types.HandedOut:
-        """Give every duty the items that a later version of the dataset added."""
+        """Assign the items that a later version of the dataset added."""
         return cast(types.HandedOut, self.json("POST", self.at("campaigns/{}/hand-out/", campaign)))
 
     # --- panels and duties ------------------------------------------------------------------------------------------
@@ -147,23 +148,23 @@ class CampaignMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/panels/")
     def make_panel(self, name: str, *, language: str = "") -> types.Panel:
-        """Make a panel, usually of native speakers of one language."""
+        """Create a panel, usually of native speakers of one language."""
         body = {"name": name, "language": language}
         return cast(types.Panel, self.json("POST", self.at("panels/"), json=body))
 
     @operation("GET", "/projects/{project}/panels/{panel}/seats/")
     def seats(self, panel: int) -> Iterator[types.Seat]:
-        """Who sits on a panel, by pseudonym."""
+        """The annotators of a panel, by pseudonym."""
         return self.pages(self.at("panels/{}/seats/", panel))
 
     @operation("POST", "/projects/{project}/panels/{panel}/seats/")
     def seat(self, panel: int, user: int) -> types.Seat:
-        """Put a member on a panel, by their user id; for leads."""
+        """Add a member to a panel, by user id; for leads."""
         return cast(types.Seat, self.json("POST", self.at("panels/{}/seats/", panel), json={"user": user}))
 
     @operation("DELETE", "/projects/{project}/panels/{panel}/seats/{seat}/")
     def unseat(self, panel: int, seat: int) -> None:
-        """Take somebody off a panel; their ratings stay. For leads."""
+        """Remove an annotator from a panel; their ratings are kept. For leads."""
         self.send("DELETE", self.at("panels/{}/seats/{}/", panel, seat))
 
     @operation("GET", "/projects/{project}/campaigns/{campaign}/duties/")
@@ -185,7 +186,7 @@ class CampaignMethods(ServerConnection):
         keep_names: bool | None = None,
         again: bool | None = None,
     ) -> types.Duty:
-        """Give a panel its share: so many annotators per item, on some or all criteria."""
+        """Create a duty for a panel: ``overlap`` annotators per item, on some or all criteria."""
         fields = {
             "panel": panel,
             "overlap": overlap,
@@ -201,17 +202,17 @@ class CampaignMethods(ServerConnection):
     # --- the desk ---------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/desk/")
     def desk(self) -> list[types.DeskDuty]:
-        """What the token's owner can rate."""
+        """The duties of the token's owner."""
         return cast(list[types.DeskDuty], self.json("GET", self.at("desk/")))
 
     @operation("POST", "/projects/{project}/desk/{duty}/take/")
     def take(self, duty: int) -> types.Assignment | None:
-        """The item on the owner's desk, else the next one; None when nothing is left."""
+        """The item that the owner has leased, else the next free item; None if no item is left."""
         return cast("types.Assignment | None", self.json("POST", self.at("desk/{}/take/", duty), repeatable=True))
 
     @operation("POST", "/projects/{project}/desk/at/{key}/")
     def submit(self, key: str, answers: Sequence[types.Answer], *, seconds: float = 0.0) -> types.Annotation:
-        """Hand an item in. The same key again returns what was stored."""
+        """Submit an item. The same key again returns the stored annotation."""
         body = {"answers": list(answers), "seconds": seconds}
         return cast(types.Annotation, self.json("POST", self.at("desk/at/{}/", key), json=body, repeatable=True))
 
@@ -240,10 +241,10 @@ class JudgeMethods(ServerConnection):
         tries: int | None = None,
         concurrency: int | None = None,
     ) -> types.DeclaredJudge:
-        """Declare a judge; the same configuration again is the judge there is.
+        """Declare a judge; the same configuration again returns the existing judge.
 
-        ``timeout`` (seconds for a reply), ``tries`` of a call and ``concurrency`` (calls in flight) change no verdict:
-        given for a judge that there is, they are set anew.
+        ``timeout`` (seconds for a reply), ``tries`` (of a call) and ``concurrency`` (calls in flight) change no
+        verdict: for an existing judge they replace the old values.
         """
         body: dict[str, Any] = {"name": name, "provider": provider, "model": model}
         paced = {"timeout": timeout, "tries": tries, "concurrency": concurrency}
@@ -258,7 +259,7 @@ class JudgeMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/judges/{judge}/preview/")
     def prompts(self, judge: int, *, item: int, rubric_version: int) -> list[types.Prompt]:
-        """The exact messages this judge would send about one item."""
+        """The exact messages that this judge would send for one item."""
         params = {"item": item, "rubric_version": rubric_version}
         return cast(list[types.Prompt], self.json("GET", self.at("judges/{}/preview/", judge), params=params))
 
@@ -282,10 +283,10 @@ class JudgeMethods(ServerConnection):
         again: bool = False,
         key: str | None = None,
     ) -> types.RunDetail:
-        """Start a run. ``budget`` is a cap in USD, written out: ``"2.50"``.
+        """Start a run. ``budget`` is a cap in USD, as text: ``"2.50"``.
 
-        Asking the judge ``again`` about items that it was asked about has to be meant. Called twice with one ``key``
-        (one is made where none is given, for a request that has to be repeated), it starts one run.
+        ``again`` confirms that the judge should rate items that it has rated before. The same ``key`` twice starts only
+        one run; without a key the method creates one, so that its own retries are safe.
         """
         body = _run(judge, dataset, rubric_version, repeats, budget)
         body |= {"again": again, "key": key or uuid4().hex}
@@ -295,17 +296,17 @@ class JudgeMethods(ServerConnection):
     def forecast_run(
         self, *, judge: int, dataset: int, rubric_version: int, repeats: int = 1, budget: str | None = None
     ) -> types.Forecast:
-        """Calls, and roughly tokens and USD, of a run that is not started."""
+        """The number of calls, and estimates of tokens and USD, of a run that is not started."""
         body = _run(judge, dataset, rubric_version, repeats, budget)
         return cast(types.Forecast, self.json("POST", self.at("runs/forecast/"), json=body, repeatable=True))
 
     @operation("GET", "/projects/{project}/runs/{run}/")
     def run(self, run: int) -> types.RunDetail:
-        """One run and how far it is."""
+        """One run with its progress."""
         return cast(types.RunDetail, self.json("GET", self.at("runs/{}/", run)))
 
     def wait_for_run(self, run: int, *, timeout: float = 3600.0) -> types.RunDetail:
-        """The run once nothing is left to ask; raises `TimedOut`, also for one that stands still meanwhile."""
+        """Wait until a run has no open calls. Raises `TimedOut`, also if the run is paused."""
 
         def finished() -> types.RunDetail | None:
             current_run = self.run(run)
@@ -315,12 +316,12 @@ class JudgeMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/runs/{run}/pause/")
     def pause_run(self, run: int) -> types.RunDetail:
-        """Send nothing more; calls in flight come in."""
+        """Send no more calls; replies to calls in flight are still stored."""
         return cast(types.RunDetail, self.json("POST", self.at("runs/{}/pause/", run)))
 
     @operation("POST", "/projects/{project}/runs/{run}/resume/")
     def resume_run(self, run: int) -> types.RunDetail:
-        """Go on with a paused run."""
+        """Resume a paused run."""
         return cast(types.RunDetail, self.json("POST", self.at("runs/{}/resume/", run)))
 
     @operation("POST", "/projects/{project}/runs/{run}/cancel/")
@@ -330,7 +331,7 @@ class JudgeMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/runs/{run}/rerun-failed/")
     def rerun_failed(self, run: int) -> types.RunDetail:
-        """Let the failed calls be asked again."""
+        """Send the failed calls again."""
         return cast(types.RunDetail, self.json("POST", self.at("runs/{}/rerun-failed/", run)))
 
     @operation("PUT", "/projects/{project}/runs/{run}/budget/")
@@ -348,7 +349,7 @@ class JudgeMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/runs/{run}/calls/{call}/")
     def call(self, run: int, call: int) -> types.CallDetail:
-        """One call with every attempt at it, as it was sent and as it came back."""
+        """One call with all its attempts: the messages sent and the replies received."""
         return cast(types.CallDetail, self.json("GET", self.at("runs/{}/calls/{}/", run, call)))
 
     @operation("GET", "/projects/{project}/verdicts/")
@@ -362,7 +363,7 @@ class JudgeMethods(ServerConnection):
         language: str | None = None,
         item: str | None = None,
     ) -> Iterator[types.Verdict]:
-        """Verdicts: scores, or the reasons there are none."""
+        """Verdicts: scores, or the reason why there is none."""
         filters = {"run": run, "judge": judge, "status": status, "criterion": criterion}
         return self.pages(self.at("verdicts/"), language=language, item=item, **filters)
 
@@ -378,10 +379,10 @@ class NumberMethods(ServerConnection):
     def numbers(
         self, campaign: int, *, raters: Sequence[str] = (), blind_only: bool = False, reference: str = ""
     ) -> types.Numbers:
-        """The newest figures, over the annotators of these pseudonyms or over all. Asking has stale ones computed.
+        """The newest figures, for the annotators with these pseudonyms or for all. If they are outdated, new ones are
+        computed.
 
-        `blind_only` leaves out ratings by people who could see verdicts. `reference`: what judges are compared with
-        (mode, mode_split, median, mean, minimum or each); by default the mode, on interval scales the mean.
+        `blind_only` leaves out ratings by people who could see verdicts.
         """
         there = self.at("campaigns/{}/numbers/", campaign)
         rule = {"reference": reference} if reference else {}
@@ -396,7 +397,7 @@ class NumberMethods(ServerConnection):
         reference: str = "",
         timeout: float = 300.0,
     ) -> types.Snapshot:
-        """The figures once they are those of everything rated so far; raises `TimedOut`."""
+        """Wait for figures that include all present ratings, and return them. Raises `TimedOut`."""
 
         def fresh() -> types.Snapshot | None:
             current_numbers = self.numbers(campaign, raters=raters, blind_only=blind_only, reference=reference)
@@ -408,7 +409,7 @@ class NumberMethods(ServerConnection):
     def save_ratings_table(
         self, campaign: int, to: str | os.PathLike[str], *, raters: Sequence[str] = (), blind_only: bool = False
     ) -> Path:
-        """Write the table that the figures are computed from, byte for byte, to a CSV file."""
+        """Download the table from which the figures are computed, as CSV, unchanged."""
         there = self.at("campaigns/{}/ratings.csv", campaign)
         return self.save(there, to, params=_chosen(raters, blind_only))
 
@@ -470,12 +471,13 @@ def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:
 class NoticeMethods(ServerConnection):
     @operation("GET", "/projects/{project}/jobs/")
     def jobs(self) -> Iterator[types.Job]:
-        """What waits and runs in the project, and what failed or was cancelled in the last seven days."""
+        """The waiting and running jobs of the project, and those that failed or were cancelled in the last seven
+        days."""
         return self.pages(self.at("jobs/"))
 
     @operation("POST", "/projects/{project}/jobs/{job}/cancel/")
     def cancel_job(self, job: int) -> types.Job:
-        """Stop a job for good: one's own, or as a lead any of the project. What it has done so far is deleted."""
+        """Cancel a job: one's own, or as a lead any of the project. What it has stored so far is deleted."""
         return cast(types.Job, self.json("POST", self.at("jobs/{}/cancel/", job)))
 
     @operation("GET", "/projects/{project}/webhooks/")
@@ -485,7 +487,7 @@ class NoticeMethods(ServerConnection):
 
     @operation("POST", "/projects/{project}/webhooks/")
     def add_webhook(self, address: str, events: Sequence[types.EventsEnum]) -> types.Secret:
-        """Have an address told of events. The answer alone holds the secret that signatures are made with."""
+        """Send events to an address. Only this response contains the secret for checking signatures."""
         body = {"address": address, "events": list(events)}
         return cast(types.Secret, self.json("POST", self.at("webhooks/"), json=body))
 
@@ -498,19 +500,19 @@ class NoticeMethods(ServerConnection):
     def change_webhook(
         self, webhook: int, *, events: Sequence[types.EventsEnum] | None = None, on: bool | None = None
     ) -> types.Webhook:
-        """Choose other events, turn it off or on again."""
+        """Change the events of a webhook, or turn it off or on."""
         body: dict[str, Any] = {} if events is None else {"events": list(events)}
         body |= {} if on is None else {"on": on}
         return cast(types.Webhook, self.json("PATCH", self.at("webhooks/{}/", webhook), json=body))
 
     @operation("DELETE", "/projects/{project}/webhooks/{webhook}/")
     def remove_webhook(self, webhook: int) -> None:
-        """Forget it, and what was sent to it."""
+        """Delete a webhook and its deliveries."""
         self.send("DELETE", self.at("webhooks/{}/", webhook))
 
     @operation("POST", "/projects/{project}/webhooks/{webhook}/secret/")
     def renew_secret(self, webhook: int) -> types.Secret:
-        """Another secret; the one before signs nothing more."""
+        """Replace the secret; the old one is no longer used."""
         return cast(types.Secret, self.json("POST", self.at("webhooks/{}/secret/", webhook)))
 
     @operation("POST", "/projects/{project}/webhooks/{webhook}/test/")
@@ -520,24 +522,24 @@ class NoticeMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/webhooks/{webhook}/deliveries/")
     def deliveries(self, webhook: int) -> Iterator[types.Delivery]:
-        """What was sent in the last thirty days, and what is to be."""
+        """The deliveries of the last thirty days, sent and waiting."""
         return self.pages(self.at("webhooks/{}/deliveries/", webhook))
 
     @operation("POST", "/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/again/")
     def send_again(self, webhook: int, delivery: int) -> types.Delivery:
-        """Have one sent once more, under the id it has."""
+        """Send a delivery again, with the same id."""
         there = self.at("webhooks/{}/deliveries/{}/again/", webhook, delivery)
         return cast(types.Delivery, self.json("POST", there))
 
     # --- share links ------------------------------------------------------------------------------------------------
     @operation("GET", "/projects/{project}/shares/")
     def shares(self) -> Iterator[types.Share]:
-        """The links that work."""
+        """The valid share links."""
         return self.pages(self.at("shares/"))
 
     @operation("POST", "/projects/{project}/shares/")
     def share(self, campaign: int, label: str, *, days: int | None = None) -> types.ShareAddress:
-        """Make a link to one campaign's numbers. The answer alone holds its address."""
+        """Create a link to one campaign's numbers. Only this response contains its address."""
         body = {"campaign": campaign, "label": label, "days": days}
         return cast(types.ShareAddress, self.json("POST", self.at("shares/"), json=body))
 

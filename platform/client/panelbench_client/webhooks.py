@@ -1,4 +1,4 @@
-"""The receiver of a webhook: check that a request is from Panelbench, recent and unchanged."""
+"""For receivers of webhooks: check that a request was signed by Panelbench, is recent and was not changed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Event = TypedDict("Event", {"type": str, "timestamp": str, "data": dict[str, Any
 def received(
     secret: str, headers: Mapping[str, str], body: bytes, *, tolerance: float = TOLERANCE, now: float | None = None
 ) -> Event:
-    """The event of a signed request, ``body`` byte for byte as it came; raises `Forged` for any other request.
+    """The event of a signed request; ``body`` must be the unchanged bytes. Raises `Forged` for any other request.
 
-    The same event may come again: keep the header `webhook-id` of what you have dealt with, and pass over what has it.
+    The same event can come more than once: store the header `webhook-id` of processed events, and ignore repetitions.
     """
     lower_headers = {name.lower(): value for name, value in headers.items()}
     key, stamp = lower_headers.get("webhook-id", ""), lower_headers.get("webhook-timestamp", "")

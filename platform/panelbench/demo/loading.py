@@ -1,4 +1,4 @@
-"""The demo project: created once through the same functions that the pages use."""
+"""The demo project, created once through the functions that the pages use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Answers = dict[str, Answer]
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Somebody to try the demo as."""
+    """An account of the demo; ``to_score``: the number of dialogues that it has still to score."""
 
     role: str
     email: str
@@ -49,7 +49,7 @@ class Login:
 
 
 def load_demo() -> list[Login]:
-    """Make what of the demo is not there yet; returns whom to sign in as."""
+    """Create the missing parts of the demo. Returns its accounts."""
     project = Project.objects.filter(slug=SLUG).first()
     if project is None:
         with transaction.atomic():
@@ -59,7 +59,7 @@ def load_demo() -> list[Login]:
 
 
 def logins() -> list[Login]:
-    """The lead, the researcher and the first annotator of each panel, with the dialogues each has still to score."""
+    """The lead, the researcher and the first annotator of every panel, with the number of dialogues left to score."""
     memberships = list(Membership.objects.filter(project__slug=SLUG).select_related("user").order_by("pk"))
     first = {panel["seats"][0]["email"] for panel in _document("panel.yaml")["panels"]}
     return [
@@ -101,7 +101,7 @@ def _person(entry: dict[str, Any], **permissions: bool) -> User:
 
 @cache
 def _hashed() -> str:
-    """One hash for the whole cast: hashing is slow on purpose, and the password is no secret."""
+    """One hash for all accounts, because hashing is slow and the password is public."""
     return make_password(PASSWORD)
 
 
@@ -145,7 +145,7 @@ def _seat(panel: Panel, entry: dict[str, Any], lead: User) -> None:
 
 
 def _ratings() -> dict[tuple[str, str], Answers]:
-    """The panel's answers by annotator and item."""
+    """The panels' answers by annotator and item."""
     answers_by_item: dict[tuple[str, str], Answers] = defaultdict(dict)
     with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -160,7 +160,7 @@ def _answer(row: dict[str, str]) -> Answer:
 
 
 def _rate(duty: Duty, answers_by_item: dict[tuple[str, str], Answers]) -> None:
-    """Each annotator works at the desk until only what the demo leaves to its reader is open."""
+    """Let every annotator rate, until only the items remain that the demo leaves to its user."""
     for annotator in duty.panel.annotators.order_by("pseudonym"):
         while (assignment := leasing.take(duty=duty, annotator=annotator)) is not None:
             seen = Skip.objects.filter(duty=duty, annotator=annotator, item=assignment.item).exists()
@@ -176,7 +176,7 @@ def _rate(duty: Duty, answers_by_item: dict[tuple[str, str], Answers]) -> None:
 
 # --- judges ---------------------------------------------------------------------------------------------------------
 def _judge(project: Project) -> None:
-    """Declare the demo's judges on the provider there is and start what was not run yet."""
+    """Declare the demo's judges on the available provider, and start the missing runs."""
     campaign = Campaign.objects.filter(project=project).order_by("pk").first()
     if campaign is None:
         return
@@ -201,14 +201,14 @@ def _judge(project: Project) -> None:
 
 
 def _allow(project: Project, provider: str) -> None:
-    """Let the demo use a provider, with a small cap where it costs money; what an operator has set stays."""
+    """Allow the demo to use a provider, with a small cap if it costs money. An existing permission does not change."""
     allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
     if spending.needs_allowance(provider) and not allowed.exists():
         spending.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
 
 
 def _judges() -> list[dict[str, Any]]:
-    """The two simulated judges, or the same two prompts put to the first real provider that is declared."""
+    """The two simulated judges; or the same two prompts with the first real provider that is declared."""
     entries = _document("judges.yaml")["judges"]
     real = next((provider for provider in settings.PROVIDERS.values() if not provider.simulated), None)
     if real is None:

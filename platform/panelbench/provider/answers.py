@@ -1,9 +1,9 @@
-"""What the simulated judges answer: the scores that a request asks for, and the reply to it.
+"""The replies of the simulated judges: read the requested scores, and write a reply.
 
-The scores asked for are read as a model would read them: in the reply's schema, else in the words of the prompt.
-``sim-steady`` follows the quality of the text (a fixed number per text) with a little noise; ``sim-harsh`` is the same
-but stricter, and in some languages more than in others; ``sim-chatty`` is steady and cannot keep to JSON;
-``sim-broken`` is steady underneath everything it does wrong.
+The requested scores are read from the reply's schema, else from the prompt. ``sim-steady`` scores by the quality of the
+text (a fixed number per text) with a little noise. ``sim-harsh`` is stricter, and in some languages more than in
+others. ``sim-chatty`` is like ``sim-steady`` and adds text around the JSON. ``sim-broken`` makes errors; apart from
+them it is like ``sim-steady``.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _ENDS: Final = tuple('.!?…。！？؟।"”»)')
 
 
 def text_quality(material: str) -> float:
-    """The quality of a text in [0, 1]: two thirds what can be seen in it, one third a fixed whim of its own."""
+    """The quality of a text in [0, 1]: two thirds from its visible features, one third a fixed random number."""
     return 0.67 * _looks(material) + 0.33 * unit(material)
 
 
 def unit(*parts: str) -> float:
-    """A number in [0, 1) fixed by the parts."""
+    """A number in [0, 1), determined by the parts."""
     digest = hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest) / 2**64
 
@@ -66,7 +66,7 @@ _INSTRUCTION_LANGUAGE: Final = re.compile(r'"rationale":\s*<[^>\n]*\[([\w-]+)\]>
 
 @dataclass(frozen=True, slots=True)
 class RequestedScale:
-    """One score that is asked for; ``values`` is empty where any number from ``low`` to ``high`` will do."""
+    """One requested score; ``values`` is empty if any number from ``low`` to ``high`` is allowed."""
 
     key: str
     values: tuple[float, ...]
@@ -77,7 +77,7 @@ class RequestedScale:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """One chat request as far as a simulated judge cares."""
+    """The parts of a chat request that a simulated judge uses."""
 
     scales: tuple[RequestedScale, ...]
     compound: bool
@@ -88,7 +88,7 @@ class ScoreRequest:
 
 
 def read_score_request(body: Mapping[str, Any]) -> ScoreRequest:
-    """Read a request body; a request that asks for no scores has no scales."""
+    """Read a request body. A request without scores gives no scales."""
     words = "\n".join(_words(message) for message in body.get("messages", []))
     material = _MATERIAL.search(words)
     language = _INSTRUCTION_LANGUAGE.search(words)
@@ -179,7 +179,7 @@ class Completion:
 
 
 def compose_reply(request: ScoreRequest, *, model: str, rng: Random, spoilt: str | None = None) -> Completion:
-    """The reply of a model to what was asked, spoilt in the named way if one is named."""
+    """The reply of a model to a request, with the named fault if ``spoilt`` is given."""
     if not request.scales:
         return Completion("Simulated reply: this server only pretends to be a model.")
     quality = _quality(request, model)
@@ -254,7 +254,7 @@ def _spoil(kind: str, completion: Completion, request: ScoreRequest, scores: dic
 
 
 def _as_ratios(request: ScoreRequest, scores: dict[str, float | str]) -> str:
-    """Each score over the top of its scale: "3/4"."""
+    """Each score divided by the highest point of its scale: "3/4"."""
     tops = {scale.key: _plain(scale.high) for scale in request.scales}
     ratios = {key: score if isinstance(score, str) else f"{score}/{tops[key]}" for key, score in scores.items()}
     if not request.compound:

@@ -1,4 +1,4 @@
-"""The simulated provider as a server: its HTTP/1.1, the ways it misbehaves (by name), and its counts of requests."""
+"""The HTTP server of the simulated provider: its faults (by name), and its counts of requests."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ KINDS: Final = tuple(dict.fromkeys((*IN_TURN, *_ERRORS, "not_json", "error_in_re
 
 
 def applies(kind: str, body: dict[str, object]) -> bool:
-    """Whether this misbehaviour has anything to refuse in this request."""
+    """Whether this fault concerns a part of this request."""
     if kind == "no_schema":
         reply_format = body.get("response_format")
         return isinstance(reply_format, dict) and reply_format.get("type") == "json_schema"
@@ -116,7 +116,7 @@ def applies(kind: str, body: dict[str, object]) -> bool:
 
 
 def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | None:
-    """The error response of this kind, or ``None`` when it is not one. An unauthorized reply repeats the key."""
+    """The error response of this kind; None if the kind is not an error. An unauthorized reply repeats the key."""
     if kind not in _ERRORS:
         return None
     status, code, message = _ERRORS[kind]
@@ -127,7 +127,7 @@ def error(kind: str, *, key: str = "", retry_after: str = "1") -> Response | Non
 def refusal(
     status: int, code: str, message: str, *, parameter: str | None = None, headers: dict[str, str] | None = None
 ) -> Response:
-    """An error in OpenAI's shape."""
+    """An error in OpenAI's format."""
     words = {"message": f"{message} (simulated)", "type": code, "param": parameter, "code": code}
     return Response({"error": words}, status, headers or {})
 
@@ -138,14 +138,14 @@ _SERVED: Final = "2026-01"
 
 
 class _Dropped(Exception):
-    """The connection is to be cut without a reply."""
+    """The connection is to be closed without a reply."""
 
 
 @dataclass(slots=True)
 class RequestCounts:
-    """What a test can hold a run against. ``prompts`` counts the completions sent for each request body.
+    """The counts that tests compare with a run. ``prompts``: completions sent, by request body.
 
-    ``tokens_in`` and ``tokens_out`` are what a bill would name: of every completion that was made, delivered or not.
+    ``tokens_in`` and ``tokens_out``: the billed tokens of every completion, delivered or not.
     """
 
     requests: int = 0
@@ -160,13 +160,13 @@ class RequestCounts:
     prompts: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Any]:
-        """The counts under their own names; keys as text."""
+        """The counts by name; keys as text."""
         plain = {name: getattr(self, name) for name in self.__slots__}
         return plain | {"statuses": {str(status): count for status, count in self.statuses.items()}}
 
 
 class SimulatedProvider:
-    """One simulated endpoint. All state lives in one process and one event loop."""
+    """One simulated endpoint. All its state is in one process and one event loop."""
 
     def __init__(self, *, seed: int = 7, latency: float = 0.05, rates: Mapping[str, float] | None = None) -> None:
         self.seed = seed
@@ -227,10 +227,10 @@ class SimulatedProvider:
             return refusal(400, "invalid_request_error", f"This request cannot be read: {error!r}.")
 
     def _control(self, request: Request) -> Response:
-        """Change how the server behaves: latency, slowness, rates, required_key, next (a list of kinds), reset.
+        """Change the behaviour: latency, slowness, rates, required_key, next (a list of kinds), reset.
 
-        Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (what
-        a rate limit asks for) and limits (headers of every completion).
+        Also dearer (tokens of hidden reasoning by which every reply is longer than the one before), retry_after (the
+        wait that a rate limit asks for) and limits (headers of every completion).
         """
         settings = orjson.loads(request.body)
         scripted = settings.get("next", [])
@@ -319,7 +319,8 @@ class SimulatedProvider:
         return None
 
     def _rng(self, body: Mapping[str, Any], raw: bytes) -> Random:
-        """Fixed by the conversation; above temperature 0 also by the seed, or else by how often this was asked."""
+        """Determined by the conversation; above temperature 0 also by the seed, else by the number of earlier
+        identical requests."""
         fixed = [self.seed, body["model"], body["messages"]]
         if temperature := body.get("temperature"):
             again = self.counts.prompts[hashlib.sha256(raw).hexdigest()]
@@ -328,7 +329,7 @@ class SimulatedProvider:
 
 
 def _chat_completion(body: Mapping[str, Any], model: str, completion: Completion, hidden: int = 0) -> dict[str, Any]:
-    """The completion, after so many tokens of ``hidden`` reasoning; a limit on tokens holds for both together."""
+    """The completion, after ``hidden`` tokens of reasoning; a token limit applies to both together."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     content, ending = completion.content, completion.finish_reason
     if limit and hidden + _tokens(content) > limit:
@@ -355,7 +356,7 @@ def _usage(body: Mapping[str, Any], text: str, hidden: int) -> dict[str, int]:
 
 
 def _tokens(text: str) -> int:
-    """About four bytes of UTF-8 to a token: scripts far from English cost more, as they do elsewhere."""
+    """About four bytes of UTF-8 per token, so that scripts other than Latin need more tokens, as with real models."""
     return -(-len(text.encode()) // 4)
 
 
@@ -377,7 +378,7 @@ def _embeddings(request: Request) -> Response:
 
 
 def _embedding(text: str) -> list[float]:
-    """Hashed three-letter pieces on the unit sphere: texts that share pieces point the same way."""
+    """Hashed three-letter pieces as a unit vector: texts with common pieces have similar vectors."""
     vector = [0.0] * _DIMENSIONS
     padded = f"  {text.casefold()} "
     for start in range(len(padded) - 2):

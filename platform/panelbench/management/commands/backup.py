@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def _written(path: Path, *, with_key: bool) -> Summary:
-    """Write under another name, and rename once it is whole: no half backup has the name of a whole one."""
+    """Write to a temporary name and rename at the end, so that a partial backup never has the final name."""
     if path.exists():
         raise CommandError(f"No backup: {path} is there already.")
     part = path.with_name(f"{path.name}.part")

@@ -1,6 +1,6 @@
-"""Bring the catalogues in `locale/` up to date with what the code marks for translation, and compile them.
+"""Update the catalogues in `locale/` with the sentences that the code marks for translation, and compile them.
 
-For a checkout; docs/translating.md explains how to use it. Babel does all of it, so nobody needs GNU gettext.
+For a checkout; docs/translating.md explains how to use it. Uses Babel, so GNU gettext is not needed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KEYWORDS = {
 
 
 def sources(root: Path) -> Iterator[Path]:
-    """Every file that may hold a marked sentence."""
+    """All files that can contain marked sentences."""
     for folder in FOLDERS:
         for suffix in ("html", "txt", "py"):
             yield from sorted((root / folder).rglob(f"*.{suffix}"))
 
 
 def extracted(root: Path, paths: Iterable[Path]) -> Catalog:
-    """A catalogue of what ``paths`` mark for translation, still without translations."""
+    """A catalogue of the marked sentences in ``paths``, without translations."""
     catalogue = Catalog(fuzzy=False)
     for path in paths:
         marked = extract("python", BytesIO(_as_python(path)), KEYWORDS, ["Translators:"], {"encoding": "utf-8"})
@@ -45,7 +45,8 @@ def extracted(root: Path, paths: Iterable[Path]) -> Catalog:
 
 
 def _as_python(path: Path) -> bytes:
-    """Django blanks out all of a template but its sentences, as Python; its indentation means nothing there."""
+    """The file as Python. Django's `templatize` replaces everything in a template except its sentences; indentation
+    is removed."""
     code = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         code = "\n".join(line.strip() for line in templatize(code, origin=str(path)).splitlines())
@@ -58,7 +59,7 @@ def read_catalogue(path: Path) -> Catalog:
 
 
 def compiled(catalogue: Catalog) -> bytes:
-    """The catalogue as gettext loads it: without what is not translated."""
+    """The catalogue in gettext's binary format, without untranslated sentences."""
     translated = deepcopy(catalogue)
     for message in translated:
         if not any(message.string or ()):  # as many empty forms as there are plurals count for Babel as a translation
@@ -69,7 +70,7 @@ def compiled(catalogue: Catalog) -> bytes:
 
 
 def refreshed_catalogue(path: Path, template: Catalog) -> Catalog:
-    """Give the catalogue at ``path`` the template's sentences, keep its translations of them, and compile it."""
+    """Update the catalogue at ``path`` to the sentences of the template, keep their translations, and compile it."""
     catalogue = read_catalogue(path)
     # A copy: a new message would be shared with the next catalogue, which has other plural forms.
     catalogue.update(deepcopy(template), no_fuzzy_matching=True, update_creation_date=False)

@@ -1,4 +1,4 @@
-"""`manage.py client_types`: writes the types of `panelbench_client` as the API's schema has them."""
+"""`manage.py client_types`: write the types of `panelbench_client` from the API's schema."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def schema() -> dict[str, Any]:
 
 
 def rendered_types(components: Mapping[str, Mapping[str, Any]]) -> str:
-    """The module: one type for every component that is sent or answered."""
+    """The module's source: one type per component of the schema."""
     kept = {name: part for name, part in sorted(components.items()) if not LEFT_OUT.match(name)}
     choices = [f"{name}: TypeAlias = {_literal(part)}" for name, part in kept.items() if "enum" in part]
     shapes = [_shape(name, part) for name, part in kept.items() if "enum" not in part]
@@ -92,7 +92,7 @@ def _wrapped(text: str) -> str:
 
 
 def python(held: Mapping[str, Any]) -> str:
-    """How a part of the schema is written as a Python type."""
+    """A part of the schema as a Python type."""
     several = [python(part) for part in (*held.get("allOf", ()), *held.get("oneOf", ()))]
     if "$ref" in held:
         kind = str(held["$ref"]).rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""`panelbench restore FILE`: the instance that a backup holds."""
+"""`panelbench restore FILE`: restore an instance from a backup."""
 
 from __future__ import annotations
 
