@@ -9,6 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from copy import copy
 from io import SEEK_SET, BytesIO, RawIOBase, StringIO, UnsupportedOperation
 from typing import BinaryIO, NamedTuple
 
@@ -114,7 +115,7 @@ def codec_of(name: str, head: bytes, said: str | None) -> str:
         return marked
     if codec is None or codec in {"utf_16", "utf_32"}:
         raise FormatError(_no_such(name, said or ""))
-    seen = marked or _wide(head) or ("utf_8" if _is_utf8(head) else None)
+    seen = marked or _wide(head) or ("utf_8" if codec != "utf_8" and _is_utf8(head) else None)
     if seen is None or seen == codec:
         return codec
     raise FormatError(_another(name, head, seen))
@@ -224,10 +225,15 @@ def open_stream(raw: bytes | BinaryIO) -> BinaryIO:
 
 
 class HeadCache(RawIOBase):
-    """A stream whose first piece is read once, however often it is read from its start; what follows is read again."""
+    """A stream whose first piece is read and decoded once, however often it is read from its start.
+
+    What follows is read again. ``decoded`` holds the text of the first piece and its decoder, by the encoding that the
+    mapping names.
+    """
 
     def __init__(self, raw: BinaryIO) -> None:
         self._stream = open_stream(raw)
+        self.decoded: dict[str | None, tuple[str, _Decoder]] = {}
         self._head: bytes | None = None  # read when it is first asked for
         self._read = 0  # of the stream
         self._place = 0
@@ -277,8 +283,13 @@ def text_pieces(name: str, raw: bytes | BinaryIO, encoding: str | None = None) -
     head = stream.read(PIECE)
     while len(head) < _LONGEST_MARK and (more := stream.read(PIECE)):
         head += more
-    decoder = _Decoder(name, encoding, head)
-    yield decoder.first()
+    decoded = raw.decoded if isinstance(raw, HeadCache) else {}
+    if encoding not in decoded:
+        first = _Decoder(name, encoding, head)
+        decoded[encoding] = first.first(), first
+    text, first = decoded[encoding]
+    decoder = first.copied()
+    yield text
     for piece in iter(lambda: stream.read(PIECE), b""):
         yield decoder.decoded(piece)
     yield decoder.decoded(b"", final=True)
@@ -331,6 +342,13 @@ class _Decoder:
         self._codec = codec_of(name, head, encoding)
         self._decoder = codecs.getincrementaldecoder(self._codec)("strict")
         self._line, self._bytes = 1, 0  # the line that the next piece goes on with, and how much of it is read
+
+    def copied(self) -> _Decoder:
+        """Another decoder at the same place of the same file."""
+        other = copy(self)
+        other._decoder = codecs.getincrementaldecoder(self._codec)("strict")
+        other._decoder.setstate(self._decoder.getstate())
+        return other
 
     def first(self) -> str:
         """The text of the head; a byte order mark is no part of it."""

@@ -358,7 +358,7 @@ def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:
         return Mapping()
     if layout.encoding is None and kind in {"csv", "tsv", "jsonl", "json"}:
         try:
-            layout = replace(layout, encoding=legacy_codec(open_stream(raw).read(PIECE)))
+            layout = replace(layout, encoding=_likely_encoding(name, raw))
         except FormatError:
             return Mapping()  # whoever reads it says what is wrong
     guessed = Mapping(encoding=layout.encoding if said.of(name).encoding is None else None)
@@ -370,6 +370,15 @@ def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:
     # Mechanical Turk names the columns of a review that is yet to come.
     is_batch = kind == "csv" and heading[-2:] == ["Approve", "Reject"] and "AssignmentId" in heading
     return replace(guessed, header_row=row, short_rows=is_batch, ignore=_index(rows, row or 1))
+
+
+def _likely_encoding(name: str, raw: bytes | BinaryIO) -> str | None:
+    """The encoding of a text that is plainly not UTF-8, nor marked as another. Raises ``FormatError``."""
+    try:
+        next(text_pieces(name, raw))
+    except FormatError:
+        return legacy_codec(open_stream(raw).read(PIECE))
+    return None
 
 
 def _header_row(rows: list[tuple[int, list[str]]], *, is_ragged: bool) -> int | None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from typing import Any
 
 import pytest
 
-from annotation.readers.guessing import guess_mapping, propose_mapping
+from annotation.readers.encoding import PIECE
+from annotation.readers.guessing import guess_kind, guess_mapping, propose_mapping
 from annotation.readers.items import parse_items
 from annotation.readers.mapping import Mapping
 from annotation.readers.ratings import parse_ratings
+from annotation.readers.reading import with_cached_head
 
 CROWD = [
     "HITId",
@@ -123,3 +126,39 @@ def test_a_tab_inside_cells_is_not_taken_for_the_delimiter() -> None:
     proposed = propose_mapping("dataset", [file], Mapping())
     assert proposed.header_row is None
     assert proposed.columns == {name: name for name in ("id", "language", "title", "turns")}
+
+
+class CountingStream(io.BytesIO):
+    """A stream that counts the bytes that are read of it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        content = super().read(size)
+        self.count += len(content)
+        return content
+
+
+@pytest.mark.parametrize("shape", ["new", "known"])
+def test_kind_and_mapping_cost_one_reading_and_one_decoding_of_the_first_page(
+    monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    rows = "".join(f"d{number},et,Küsimus {number}?,Õige vastus {number}.\n" for number in range(100_000))
+    raw = f"id,language,question,answer\n{rows}".encode()
+    assert len(raw) > 3 * PIECE
+    said = propose_mapping("dataset", [("d.csv", raw)], Mapping()) if shape == "known" else Mapping()
+    counted: list[int] = []
+    utf_8 = codecs.getincrementaldecoder("utf_8")
+
+    class CountingDecoder(utf_8):  # type: ignore[valid-type, misc]
+        def decode(self, content: bytes, final: bool = False) -> str:
+            counted.append(len(content))
+            return str(super().decode(content, final))
+
+    monkeypatch.setattr(codecs, "getincrementaldecoder", lambda _codec: CountingDecoder)
+    stream = CountingStream(raw)
+    file = with_cached_head(("d.csv", stream), said)
+    if shape == "new":
+        assert guess_kind([file], said) == "dataset"
+    assert propose_mapping("dataset", [file], said).columns["answer"] == "answer"
+    assert (stream.count, sum(counted)) == (PIECE, PIECE)
