@@ -188,8 +188,10 @@ def ratings(
     """Every rating of a campaign, or ``only`` some, sorted by item, criterion and annotation. ``names``: pseudonyms by
     annotator. ``revisions``: superseded ratings too. ``people``: names of users by annotator, for a last column.
     """
-    found = Rating.objects.filter(only or Q(), annotation__campaign=campaign)
-    rows = _ratings(campaign, found if revisions else found.filter(annotation__superseded_at=None), names, rationales)
+    selected = Rating.objects.filter(only or Q(), annotation__campaign=campaign)
+    if not revisions:
+        selected = selected.filter(annotation__superseded_at=None)
+    rows = _ratings(campaign, selected, names, rationales)
     if people is None:
         return Table(f"{campaign.name} ratings", (*SHARED, *OWN), rows)
     named = {names[pk]: name for pk, name in people.items()}
@@ -208,10 +210,10 @@ _READ = (
 
 
 def _ratings(
-    campaign: Campaign, found: QuerySet[Rating], names: Mapping[int, str], rationales: bool
+    campaign: Campaign, selected: QuerySet[Rating], names: Mapping[int, str], rationales: bool
 ) -> Iterator[tuple[Any, ...]]:
     place = ("annotation__item__ordinal", "criterion__position", "annotation")
-    ordered = found.annotate(written=Length("rationale")).order_by(*place)
+    ordered = selected.annotate(written=Length("rationale")).order_by(*place)
     version = campaign.rubric_version
     studies = dataset_versions(Dataset.objects.parts_of(campaign.dataset))
     rubric = (version.rubric.key, version.number)

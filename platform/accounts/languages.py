@@ -1,7 +1,7 @@
-"""Language tags in one spelling (BCP 47), and what a page needs to know of each: direction and names.
+"""Canonical language tags (BCP 47), and the direction and the names of languages.
 
-Pure: the registry is Unicode CLDR as packed by Babel. Everything stored or compared in Panelbench has passed
-``canonical``.
+Pure: the registry is Unicode CLDR in Babel. All tags stored or compared in Panelbench come from
+`canonical_language`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _parse(tag: str) -> _Tag:
 
 
 def _with_aliases(language: str, script_: str, region: str) -> _Tag:
-    """Replace deprecated subtags; what the replacement implies (``sh`` -> ``sr-Latn``) yields to what was said."""
+    """Replace deprecated subtags; subtags that a replacement adds (``sh`` -> ``sr-Latn``) never override given ones."""
     regions = get_global("territory_aliases").get(region, [region])
     region = regions[0] if len(regions) == 1 else region
     language, *implied = str(get_global("language_aliases").get(language, language)).split("_")

@@ -44,7 +44,7 @@ class Patience:
     answer: float = 60.0
     idle: float = 60.0  # between two requests of one connection
     slowest_rate: int = 4096
-    stop: float = 8.0  # for what is under way when the server is told to end; less than the supervisor's 10
+    stop: float = 8.0  # for running requests when the server stops; less than the supervisor's 10
     check: float = 1.0  # between two looks at who has had its time
 
 

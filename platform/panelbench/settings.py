@@ -1,4 +1,4 @@
-"""One settings file: the environment in, loud on nonsense (DESIGN 8.16). docs/operations.md explains each variable."""
+"""The settings, from environment variables (docs/operations.md lists them); an invalid value stops the start."""
 
 import os
 import sys
@@ -207,7 +207,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 # --- security -------------------------------------------------------------------------------------------------------
-# Plain http is for this machine only; SECURE=off must be said by whoever serves it otherwise.
+# Plain HTTP is for this machine only; for other cases the operator must set PANELBENCH_SECURE=off.
 SECURE = env.switch("PANELBENCH_SECURE", default=not (DEBUG or EMBEDDED))
 SECURE_SSL_REDIRECT = SECURE
 # One answer to whom a request comes from (accounts.addresses), for sign-in, throttles and logs.
@@ -285,9 +285,9 @@ SPECTACULAR_SETTINGS = {
 }
 
 # --- judges ---------------------------------------------------------------------------------------------------------
-# Endpoints are declared here by the operator; researchers choose them by name, and keys stay in the environment.
+# The operator declares endpoints; researchers choose them by name, and keys stay in the environment.
 PROVIDERS = environment.declared_providers(os.environ)
-# How long a worker that is told to end waits for the replies that it is paying for.
+# Seconds that a stopping worker waits for replies to calls already sent, because they are paid for.
 DRAIN_SECONDS = env.number("JUDGE_DRAIN_SECONDS", default=100, least=0)
 
 # --- webhooks -------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class Supervisor:
         return all(child.finished for child in self.children if child.program.once)
 
     def _stop(self, *_signal: object) -> None:
-        self.hurried, self.stopping = self.stopping, True  # told twice, it waits for nothing
+        self.hurried, self.stopping = self.stopping, True  # a second signal ends the waiting
 
     def _end(self) -> None:
         programs = {child.process.pid: child.program for child in self.children if child.process and child.process.pid}

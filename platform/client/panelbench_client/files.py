@@ -298,8 +298,8 @@ class ExportMethods(ImportMethods):
         """Let a worker write a large export; then `wait_for_transfer` and `save_transfer`. Needs a token that can
         write."""
         parameters = {"format": format, "campaign": campaign, "dataset": dataset, "rubric": rubric, **options}
-        given = {name: value for name, value in parameters.items() if value is not None}
-        named = {name: str(value) if name in SUBJECTS else value for name, value in given.items()}
+        filled = {name: value for name, value in parameters.items() if value is not None}
+        named = {name: str(value) if name in SUBJECTS else value for name, value in filled.items()}
         return cast(types.Transfer, self.json("POST", self.at("transfers/"), json={"what": what, **named}))
 
     @operation("GET", "/projects/{project}/transfers/")

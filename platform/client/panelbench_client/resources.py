@@ -436,10 +436,10 @@ class NumberMethods(ServerConnection):
 
         ``sort`` is disagreement, judge_error, id or n; ``reference`` is mode, median or mean.
         """
-        wanted = {"criterion": criterion, "language": language, "generator": generator, "judge": judge, "q": q}
-        wanted |= {f"attribute.{key}": value for key, value in (attributes or {}).items()}
+        filters = {"criterion": criterion, "language": language, "generator": generator, "judge": judge, "q": q}
+        filters |= {f"attribute.{key}": value for key, value in (attributes or {}).items()}
         people = {"rater": tuple(raters), "panel": tuple(panels), "blind": "only" if blind_only else None}
-        return self.pages(self.at("campaigns/{}/items/", campaign), **wanted, **people, sort=sort, reference=reference)
+        return self.pages(self.at("campaigns/{}/items/", campaign), **filters, **people, sort=sort, reference=reference)
 
     @operation(
         "GET", "/projects/{project}/campaigns/{campaign}/items/{item}/",
@@ -457,10 +457,10 @@ class NumberMethods(ServerConnection):
         reference: str | None = None,
     ) -> types.ItemDetail:
         """One item by ``id``: its text, every rating by pseudonym and every verdict, the chosen criterion first."""
-        wanted = {"criterion": criterion, "rater": tuple(raters), "panel": tuple(panels), "reference": reference}
+        filters = {"criterion": criterion, "rater": tuple(raters), "panel": tuple(panels), "reference": reference}
         there = self.at("campaigns/{}/items/{}/", campaign, item)
-        wanted["blind"] = "only" if blind_only else None
-        return cast(types.ItemDetail, self.json("GET", there, params=wanted))
+        filters["blind"] = "only" if blind_only else None
+        return cast(types.ItemDetail, self.json("GET", there, params=filters))
 
 
 def _chosen(raters: Sequence[str], blind_only: bool) -> dict[str, object]:

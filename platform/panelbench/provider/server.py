@@ -264,7 +264,7 @@ class SimulatedProvider:
             self.counts.misbehaviours[kind] += 1
         else:
             kind = None
-        if kind in ("slow", "dropped", "not_json"):  # made, and paid for, though nobody will read it
+        if kind in ("slow", "dropped", "not_json"):  # billed, although the client gets no usable reply
             self._bill(body, _chat_completion(body, model, self._completed(body, model, None, request), self._hidden))
         await asyncio.sleep(self.slowness if kind == "slow" else self.latency)
         if kind == "dropped":
