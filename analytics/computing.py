@@ -24,7 +24,7 @@ from accounts.models import Job
 from accounts.refusals import Refused
 from analytics import snapshots
 from analytics.models import Computation
-from analytics.snapshots import Settings
+from analytics.questions import NumbersQuestion, Settings, question_of
 from annotation.models import Campaign
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ def begin_computation(*, campaign: Campaign, settings: Settings) -> Computation 
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)  # of two that begin the second waits
         if not may_begin(campaign_pk=campaign.pk, settings=settings):
             return None
-        asked = {"raters": list(settings.raters), "blind_only": settings.blind_only, "reference": settings.reference}
+        asked = _asked(settings)
         computation, _is_new = Computation.objects.get_or_create(campaign=campaign, **_identity(settings))
         tries = computation.tries + 1
         state = {"asked": asked, "tries": tries, "next_at": timezone.now() + pause(tries)}
@@ -86,7 +86,7 @@ def carry_out(*, computation_pk: int) -> None:
         return
     try:
         with JobHeartbeat(job) as heartbeat:
-            settings = Settings(**{**computation.asked, "raters": tuple(computation.asked["raters"])})
+            settings = _settings(computation.asked)
             snapshots.snapshot(campaign=computation.campaign, settings=settings, progress=heartbeat.tell)
     except Refused as refused:  # cancelled, or in the hands of another worker: then this changes nothing
         _fail(computation, Computation.Reason.FAULT, refused.sentence)
@@ -130,8 +130,24 @@ def _ended(computation: Computation, reason: Computation.Reason, detail: str, *,
     return bool(Computation.objects.filter(pk=computation.pk).update(**changes))
 
 
+def _asked(settings: Settings) -> dict[str, Any]:
+    """What a computation keeps of its settings: a question by its query string."""
+    if isinstance(settings, NumbersQuestion):
+        return {"question": settings.query}
+    return {"raters": list(settings.raters), "blind_only": settings.blind_only, "reference": settings.reference}
+
+
+def _settings(asked: dict[str, Any]) -> Settings:
+    if "question" in asked:
+        return question_of(asked["question"])
+    return Settings(**{**asked, "raters": tuple(asked["raters"])})
+
+
 # --- what jobs have to know -----------------------------------------------------------------------------------------
 def _address(computation: Computation) -> str:
+    if "question" in computation.asked:
+        page = reverse("numbers_explore", args=[computation.campaign.project.slug, computation.campaign_id])
+        return f"{page}?{computation.asked['question']}"
     chosen = [("raters", name) for name in computation.asked.get("raters", [])]
     blind = [("blind", "only")] if computation.asked.get("blind_only") else []
     rule = [("reference", name)] if (name := computation.asked.get("reference")) else []

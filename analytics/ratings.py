@@ -84,6 +84,7 @@ TAKEN = frozenset(
 ) | {"row", "item_key", "raw", "code", "missing", "out_of_range", "first_repeat"}
 """Names that no attribute's column may have: `attribute_score` holds the attribute `score`."""
 ATTRIBUTE = "attribute_"
+MOST_VALUES = 200
 
 
 def table(
@@ -92,15 +93,16 @@ def table(
     runs: Iterable[JudgeRun] | None = None,
     raters: Collection[str] = (),
     blind_only: bool = False,
+    more: Q | None = None,
 ) -> Table:
     """The ratings table in a stable order, read as it is asked for: COLUMNS, then a column for each attribute.
 
     `runs` defaults to one run of each judge (`newest_runs`), and brings along those that they continue; `raters` names
     the annotators wanted, none of them meaning all. `blind_only` leaves out ratings by people who could see verdicts;
-    ratings of which nobody knows whether they could stay.
+    ratings of which nobody knows whether they could stay. `more` is a further condition on ratings.
     """
     heads = list(newest_runs(campaign) if runs is None else runs)
-    only = chosen_ratings(raters, blind_only=blind_only)
+    only = ratings_condition(raters, blind_only=blind_only) & (more or Q())
     names = rated.pseudonyms(campaign.project)
     people = rated.ratings(campaign, names=names, rationales=False, only=only)
     judges = judged.exported_verdicts(whole_run(heads), names=rater_names(campaign, heads), rationales=False)
@@ -233,6 +235,14 @@ class ItemAttributes:
         """What an item has in each of the columns."""
         return self._found.get(item, self._nothing)
 
+    def values(self) -> dict[str, tuple[str, ...]]:
+        """By column, the values that occur, sorted; nothing where there are more than MOST_VALUES."""
+        found = {name: {row[place] for row in self._found.values()} for place, name in enumerate(self.names)}
+        return {
+            name: tuple(sorted(value for value in values if value is not None)) if len(values) <= MOST_VALUES else ()
+            for name, values in found.items()
+        }
+
     def _named(self) -> Iterator[str]:
         names = set(TAKEN)
         for key in self.keys:
@@ -275,12 +285,21 @@ def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
     return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
 
 
+def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
+    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number."""
+    runs = _runs_on(campaign.dataset, campaign.rubric_version_id)
+    return runs.select_related("judge").order_by("judge__name", "pk")
+
+
+def _runs_on(dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
+    parts = Dataset.objects.parts_of(dataset)
+    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=rubric_version)
+    return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
+
+
 def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
     """The same on a dataset and a rubric version, by primary key, whether or not a campaign has them."""
-    parts = Dataset.objects.parts_of(dataset)
-    here = JudgeRun.objects.filter(dataset__in=parts, rubric_version=rubric_version).exclude(
-        state=JudgeRun.State.CANCELLED, verdicts=None
-    )
+    here = _runs_on(dataset, rubric_version)
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
     cancelled = Q(state=JudgeRun.State.CANCELLED)
     of_judge = (
@@ -325,11 +344,13 @@ def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
 
 def not_blind(campaign: Campaign, raters: Collection[str] = ()) -> int:
     """How many of the scores (of these annotators, or of all) were given by people who could see verdicts."""
-    here = Rating.objects.filter(chosen_ratings(raters), annotation__campaign=campaign, annotation__superseded_at=None)
+    here = Rating.objects.filter(
+        ratings_condition(raters), annotation__campaign=campaign, annotation__superseded_at=None
+    )
     return here.filter(annotation__blind=False, status=Rating.Status.SCORED).count()
 
 
-def chosen_ratings(raters: Collection[str], *, blind_only: bool = False) -> Q:
+def ratings_condition(raters: Collection[str], *, blind_only: bool = False) -> Q:
     """The condition on ratings of these annotators, or of all; `blind_only` as in `table`."""
     chosen = Q(annotation__annotator__pseudonym__in=raters) if raters else Q()
     return chosen & (Q(annotation__blind=True) | Q(annotation__blind=None)) if blind_only else chosen

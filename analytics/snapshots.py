@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,9 @@ from django.core.cache import caches
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Subquery
 
-from analytics import ratings
+from analytics import cells, ratings
 from analytics.models import Chart, Snapshot
+from analytics.questions import DEFAULT_SETTINGS, NEEDS_ORDER, RULES, NumbersQuestion, Settings, chosen_runs
 from annotation import campaigns
 from annotation.models import Campaign, Item
 from annotation.writers import files
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import RatingsTable
-    from analytics.stats.judge.reference import Ties
 
 
 Progress = Callable[[int, int], None]
@@ -40,61 +39,31 @@ change.
 KEPT = 50
 """Snapshots kept of a campaign and settings; older ones can be computed again from their revision's rows."""
 
+KEPT_ANSWERS = 200
+"""Answers to questions kept of a campaign."""
+
 
 def _unheard(_done: int, _total: int) -> None:
     """Progress that nobody asked for."""
 
 
-RULES: dict[str, tuple[str | None, Ties]] = {
-    "": (None, "exclude"),
-    "mode": ("mode", "exclude"),
-    "mode_split": ("mode", "median"),
-    "median": ("median", "exclude"),
-    "mean": ("mean", "exclude"),
-    "minimum": ("minimum", "exclude"),
-    "each": ("each", "exclude"),
-}
-"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first is the default of
-each level of measurement: the mode, on interval scales the mean."""
-NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
-"""On nominal criteria these have no meaning, and the mode is used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them.
-
-    `blind_only`: ratings by people who could see verdicts do not count. `reference`: one of `RULES`.
-    """
-
-    raters: tuple[str, ...] = ()
-    blind_only: bool = False
-    reference: str = ""
-    bootstrap: int = 2000
-    confidence: float = 0.95
-    seed: int = 20260101
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-
-def snapshot(*, campaign: Campaign, settings: Settings = Settings(), progress: Progress = _unheard) -> Snapshot:
+def snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTINGS, progress: Progress = _unheard) -> Snapshot:
     """The snapshot of the campaign as it stands: the stored one, or else computed and stored now.
 
     ``progress(done, total)`` is called after each report (one of the raters and one of each judge, by language and over
     all), and may raise to stop. The revision is read before the rows: what arrives in between makes the snapshot stale,
     never falsely fresh.
     """
-    key = {"campaign": campaign, "revision": snapshot_revision(campaign), **_identity(settings)}
+    key = {"campaign": campaign, "revision": snapshot_revision(campaign, settings), **_identity(settings)}
     stored = Snapshot.objects.filter(**key).first()
-    return stored or _store(key, *_computed(campaign, settings, progress))
+    computed = _answered if isinstance(settings, NumbersQuestion) else _computed
+    return stored or _store(key, *computed(campaign, settings, progress))  # type: ignore[arg-type]
 
 
-def current_snapshot(*, campaign: Campaign, settings: Settings = Settings()) -> tuple[Snapshot | None, bool]:
+def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> tuple[Snapshot | None, bool]:
     """The newest snapshot this version of the code has computed, and whether something has changed since."""
     newest = Snapshot.objects.filter(campaign=campaign, **_identity(settings)).first()
-    return newest, newest is None or newest.revision != snapshot_revision(campaign)
+    return newest, newest is None or newest.revision != snapshot_revision(campaign, settings)
 
 
 def to_be_polled() -> list[Campaign]:
@@ -131,14 +100,15 @@ def _settled(campaign: Campaign) -> str:
 
 def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
     """By campaign, its newest snapshot over all raters; one query."""
-    ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(Settings()))
+    ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(DEFAULT_SETTINGS))
     snapshots = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
     return {each.campaign_id: each for each in snapshots}
 
 
-def snapshot_revision(campaign: Campaign) -> str:
+def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> str:
     """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset."""
-    found = whole_run(ratings.newest_runs(campaign))
+    asks = isinstance(settings, NumbersQuestion)
+    found = whole_run(chosen_runs(campaign, settings) if asks else ratings.newest_runs(campaign))  # type: ignore[arg-type]
     chosen = f"{campaign.dataset_id}:{','.join(map(str, sorted(run.pk for run in found)))}"
     return (
         f"{campaigns.revision(campaign)} {runs.run_revision(found)} {hashlib.sha256(chosen.encode()).hexdigest()[:12]}"
@@ -187,15 +157,44 @@ def _computed(
     return fields, drawn
 
 
-def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
+def _answered(
+    campaign: Campaign, question: NumbersQuestion, progress: Progress
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The fields of a snapshot that answers a question."""
+    started = perf_counter()
+    chosen = chosen_runs(campaign, question)
+    found = cells.question_table(campaign, question, chosen)
+    table = replace(found, rows=list(found.rows))
+    content = cells.measured_cells(table, question, scales=ratings.scales(campaign), progress=progress)
+    content |= {
+        "question": question.as_json,
+        "query": question.query,
+        "counts": cells.counted_table(table),
+        "left_out": cells.excluded_scores(campaign, question),
+        "judges": _judges(campaign, chosen),
+    }
+    fields = {
+        "content": content,
+        "inputs_digest": _digest(files.pieces(table, "csv")),
+        "seed": question.seed,
+        "seconds": perf_counter() - started,
+    }
+    return fields, []
+
+
+def _judges(campaign: Campaign, chosen: list[JudgeRun]) -> list[dict[str, Any]]:
     names = ratings.rater_names(campaign, chosen)
+    return [
+        {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
+        for run in chosen
+    ]
+
+
+def _described(campaign: Campaign, chosen: list[JudgeRun], settings: Settings) -> dict[str, Any]:
     return {
         "items": Item.objects.of(campaign.dataset).count(),
         "not_blind": ratings.not_blind(campaign, settings.raters),
-        "judges": [
-            {"name": names[run.pk], "judge": run.judge_id, "run": run.pk, "simulated": run.judge.simulated}
-            for run in chosen
-        ],
+        "judges": _judges(campaign, chosen),
     }
 
 
@@ -213,7 +212,11 @@ def _store(key: dict[str, Any], fields: dict[str, Any], drawn: list[dict[str, st
         if is_new:
             Chart.objects.bulk_create(Chart(snapshot=stored, **each) for each in drawn)
     same = Snapshot.objects.filter(campaign=stored.campaign_id, settings_digest=stored.settings_digest)
-    Snapshot.objects.filter(pk__in=list(same.values_list("pk", flat=True)[KEPT:])).delete()
+    surplus = list(same.values_list("pk", flat=True)[KEPT:])
+    if "question" in stored.content:
+        answers = Snapshot.objects.filter(campaign=stored.campaign_id, content__has_key="question")
+        surplus += answers.values_list("pk", flat=True)[KEPT_ANSWERS:]
+    Snapshot.objects.filter(pk__in=surplus).delete()
     return stored
 
 

@@ -9,7 +9,7 @@ from django.db import OperationalError
 
 from accounts import jobs
 from analytics import computing, snapshots, transfers
-from analytics.snapshots import Settings
+from analytics.questions import Settings
 from annotation.models import Campaign
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from analytics.api import items as item_routes
 from analytics.api import numbers as routes
 from analytics.api import shares as share_routes
 from analytics.api import transfers as transfer_routes
-from analytics.views import exports, items, numbers, projects, shares
+from analytics.views import explore, exports, items, numbers, projects, shares
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
@@ -15,6 +15,19 @@ pages = [
     path("p/<slug:project>/numbers/<int:campaign>/", numbers.campaign_numbers, name="campaign_numbers"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
+    ),
+    path("p/<slug:project>/numbers/<int:campaign>/explore/", explore.explore_page, name="numbers_explore"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/explore/cells.csv",
+        explore.explore_file,
+        {"kind": "csv"},
+        name="numbers_cells_csv",
+    ),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/explore/cells.json",
+        explore.explore_file,
+        {"kind": "json"},
+        name="numbers_cells_json",
     ),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),
     path("p/<slug:project>/numbers/<int:campaign>/items.csv", items.items_file, name="numbers_items_file"),
@@ -36,6 +49,9 @@ pages = [
 
 api = [
     path("projects/<slug:project>/campaigns/<int:campaign>/numbers/", routes.Numbers.as_view(), name="api_numbers"),
+    path(
+        "projects/<slug:project>/campaigns/<int:campaign>/estimates/", routes.Estimates.as_view(), name="api_estimates"
+    ),
     path(
         "projects/<slug:project>/campaigns/<int:campaign>/ratings.csv",
         routes.RatingsTableDownload.as_view(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from django.http import FileResponse
@@ -20,7 +21,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from accounts.models import User
-from analytics import ratings, snapshots, tasks
+from analytics import answers, cells, questions, snapshots, tasks
 from analytics.models import Snapshot
 from analytics.views.exports import download
 from analytics.views.numbers import BLIND_ONLY, RULE_NAMES, chosen_raters
@@ -43,6 +44,34 @@ REFERENCE = OpenApiParameter(
     {"type": "string", "enum": [name for name in RULE_NAMES if name]},
     description="What judges are compared with; by default the panel's mode, on interval scales its mean.",
 )
+_MEANINGS = {
+    "rows": "What the rows are: criterion, language, generator, judge, panel, or any attribute of the items.",
+    "columns": "What the columns are; empty for one column.",
+    "where": "COLUMN=VALUE: only items and criteria with it. Several of one column: any of them.",
+    "statistic": "krippendorff_alpha, mae, cohen_kappa, consistency.mean ...: a wrong name is answered with all.",
+    "variant": "Only these variants of a statistic.",
+    "judge": "Names of judges, all of them by default.",
+    "run": "Numbers of judge runs, or `each`; one run of each judge by default.",
+    "raters": "Pseudonyms of the annotators that count, all of them by default.",
+    "panel": "Names of panels, all of them by default.",
+    "reference": "mode, mode_split, median, mean, minimum, each or dawid_skene; see `ties`.",
+    "ties": "What the mode does with a tie: exclude, lower, upper or median.",
+    "pool": "`on`: criteria are pooled.",
+    "blind": "`only`: leave out ratings by people who could see verdicts and other people's ratings.",
+    "min_seconds": "Leave out ratings of items that took less time.",
+    "level": "nominal, ordinal or interval, whatever the criteria declare.",
+    "confidence": "Of the intervals; 0.95 by default.",
+    "bootstrap": "Resamples; 2000 by default.",
+    "seed": "Of the random numbers.",
+}
+QUESTION = [
+    OpenApiParameter(
+        name,
+        {"type": "array", "items": {"type": "string"}} if name in questions.LISTS else {"type": "string"},
+        description=_MEANINGS[name],
+    )
+    for name in questions.PARAMETERS
+]
 NUMBER = {"allow_null": True, "default": None}
 
 
@@ -126,6 +155,48 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
     estimates = EstimateSerializer(many=True, source="content.estimates")
 
 
+class CellEstimateSerializer(EstimateSerializer):
+    """One figure of one cell. A cell that is cut by an attribute has its value under the attribute's column too."""
+
+    criterion = serializers.CharField(**NUMBER)
+    languages = serializers.ListField(child=serializers.CharField(), **NUMBER)
+    raters = serializers.ListField(child=serializers.CharField(), **NUMBER)
+    generator = serializers.CharField(**NUMBER)
+    annotator = serializers.CharField(**NUMBER)
+    weights = serializers.CharField(**NUMBER)
+
+    def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
+        return dict(instance)
+
+
+class QuestionAnswerSerializer(serializers.Serializer[Snapshot]):
+    """The answer to a question: `query` is the question's canonical query string, `counts` what its table holds.
+
+    `inputs_digest` is the SHA-256 of `ratings.csv` under the same query string.
+    """
+
+    created_at = serializers.DateTimeField()
+    revision = serializers.CharField()
+    inputs_digest = serializers.CharField()
+    code_version = serializers.CharField()
+    seed = serializers.IntegerField()
+    seconds = serializers.FloatField()
+    query = serializers.CharField(source="content.query", allow_blank=True)
+    question = serializers.DictField(source="content.question")
+    counts = serializers.DictField(child=serializers.IntegerField(), source="content.counts")
+    left_out = serializers.DictField(child=serializers.IntegerField(), source="content.left_out")
+    judges = JudgeSerializer(many=True, source="content.judges")
+    notes = serializers.ListField(child=serializers.CharField(), source="content.notes")
+    estimates = CellEstimateSerializer(many=True, source="content.estimates")
+
+
+class EstimatesSerializer(serializers.Serializer[dict[str, Any]]):
+    """The newest answer, null until there is one; a stale one is being computed anew."""
+
+    stale = serializers.BooleanField()
+    answer = QuestionAnswerSerializer(allow_null=True)
+
+
 class NumbersSerializer(serializers.Serializer[dict[str, Any]]):
     """The newest snapshot, null until there is one; a stale one is being computed anew."""
 
@@ -153,6 +224,22 @@ class Numbers(APIView):
         return Response(NumbersSerializer({"stale": is_stale, "snapshot": snapshot}).data)
 
 
+class Estimates(APIView):
+    @extend_schema(parameters=QUESTION, responses=EstimatesSerializer)
+    def get(self, request: Request, project: str, campaign: int) -> Response:
+        """Estimates by any two columns of the ratings table: rows, columns, filters and statistics as asked."""
+        current = _campaign(request.user, project, campaign)
+        question = questions.asked_question(current, _pairs(request))
+        snapshot, is_stale = answers.current_answer(current, question)
+        if is_stale:
+            tasks.ask_to_compute(campaign=current, settings=question)
+        return Response(EstimatesSerializer({"stale": is_stale, "answer": snapshot}).data)
+
+
+def _pairs(request: Request) -> list[tuple[str, str]]:
+    return [(name, text) for name, texts in request.query_params.lists() for text in texts]
+
+
 class WhateverIsAccepted(BaseContentNegotiation):
     """A client that asks for text/csv gets its table, and its errors as JSON like everyone's."""
 
@@ -169,14 +256,18 @@ class WhateverIsAccepted(BaseContentNegotiation):
 class RatingsTableDownload(APIView):
     content_negotiation_class = WhateverIsAccepted
 
-    @extend_schema(parameters=[RATERS, BLIND], responses={(200, "text/csv"): OpenApiTypes.STR})
+    @extend_schema(parameters=QUESTION, responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request: Request, project: str, campaign: int) -> FileResponse:
-        """The ratings table: one row per score of an annotator or a judge."""
-        found = _campaign(request.user, project, campaign)
-        raters = chosen_raters(found, request.query_params)
-        name = slugify(found.name) or f"campaign-{found.pk}"
+        """The ratings table, or the part of it that a question is about: one row per score of an annotator or a judge.
+
+        The same query string as for estimates gives the rows that they are computed from.
+        """
+        current = _campaign(request.user, project, campaign)
+        raters = chosen_raters(current, request.query_params)
+        asked = [pair for pair in _pairs(request) if pair[0] != "raters"]
+        question = replace(questions.asked_question(current, asked), raters=raters.settings.raters)
+        name = slugify(current.name) or f"campaign-{current.pk}"
         with consistent():
-            table = ratings.table(campaign=found, raters=raters.settings.raters, blind_only=raters.blind_only)
-            return download(
-                files.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type="text/csv; charset=utf-8"
-            )
+            table = cells.question_table(current, question)
+            kind = files.FORMATS["csv"].media_type
+            return download(files.pieces(table, "csv"), name=f"{name}-ratings.csv", media_type=kind)

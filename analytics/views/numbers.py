@@ -45,7 +45,7 @@ from analytics.figures import (
     spread,
 )
 from analytics.models import Chart, Snapshot
-from analytics.snapshots import Settings
+from analytics.questions import NEEDS_ORDER, Settings
 from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ RULE_NAMES = {
     "minimum": gettext_lazy("Minimum"),
     "each": gettext_lazy("Each annotator"),
 }
-"""What a judge is compared with (`snapshots.RULES`), as the page names it."""
+"""What a judge is compared with (`questions.RULES`), as the page names it."""
 TIES_LEFT_OUT = ("", "mode")
 
 
@@ -343,7 +343,7 @@ class NumbersPage:
         rule = self.content["settings"]["reference"]
         if rule in TIES_LEFT_OUT:
             return _("Items with a tied mode are left out.")
-        if rule in snapshots.NEEDS_ORDER and any(self.levels[key] == "nominal" for key in self.criteria):
+        if rule in NEEDS_ORDER and any(self.levels[key] == "nominal" for key in self.criteria):
             return _("Nominal criteria keep the mode; there, items with a tied mode are left out.")
         return ""
 

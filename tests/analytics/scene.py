@@ -7,7 +7,7 @@ from typing import Any
 
 from analytics import tasks
 from analytics.models import Computation
-from analytics.snapshots import Settings
+from analytics.questions import Settings
 from annotation.models import Campaign
 from judging.models import Judge, JudgeRun, Verdict
 from tests import make

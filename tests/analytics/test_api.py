@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from analytics import ratings, snapshots
+from analytics.questions import Settings
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
@@ -113,7 +114,7 @@ def test_provenance_comes_with_the_figures(cast: Cast, campaign: Campaign) -> No
 def test_a_subset_of_raters(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("boris")
     assert numbers(client, campaign, "?raters=mari,jaan") == {"stale": True, "snapshot": None}
-    snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(raters=("jaan", "mari")))
+    snapshots.snapshot(campaign=campaign, settings=Settings(raters=("jaan", "mari")))
     assert numbers(client, campaign, "?raters=mari&raters=jaan")["snapshot"]["settings"]["raters"] == ["jaan", "mari"]
     lines = csv.DictReader(io.StringIO(table(client, campaign, "?raters=mari")))
     assert {row["rater"] for row in lines} == {"mari", "Kohtunik"}

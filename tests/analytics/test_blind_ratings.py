@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.models import AuditEntry, Membership, Role, User
 from analytics import ratings, snapshots
+from analytics.questions import Settings
 from annotation.desk import service
 from annotation.models import Annotation, Duty, PanelSeat
 from tests import make
@@ -160,7 +161,7 @@ class TestNumbers:
         assert "Among them 4 ratings by people who could see verdicts." in page
         assert 'href="?blind=only"' in page
 
-        scene.compute(work.campaign, snapshots.Settings(blind_only=True))
+        scene.compute(work.campaign, Settings(blind_only=True))
         page = boris.get(f"{address}?blind=only").content.decode()
         assert "4 ratings · 1 annotator" in page
         assert "4 ratings by people who could see verdicts are left out." in page
@@ -181,7 +182,7 @@ class TestNumbers:
         boris, campaign = cast.client("boris"), work.campaign
         address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}"
         assert boris.get(f"{address}/numbers/?blind=only").json() == {"stale": True, "snapshot": None}
-        snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(blind_only=True))
+        snapshots.snapshot(campaign=campaign, settings=Settings(blind_only=True))
         snapshots.snapshot(campaign=campaign)
         told = [boris.get(f"{address}/numbers/{query}").json()["snapshot"] for query in ("", "?blind=only")]
         assert [(each["settings"]["blind_only"], each["not_blind"]) for each in told] == [(False, 4), (True, 4)]

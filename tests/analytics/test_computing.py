@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job
-from analytics import computing, snapshots, tasks
+from analytics import computing, tasks
 from analytics.models import Computation, Snapshot
+from analytics.questions import Settings
 from annotation.models import Campaign, Criterion
 from panelbench.celery import app
 from panelbench.programs import IMPORTS, JUDGING, QUEUES, worker_programs
@@ -72,7 +73,7 @@ def test_a_computation_that_fails_is_asked_for_later_and_later(cast: Cast, broke
 
 def test_one_computation_of_a_campaign_at_a_time(cast: Cast) -> None:
     campaign = scene.campaign(cast)
-    subset = snapshots.Settings(raters=("mari", "jaan"))
+    subset = Settings(raters=("mari", "jaan"))
     computation = computing.begin_computation(campaign=campaign, settings=subset)
     assert computation is not None
     tasks.refresh_stale()

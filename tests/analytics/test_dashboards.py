@@ -13,7 +13,7 @@ import pytest
 from analytics import ratings, snapshots, tasks
 from analytics.figures import Figure, Figures
 from analytics.models import Snapshot
-from analytics.snapshots import Settings
+from analytics.questions import Settings
 from annotation.models import Annotation, Campaign
 from annotation.writers import files
 from judging.models import Verdict

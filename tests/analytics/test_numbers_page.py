@@ -16,6 +16,7 @@ import analytics
 from accounts.models import Heartbeat
 from analytics import snapshots
 from analytics.models import Chart
+from analytics.questions import Settings
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -86,7 +87,7 @@ class TestFigures:
     ) -> None:
         client = cast.client("boris")
         assert "No figures yet" in read(client, campaign, f"?reference={rule}")
-        scene.compute(campaign, snapshots.Settings(reference=rule))
+        scene.compute(campaign, Settings(reference=rule))
         page = read(client, campaign, f"?reference={rule}&part=all")
         assert "The judge’s figures leave out" not in page
         assert re.search(rf"<b>{bias}</b>(?:(?!<tr).)*{items}", page)
@@ -231,7 +232,7 @@ class TestFreshness:
 
 class TestRaters:
     def test_a_subset_is_computed_and_shown(self, cast: Cast, campaign: Campaign) -> None:
-        snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(raters=("hala", "noor")))
+        snapshots.snapshot(campaign=campaign, settings=Settings(raters=("hala", "noor")))
         for query in ("?raters=noor,hala", "?raters=noor&raters=hala"):
             page = read(cast.client("boris"), campaign, query)
             assert "Only the chosen raters are included." in page

@@ -6,15 +6,17 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
 from analytics import snapshots
+from analytics.questions import Settings
 from analytics.stats.cli.commandline import main
 from analytics.stats.cli.files import RatingsFile
 from analytics.stats.core.validation import ratings_table
@@ -115,7 +117,7 @@ def found(estimates: list[dict[str, Any]]) -> Found:
 
 def of_stats(file: Path, capsys: pytest.CaptureFixture[str]) -> Found:
     """The same figures from a file, by language and over all languages."""
-    seed = ["--seed", str(snapshots.Settings().seed), "--format", "json"]
+    seed = ["--seed", str(Settings().seed), "--format", "json"]
     estimates = []
     for command, names in STATISTICS.items():
         judge = ["--judge", "Kohtunik"] if command == "calibration" else []
@@ -237,3 +239,51 @@ def test_what_a_file_says_of_a_criterion_twice_must_agree(
     assert (
         "scores.csv:3: level 'nominal' contradicts 'ordinal' given earlier for the criterion" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        (
+            "rows=task_type&columns=criterion&statistic=mae&judge=Kohtunik&reference=each&raters=%3Djaan&raters=mari",
+            ["calibration", "--judge", "Kohtunik", "--by", "task_type,criterion", "--reference", "each"],
+        ),
+        ("statistic=krippendorff_alpha&statistic=gwet_ac&where=language%3Det&where=language%3Dar", ["agreement"]),
+    ],
+)
+def test_one_question_asked_in_four_ways(
+    cast: Cast, rated: Campaign, query: str, asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page's CSV, the API, the command, and `panelbench stats` on the table of the question."""
+    client = cast.client("aino")
+    page = client.get(f"/p/kassa/numbers/{rated.pk}/explore/cells.csv?{query}")
+    lines = csv.DictReader(io.StringIO(b"".join(page.streaming_content).decode()))  # type: ignore[attr-defined]
+    answer = client.get(f"/api/v1/projects/kassa/campaigns/{rated.pk}/estimates/?{query}").json()["answer"]
+    capsys.readouterr()
+    given = [part for name, text in parse_qsl(query) for part in (f"--{name}", text)]
+    call_command("numbers", "--project", "kassa", "--format", "json", *given)
+    command = json.loads(capsys.readouterr().out)
+    table = client.get(f"/api/v1/projects/kassa/campaigns/{rated.pk}/ratings.csv?{query}")
+    file = tmp_path / "ratings.csv"
+    file.write_bytes(b"".join(table.streaming_content))  # type: ignore[attr-defined]
+    wanted = [text for name, text in parse_qsl(query) if name == "statistic"]
+    options = ["--statistic", ",".join(wanted), "--seed", str(Settings().seed), "--format", "json"]
+    assert main([asked[0], str(file), *asked[1:], *options]) == 0
+    stats = json.loads(capsys.readouterr().out)
+
+    def by_cell(rows: Iterable[Mapping[str, Any]]) -> Found:
+        about = ("statistic", "variant", "criterion", "language", "task_type", "judge")
+        numbers = ("value", "low", "high", "n_items", "n_raters", "n_ratings", "n_missing")
+        return {
+            tuple((row.get(name) or "").lstrip("'") for name in about): tuple(  # in CSV a formula begins with one
+                None if row[name] in (None, "") else round(float(row[name]), 12) for name in numbers
+            )
+            for row in rows
+        }
+
+    through_api = by_cell(answer["estimates"])
+    assert len(through_api) >= 6 and any(numbers[1] is not None for numbers in through_api.values())
+    assert by_cell(lines) == through_api == by_cell(command["estimates"])
+    of_file = by_cell(stats["estimates"])
+    assert {cell: of_file[cell] for cell in through_api} == through_api
+    assert stats["provenance"]["input_sha256"] == answer["inputs_digest"] == command["provenance"]["inputs_digest"]

@@ -16,6 +16,7 @@ from accounts import people
 from accounts.models import AuditEntry
 from analytics import shares, snapshots
 from analytics.models import Share
+from analytics.questions import Settings
 from annotation.desk import service
 from annotation.models import Annotation, Campaign
 from tests import access, make
@@ -31,7 +32,7 @@ def campaign(cast: Cast) -> Campaign:
     rated = make.campaign(cast.kassa, items=4, name="Shared round")
     scores = {"Mari Maasikas": [0, 1, 2, 3], "Jaan Tamm": [0, 1, 2, 2]}
     make.rated(rated, {"fluency": scores})
-    snapshots.snapshot(campaign=rated, settings=snapshots.Settings())
+    snapshots.snapshot(campaign=rated, settings=Settings())
     return rated
 
 

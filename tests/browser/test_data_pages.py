@@ -15,6 +15,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts import webhooks
 from analytics import shares, snapshots
+from analytics.questions import Settings
 from annotation.imports import saved_mappings
 from annotation.models import Dataset, Import
 from annotation.readers.mapping import Mapping
@@ -52,7 +53,7 @@ def addresses(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> lis
     settings.DEBUG = True  # or no webhook may point to this machine
     campaign = make.campaign(cast.kassa, name="Round 1")
     make.rated(campaign, {"fluency": {"A1": [0, 1, 2, 3], "A2": [0, 1, 2, 2]}})
-    snapshots.snapshot(campaign=campaign, settings=snapshots.Settings())
+    snapshots.snapshot(campaign=campaign, settings=Settings())
     saved_mappings.save(project=cast.kassa, kind="dataset", name="Ours", mapping=Mapping(), actor=cast.aino)
     _share, secret = shares.make(campaign=campaign, label="Reviewer 2", actor=cast.aino)
     with receiver() as there:

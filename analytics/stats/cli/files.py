@@ -276,9 +276,13 @@ FORMATS = ("table", "json", "csv")
 
 def rendered_estimates(estimates: Sequence[CellEstimate], form: str, provenance: dict[str, Any]) -> str:
     """The estimates in one of ``FORMATS``, ending in a newline."""
-    rows = [estimate.as_row() for estimate in estimates]
+    return rendered_rows([estimate.as_row() for estimate in estimates], form, {"provenance": provenance})
+
+
+def rendered_rows(rows: Sequence[dict[str, Any]], form: str, more: dict[str, Any] | None = None) -> str:
+    """Rows of estimates (``CellEstimate.as_row``) in one of ``FORMATS``; ``more`` stands beside them in JSON."""
     if form == "json":
-        document = {"estimates": rows, "provenance": provenance}
+        document = {"estimates": rows, **(more or {})}
         return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     return _as_csv(rows) if form == "csv" else _as_table(rows)
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from panelbench_client import types
 from panelbench_client.connection import ServerConnection, operation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 # --- projects --------------------------------------------------------------------------------------------------------
@@ -405,13 +408,49 @@ class NumberMethods(ServerConnection):
 
         return cast(types.Snapshot, self.wait(fresh, timeout=timeout, what=f"The numbers of campaign {campaign}"))
 
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/estimates/")
+    def estimates(self, campaign: int, **question: str | float | Sequence[str]) -> types.Estimates:
+        """The answer to a question, as the page Explore computes it: `rows`, `columns`, `statistic`, `judge`,
+        `raters`, `panel`, `where=["language=et"]`, `reference` and so on; lists for several. Asking has a stale answer
+        computed anew.
+        """
+        there = self.at("campaigns/{}/estimates/", campaign)
+        return cast(types.Estimates, self.json("GET", there, params=question))
+
+    def fresh_estimates(
+        self, campaign: int, *, timeout: float = 300.0, **question: str | float | Sequence[str]
+    ) -> types.QuestionAnswer:
+        """The answer once it is that of everything rated so far; raises `TimedOut`."""
+
+        def fresh() -> types.QuestionAnswer | None:
+            found = self.estimates(campaign, **question)
+            return None if found["stale"] else found["answer"]
+
+        return cast(
+            types.QuestionAnswer, self.wait(fresh, timeout=timeout, what=f"The estimates of campaign {campaign}")
+        )
+
+    def estimates_frame(
+        self, campaign: int, *, timeout: float = 300.0, **question: str | float | Sequence[str]
+    ) -> pd.DataFrame:
+        """The estimates of `fresh_estimates` as a DataFrame, one a row; needs pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.fresh_estimates(campaign, timeout=timeout, **question)["estimates"])
+
     @operation("GET", "/projects/{project}/campaigns/{campaign}/ratings.csv", blind="blind_only")
     def save_ratings_table(
-        self, campaign: int, to: str | os.PathLike[str], *, raters: Sequence[str] = (), blind_only: bool = False
+        self,
+        campaign: int,
+        to: str | os.PathLike[str],
+        *,
+        raters: Sequence[str] = (),
+        blind_only: bool = False,
+        **question: str | float | Sequence[str],
     ) -> Path:
-        """Download the table from which the figures are computed, as CSV, unchanged."""
+        """Download the table from which the figures are computed, as CSV, unchanged; of a question only its rows."""
         there = self.at("campaigns/{}/ratings.csv", campaign)
-        return self.save(there, to, params=_chosen(raters, blind_only))
+        return self.save(there, to, params={**question, **_chosen(raters, blind_only)})
 
     @operation(
         "GET", "/projects/{project}/campaigns/{campaign}/items/", rater="raters", panel="panels", blind="blind_only"

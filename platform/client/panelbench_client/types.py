@@ -148,6 +148,41 @@ class Campaign(TypedDict):
     created_at: Moment
 
 
+class CellEstimate(TypedDict):
+    """One figure of one cell. A cell that is cut by an attribute has its value under the attribute's column too."""
+
+    statistic: str
+    variant: NotRequired[str | None]
+    level: NotRequired[str | None]
+    criterion: NotRequired[str | None]
+    language: NotRequired[str | None]
+    judge: NotRequired[str | None]
+    reference: NotRequired[str | None]
+    value: NotRequired[float | None]
+    se: NotRequired[float | None]
+    p: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    confidence: NotRequired[float | None]
+    method: NotRequired[str | None]
+    n_items: int
+    n_raters: int
+    n_ratings: int
+    n_missing: int
+    seed: NotRequired[int | None]
+    undefined_share: NotRequired[float | None]
+    reason: NotRequired[str | None]
+    interval_reason: NotRequired[str | None]
+    note: NotRequired[str | None]
+    n_clusters: NotRequired[int | None]
+    speaks_for: NotRequired[str | None]
+    languages: NotRequired[list[str] | None]
+    raters: NotRequired[list[str] | None]
+    generator: NotRequired[str | None]
+    annotator: NotRequired[str | None]
+    weights: NotRequired[str | None]
+
+
 class ChosenRun(TypedDict):
     """What a run is about."""
 
@@ -347,6 +382,13 @@ class Estimate(TypedDict):
     note: NotRequired[str | None]
     n_clusters: NotRequired[int | None]
     speaks_for: NotRequired[str | None]
+
+
+class Estimates(TypedDict):
+    """The newest answer, null until there is one; a stale one is being computed anew."""
+
+    stale: bool
+    answer: QuestionAnswer | None
 
 
 class Extension(TypedDict):
@@ -616,6 +658,26 @@ class Prompt(TypedDict):
     messages: list[Message]
     schema: dict[str, Json]
     tokens: int
+
+
+class QuestionAnswer(TypedDict):
+    """The answer to a question: `query` is the question's canonical query string, `counts` what its table holds.
+    `inputs_digest` is the SHA-256 of `ratings.csv` under the same query string.
+    """
+
+    created_at: Moment
+    revision: str
+    inputs_digest: str
+    code_version: str
+    seed: int
+    seconds: float
+    query: str
+    question: dict[str, Json]
+    counts: dict[str, int]
+    left_out: dict[str, int]
+    judges: list[Judge]
+    notes: list[str]
+    estimates: list[CellEstimate]
 
 
 class Range(TypedDict):

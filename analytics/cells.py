@@ -1,0 +1,212 @@
+"""The answer to a question: its ratings table, what is left out of it, and an estimate for every cell.
+
+pandas and scipy are loaded by `measured_cells` alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+
+from analytics import ratings
+from analytics.questions import (
+    AGREEMENT,
+    CALIBRATION,
+    CONSISTENCY,
+    STABILITY,
+    NumbersQuestion,
+    chosen_runs,
+)
+from annotation.models import Campaign, Rating
+from annotation.writers.tables import Table
+from judging.models import JudgeRun
+
+if TYPE_CHECKING:
+    from analytics.stats.core.estimates import CellEstimate
+    from analytics.stats.core.scales import Scale
+    from analytics.stats.core.tables import RatingsTable
+
+Progress = Callable[[int, int], None]
+Report = Callable[["RatingsTable"], "list[CellEstimate]"]
+VARIANTS = {
+    "fleiss_kappa": {"nominal": "unequal", "ordinal": "unequal", "interval": "unequal"},
+    "gwet_ac": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
+    "brennan_prediger": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
+    "conger_kappa": {"nominal": "identity", "ordinal": "quadratic", "interval": "quadratic"},
+    "cohen_kappa": {"nominal": "unweighted", "ordinal": "quadratic", "interval": "quadratic"},
+}
+"""The one variant of a statistic that is shown unless others are asked for, by the criterion's level of measurement."""
+
+
+# --- the rows that a question is about -------------------------------------------------------------------------------
+def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeRun] | None = None) -> Table:
+    """The ratings table of a question: nothing is left in it that the figures do not rest on."""
+    found = ratings.table(
+        campaign=campaign,
+        runs=chosen_runs(campaign, question) if runs is None else runs,
+        raters=question.raters,
+        blind_only=question.blind_only,
+        more=_of_panels(question) & _slow_enough(question),
+    )
+    wanted: dict[int, set[str]] = {}
+    for column, value in question.where:
+        wanted.setdefault(found.names.index(column), set()).add(value)
+    if not wanted:
+        return found
+    return replace(
+        found, rows=(row for row in found.rows if all(_cell(row[place]) in them for place, them in wanted.items()))
+    )
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _of_panels(question: NumbersQuestion) -> Q:
+    return Q(annotation__assignment__duty__panel__name__in=question.panels) if question.panels else Q()
+
+
+def _slow_enough(question: NumbersQuestion) -> Q:
+    """Where nobody knows how long it took, a rating counts."""
+    if not question.min_seconds:
+        return Q()
+    return Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
+
+
+def excluded_scores(campaign: Campaign, question: NumbersQuestion) -> dict[str, int]:
+    """How many scores of the chosen raters each exclusion leaves out, and how many by people who could see verdicts
+    are counted where that exclusion is off.
+    """
+    chosen = ratings.ratings_condition(question.raters) & _of_panels(question)
+    here = Rating.objects.filter(
+        chosen, annotation__campaign=campaign, annotation__superseded_at=None, status=Rating.Status.SCORED
+    )
+    return {
+        "not_blind": here.filter(annotation__blind=False).count(),
+        "too_fast": here.exclude(_slow_enough(question)).count() if question.min_seconds else 0,
+    }
+
+
+def counted_table(found: Table) -> dict[str, int]:
+    """How many items, clusters, annotators, ratings and verdicts a table holds."""
+    rows = [ratings.Row(*row[: len(ratings.COLUMNS)]) for row in found.rows]
+    people = [row for row in rows if row.rater_kind == "annotator"]
+    return {
+        "items": len({row.item for row in rows}),
+        "clusters": len({row.cluster for row in rows}),
+        "raters": len({row.rater for row in people}),
+        "ratings": len(people),
+        "judges": len({row.rater for row in rows} - {row.rater for row in people}),
+        "verdicts": len(rows) - len(people),
+    }
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
+def measured_cells(
+    found: Table, question: NumbersQuestion, *, scales: Mapping[str, Scale], progress: Progress
+) -> dict[str, Any]:
+    """Estimates of every cell as rows (`CellEstimate.as_row`), and the notes on the table."""
+    from analytics.stats.core.validation import ratings_table
+
+    table = ratings_table(ratings.frame(found), scales=_levelled(scales, question.level))
+    reports = list(_reports(table, question))
+    rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
+    for done, report in enumerate(reports):
+        progress(done, len(reports))
+        found_rows = (row.as_row() for row in report(table) if _is_wanted(row, question))
+        rows |= {json.dumps(row): row for row in found_rows}
+    progress(len(reports), len(reports))
+    return {"estimates": list(rows.values()), "notes": list(table.notes)}
+
+
+def _levelled(scales: Mapping[str, Scale], level: str) -> dict[str, Scale]:
+    return {name: replace(scale, level=level) if level else scale for name, scale in scales.items()}  # type: ignore[arg-type]
+
+
+def _is_wanted(row: CellEstimate, question: NumbersQuestion) -> bool:
+    estimate = row.estimate
+    if estimate.statistic not in {name.rpartition(".")[2] for name in question.statistics}:
+        return False
+    if question.variants:
+        return estimate.variant in question.variants
+    usual = VARIANTS.get(estimate.statistic)
+    return usual is None or estimate.variant is None or estimate.variant == usual.get(estimate.level or "")
+
+
+def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[Report]:
+    """A report for every family of statistics, judge and panel that is asked for."""
+    from analytics.stats.agreement import among_raters
+
+    how: dict[str, Any] = {"bootstrap": question.bootstrap, "confidence": question.confidence, "seed": question.seed}
+    how |= {"by": tuple(_by(question)), "pool": question.pool}
+    judges = sorted(table.frame.loc[_is_judge(table), "rater"].unique())
+    for part in _parts(table, question):
+        if wanted := question.wanted(AGREEMENT):
+            yield partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
+        for judge in judges:
+            for report, options in _of_judge(question, judge, how):
+                yield partial(_reported, report, part, options)
+        for report, options in _of_rankings(question, judges, how):
+            yield partial(_reported, report, part, options)
+
+
+def _by(question: NumbersQuestion) -> Iterator[str]:
+    """The columns of the table that cut it into cells."""
+    return (name for name in question.dimensions if name not in ("judge", "panel", "languages"))
+
+
+def _parts(table: RatingsTable, question: NumbersQuestion) -> list[str | None]:
+    """None for the whole table, or the panels one by one."""
+    return sorted(table.frame["panel"].dropna().unique()) if "panel" in question.dimensions else [None]
+
+
+def _reported(report: Any, panel: str | None, options: dict[str, Any], table: RatingsTable) -> list[CellEstimate]:
+    """The rows of a report on the whole table, or on one panel's ratings with those of all judges, who sit on none."""
+    if panel is None:
+        found: list[CellEstimate] = report(table, **options)
+        return found
+    rows = replace(table, frame=table.frame[_is_judge(table) | (table.frame["panel"] == panel)])
+    return [replace(row, cell={**row.cell, "panel": str(panel)}) for row in report(rows, **options)]
+
+
+def _is_judge(table: RatingsTable) -> Any:
+    return table.frame["rater_kind"] == "judge"
+
+
+def _of_judge(question: NumbersQuestion, judge: str, how: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Reports with their options on one judge beside the panel, and on its languages as raters."""
+    from analytics.stats.judge import calibration, consistency
+
+    wanted = question.wanted(CALIBRATION)
+    beside = [name for name in wanted if name in (*calibration.BESIDE, *calibration.ON_REQUEST)]
+    how = {**how, "judge": judge}
+    if figures := [name for name in wanted if name not in beside]:
+        rule, ties = question.rule
+        yield calibration.calibration_report, {**how, "reference": rule, "ties": ties, "statistics": figures}
+    if beside:
+        options = {name: value for name, value in how.items() if name != "confidence"}
+        yield calibration.beside_humans, {**options, "statistics": beside}
+    if languages := question.wanted(CONSISTENCY):
+        by = tuple(name for name in how["by"] if name != "language")
+        yield consistency.consistency_report, {**how, "by": by, "statistics": languages}
+
+
+def _of_rankings(
+    question: NumbersQuestion, judges: Sequence[str], how: dict[str, Any]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The rankings of generators by the panel and by each judge."""
+    from analytics.stats.ranking import stability
+
+    if wanted := question.wanted(STABILITY):
+        by = tuple(name for name in how["by"] if name not in ("language", "generator"))
+        for judge in (None, *judges):
+            yield partial(_rankings, stability.stability_report, wanted), {**how, "by": by, "judge": judge}
+
+
+def _rankings(report: Any, wanted: Sequence[str], table: RatingsTable, **options: Any) -> list[CellEstimate]:
+    return [row for row in report(table, paper_compat=False, **options) if row.estimate.statistic in wanted]

@@ -1,0 +1,404 @@
+"""What somebody asks of a campaign's ratings: one value, the same in an address, a command, the API and an answer.
+
+A question names judges, raters, rows, columns, filters, the rule of reference, exclusions and statistics. Its query
+string is canonical: defaults are left out and parameters stand in a fixed order, so that equal questions have one
+address and one digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode
+
+from django.utils.translation import gettext as _
+
+from accounts.refusals import Refused
+from analytics import ratings
+from annotation.models import Campaign, Duty, Item
+from judging.models import JudgeRun
+from judging.runs import whole_run
+
+if TYPE_CHECKING:
+    from analytics.stats.judge.reference import Ties
+
+AGREEMENT = (
+    "krippendorff_alpha",
+    "fleiss_kappa",
+    "gwet_ac",
+    "brennan_prediger",
+    "conger_kappa",
+    "percent_agreement",
+    "percent_agreement_exact",
+    "percent_agreement_adjacent",
+    "icc",
+    "verdict_confidence",
+    "applicability_agreement",
+    "applicability_ac",
+)
+CALIBRATION = (
+    "mae",
+    "bias",
+    "rmse",
+    "accuracy",
+    "accuracy_adjacent",
+    "cohen_kappa",
+    "f1",
+    "f1_weighted",
+    "precision",
+    "recall",
+    "spearman",
+    "kendall_tau_b",
+    "pearson",
+    "ceiling_accuracy",
+    "ceiling_mae",
+    "ceiling_pearson",
+    "without_reference",
+    "out_of_range",
+    "class_share",
+    "score_share",
+)
+STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
+CONSISTENCY = tuple(f"consistency.{name}" for name in ("fleiss_kappa", "cohen_kappa", "mean", "language_shift"))
+STATISTICS = (*AGREEMENT, *CALIBRATION, *STABILITY, *CONSISTENCY)
+"""What may be asked for: among raters, of a judge beside them, of rankings, of languages as raters (METHODS 1, 3, 4).
+"""
+NEED_JUDGE = frozenset((*CALIBRATION, *CONSISTENCY))
+RULES: dict[str, tuple[str | None, Ties]] = {
+    "": (None, "exclude"),
+    "mode": ("mode", "exclude"),
+    "mode_split": ("mode", "median"),
+    "median": ("median", "exclude"),
+    "mean": ("mean", "exclude"),
+    "minimum": ("minimum", "exclude"),
+    "each": ("each", "exclude"),
+}
+"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first is the default of
+each level of measurement: the mode, on interval scales the mean."""
+NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
+"""On nominal criteria these have no meaning, and the mode is used."""
+REFERENCES = (*(name for name in RULES if name), "dawid_skene")
+TIES = ("exclude", "lower", "upper", "median")
+LEVELS = ("nominal", "ordinal", "interval")
+OWN_COLUMNS = ("criterion", "language", "generator", "scenario", "item", "dataset_version")
+"""Columns of the ratings table that rows, columns and filters may be, beside the attributes of the items."""
+COMPUTED = ("judge", "panel", "languages")
+"""What else rows and columns may be: `languages` is the pair that a figure compares."""
+EACH_RUN = "each"
+BLIND_ONLY = "only"
+FEWEST_RESAMPLES, MOST_RESAMPLES = 200, 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a reader may choose. `raters`: pseudonyms of the annotators that count, none meaning all of them.
+
+    `blind_only`: ratings by people who could see verdicts do not count. `reference`: one of `RULES`.
+    """
+
+    raters: tuple[str, ...] = ()
+    blind_only: bool = False
+    reference: str = ""
+    bootstrap: int = 2000
+    confidence: float = 0.95
+    seed: int = 20260101
+
+    @property
+    def digest(self) -> str:
+        """Of everything that is chosen: part of a snapshot's key."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+DEFAULT_SETTINGS = Settings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumbersQuestion(Settings):
+    """A question about a campaign's ratings; its answer is a matrix of estimates for each statistic.
+
+    `where`: pairs of a column and a value; several of one column: any of them. `judges`: names, none meaning all.
+    `runs`: numbers of judge runs, or `each`; none: one run of each judge (`ratings.newest_runs`). `panels`: names.
+    `variants`: only these variants of a statistic; none: the usual one where there is a usual one. `reference`: one of
+    `REFERENCES`, or empty as in `RULES`; `ties`: what the mode does with a tie. `pool`: criteria are pooled.
+    `min_seconds`: ratings of items that took less time do not count. `level`: measure all criteria at this level.
+    """
+
+    rows: str = "criterion"
+    columns: str = "language"
+    where: tuple[tuple[str, str], ...] = ()
+    statistics: tuple[str, ...] = ("krippendorff_alpha",)
+    variants: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    panels: tuple[str, ...] = ()
+    ties: str = "exclude"
+    pool: bool = False
+    min_seconds: float = 0.0
+    level: str = ""
+
+    @property
+    def query(self) -> str:
+        """The canonical query string; empty for the default question."""
+        return urlencode(pairs_of(self))
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Its fields as plain values, lists for tuples."""
+        return {name: json.loads(json.dumps(value)) for name, value in asdict(self).items()}
+
+    @property
+    def rule(self) -> tuple[str | None, str]:
+        """The rule of the reference label, None for the default of each level, and what a tied mode does."""
+        rule, ties = RULES.get(self.reference, (self.reference, "exclude"))
+        return rule, self.ties if ties == "exclude" else ties
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """Rows and columns, without an empty one."""
+        return tuple(dict.fromkeys(name for name in (self.rows, self.columns) if name))
+
+    @property
+    def needs_judge(self) -> bool:
+        return bool(NEED_JUDGE.intersection(self.statistics))
+
+    def wanted(self, family: Sequence[str]) -> tuple[str, ...]:
+        """Its statistics of one family, without the family's name."""
+        return tuple(name.rpartition(".")[2] for name in self.statistics if name in family)
+
+
+PARAMETERS = {
+    "rows": "rows",
+    "columns": "columns",
+    "where": "where",
+    "statistic": "statistics",
+    "variant": "variants",
+    "judge": "judges",
+    "run": "runs",
+    "raters": "raters",
+    "panel": "panels",
+    "reference": "reference",
+    "ties": "ties",
+    "pool": "pool",
+    "blind": "blind_only",
+    "min_seconds": "min_seconds",
+    "level": "level",
+    "confidence": "confidence",
+    "bootstrap": "bootstrap",
+    "seed": "seed",
+}
+"""By parameter of an address, in canonical order, the field it sets. Lists are repeated parameters: a name may hold a
+comma.
+"""
+LISTS = frozenset(("where", "statistic", "variant", "judge", "run", "raters", "panel"))
+SWITCHES = {"pool": "on", "blind": BLIND_ONLY}
+DEFAULTS = {field.name: field.default for field in fields(NumbersQuestion) if field.default is not MISSING}
+
+
+def pairs_of(question: NumbersQuestion) -> list[tuple[str, str]]:
+    """A question as parameters in canonical order, without what is as usual."""
+    values = {name: getattr(question, field) for name, field in PARAMETERS.items()}
+    return [
+        (name, text)
+        for name, value in values.items()
+        if value != DEFAULTS[PARAMETERS[name]]
+        for text in _texts(name, value)
+    ]
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if name == "where":
+        return [f"{column}={wanted}" for column, wanted in value]
+    if name in SWITCHES:
+        return [SWITCHES[name]]
+    return (
+        [str(each) for each in value]
+        if isinstance(value, tuple)
+        else [f"{value:g}" if name in _DECIMALS else str(value)]
+    )
+
+
+_DECIMALS = ("min_seconds", "confidence")
+
+
+# --- reading one -----------------------------------------------------------------------------------------------------
+def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
+    """The question of these parameters; refused with the sentence under the parameter's name. Empty ones count for
+    nothing but `columns`, where nothing means one column.
+    """
+    found: dict[str, list[str]] = {}
+    for name, text in pairs:
+        found.setdefault(name, []).append(text.strip())
+    values: dict[str, Any] = {}
+    for name, field in PARAMETERS.items():
+        texts = [text for text in found.pop(name, []) if text or name == "columns"]
+        if texts:
+            values[field] = _value(name, texts)
+    if found:
+        unknown = next(iter(found))
+        raise _refusal(
+            unknown,
+            _("There is no parameter “%(name)s”. There are: %(all)s.")
+            % {"name": unknown, "all": ", ".join(PARAMETERS)},
+        )
+    return NumbersQuestion(**values)
+
+
+def question_of(query: str) -> NumbersQuestion:
+    """The question of a query string."""
+    return parsed_question(parse_qsl(query.lstrip("?"), keep_blank_values=True))
+
+
+def _value(name: str, texts: Sequence[str]) -> Any:
+    if name == "where":
+        return tuple(sorted({_filter(text) for text in texts}))
+    if name in LISTS:
+        unique = dict.fromkeys(texts)
+        return tuple(unique) if name == "statistic" else tuple(sorted(unique))
+    text = texts[-1]
+    if name in SWITCHES:
+        return _one_of(name, text, (SWITCHES[name],)) == SWITCHES[name]
+    choices = {"reference": REFERENCES, "ties": TIES, "level": LEVELS}
+    if name in choices:
+        return _one_of(name, text, choices[name])
+    if name in ("rows", "columns"):
+        return text
+    return _number(name, text)
+
+
+def _filter(text: str) -> tuple[str, str]:
+    column, sign, value = text.partition("=")
+    if not (sign and column.strip()):
+        raise _refusal("where", _("“%s” is no filter. Write it as COLUMN=VALUE.") % text)
+    return column.strip(), value
+
+
+def _number(name: str, text: str) -> float | int:
+    limits: dict[str, tuple[float, float]] = {
+        "confidence": (0.5, 0.999),
+        "bootstrap": (0, MOST_RESAMPLES),
+        "seed": (0, 2**62),
+        "min_seconds": (0, 1e6),
+    }
+    low, high = limits[name]
+    try:
+        value = float(text) if name in _DECIMALS else int(text)
+    except ValueError:
+        value = -1.0
+    if not low <= value <= high or (name == "bootstrap" and 0 < value < FEWEST_RESAMPLES):
+        more = _(" (0, or %d and more)") % FEWEST_RESAMPLES if name == "bootstrap" else ""
+        raise _refusal(
+            name,
+            _("“%(name)s” is a number from %(low)g to %(high)g%(more)s.")
+            % {"name": name, "low": low, "high": high, "more": more},
+        )
+    return value
+
+
+def _one_of(name: str, text: str, known: Iterable[str]) -> str:
+    if text not in known:
+        raise _refusal(
+            name,
+            _("“%(text)s” is no choice for “%(name)s”. There are: %(all)s.")
+            % {"text": text, "name": name, "all": ", ".join(known) or _("none")},
+        )
+    return text
+
+
+def _refusal(name: str, sentence: str) -> Refused:
+    return Refused(sentence, code="unknown_choice", fields={name: sentence})
+
+
+# --- what a campaign has to choose from ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class QuestionChoices:
+    """What may be asked of one campaign. `attributes`: columns of its items' attributes, with the values of each."""
+
+    criteria: tuple[str, ...]
+    attributes: Mapping[str, tuple[str, ...]]
+    languages: tuple[str, ...]
+    generators: tuple[str, ...]
+    judges: tuple[str, ...]
+    runs: tuple[JudgeRun, ...]
+    raters: tuple[str, ...]
+    panels: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What rows and columns may be."""
+        return (*OWN_COLUMNS, *self.attributes, *COMPUTED)
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """What a filter may be about."""
+        return (*OWN_COLUMNS, *self.attributes)
+
+
+def question_choices(campaign: Campaign) -> QuestionChoices:
+    """What there is to choose from in a campaign."""
+    items = Item.objects.of(campaign.dataset).order_by()
+    languages, generators = (
+        tuple(sorted(set(items.values_list(name, flat=True).distinct()) - {""})) for name in ("language", "generator")
+    )
+    runs = tuple(ratings.all_runs(campaign))
+    names = ratings.judge_names(campaign, runs)
+    return QuestionChoices(
+        criteria=tuple(campaign.rubric_version.criteria.order_by("position").values_list("key", flat=True)),
+        attributes=ratings.ItemAttributes(campaign.dataset).values(),
+        languages=languages,
+        generators=generators,
+        judges=tuple(sorted({names[run.pk] for run in runs})),
+        runs=runs,
+        raters=tuple(annotator.pseudonym for annotator in ratings.annotators(campaign)),
+        panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
+    )
+
+
+def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
+    """Refuse a question that names what the campaign does not have, naming what there is."""
+    for name, text in (("rows", question.rows), ("columns", question.columns)):
+        if text or name == "rows":
+            _one_of(name, text, choices.columns)
+    if question.rows == question.columns:
+        raise _refusal("columns", _("Rows and columns are both “%s”. Choose two different ones.") % question.rows)
+    known: dict[str, Sequence[str]] = {
+        "statistic": STATISTICS,
+        "judge": choices.judges,
+        "run": (EACH_RUN, *(str(run.pk) for run in choices.runs)),
+        "raters": choices.raters,
+        "panel": choices.panels,
+    }
+    for name, there in known.items():
+        for text in getattr(question, PARAMETERS[name]):
+            _one_of(name, text, there)
+    values = {"criterion": choices.criteria, "language": choices.languages, "generator": choices.generators}
+    for column, value in question.where:
+        _one_of("where", column, choices.filters)
+        if in_column := {**values, **choices.attributes}.get(column):
+            _one_of("where", f"{column}={value}", [f"{column}={each}" for each in in_column])
+    if question.needs_judge and not choices.judges:
+        asked = next(name for name in question.statistics if name in NEED_JUDGE)
+        raise _refusal("statistic", _("“%s” is about a judge, and no judge has been run on these items.") % asked)
+
+
+def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
+    """The question of these parameters, checked against the campaign."""
+    question = parsed_question(pairs)
+    check_question(question, question_choices(campaign))
+    return question
+
+
+def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]:
+    """The judge runs that a question is about, without those that they continue."""
+    if question.runs:
+        runs = list(ratings.all_runs(campaign))
+        inner = {part.pk for run in runs for part in whole_run([run]) if part.pk != run.pk}
+        runs = [
+            run for run in runs if str(run.pk) in question.runs or (EACH_RUN in question.runs and run.pk not in inner)
+        ]
+    else:
+        runs = list(ratings.newest_runs(campaign))
+    names = ratings.judge_names(campaign, runs)
+    return [run for run in runs if not question.judges or names[run.pk] in question.judges]

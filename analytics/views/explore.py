@@ -1,0 +1,461 @@
+"""The page on which a reader asks a question about a campaign's ratings: its form, its cells, and both as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.text import slugify
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts import languages
+from accounts.refusals import Refused
+from analytics import answers, computing, questions, tasks
+from analytics.figures import SMALL, Figure
+from analytics.items import ATTRIBUTE
+from analytics.models import Snapshot
+from analytics.questions import NumbersQuestion, QuestionChoices
+from analytics.ratings import ItemAttributes
+from analytics.views.exports import download
+from analytics.views.items import shown_campaign
+from annotation.models import Campaign
+
+MOST_MATRICES = 24
+FEW_CLUSTERS = 10
+STATISTIC_NAMES = {
+    "krippendorff_alpha": gettext_lazy("Krippendorff’s α"),
+    "fleiss_kappa": gettext_lazy("Fleiss’ κ"),
+    "gwet_ac": gettext_lazy("Gwet’s AC"),
+    "brennan_prediger": gettext_lazy("Brennan-Prediger κ"),
+    "conger_kappa": gettext_lazy("Conger’s κ"),
+    "percent_agreement": gettext_lazy("Percent agreement"),
+    "percent_agreement_exact": gettext_lazy("Percent agreement, all raters"),
+    "percent_agreement_adjacent": gettext_lazy("Percent agreement within one step"),
+    "icc": gettext_lazy("Intraclass correlation"),
+    "verdict_confidence": gettext_lazy("Verdict Confidence"),
+    "applicability_agreement": gettext_lazy("Percent agreement on N/A"),
+    "applicability_ac": gettext_lazy("Gwet’s AC1 on N/A"),
+    "mae": gettext_lazy("MAE"),
+    "bias": gettext_lazy("Bias (judge − panel)"),
+    "rmse": gettext_lazy("RMSE"),
+    "accuracy": gettext_lazy("Accuracy"),
+    "accuracy_adjacent": gettext_lazy("Accuracy within one step"),
+    "cohen_kappa": gettext_lazy("Cohen’s κ"),
+    "f1": gettext_lazy("F1 of each label"),
+    "f1_weighted": gettext_lazy("F1, weighted"),
+    "precision": gettext_lazy("Precision of each label"),
+    "recall": gettext_lazy("Recall of each label"),
+    "spearman": gettext_lazy("Spearman’s ρ"),
+    "kendall_tau_b": gettext_lazy("Kendall’s τ-b"),
+    "pearson": gettext_lazy("Pearson’s r"),
+    "ceiling_accuracy": gettext_lazy("Accuracy beside a left-out annotator’s"),
+    "ceiling_mae": gettext_lazy("MAE beside a left-out annotator’s"),
+    "ceiling_pearson": gettext_lazy("Pearson’s r beside a left-out annotator’s"),
+    "without_reference": gettext_lazy("Items without a reference label"),
+    "out_of_range": gettext_lazy("Judge scores off the scale"),
+    "class_share": gettext_lazy("Share of agreement classes"),
+    "score_share": gettext_lazy("Share of each score by agreement class"),
+    "stability.mean": gettext_lazy("Mean of each generator"),
+    "stability.kendall_tau_b": gettext_lazy("τ-b between the rankings of two languages"),
+    "stability.spearman": gettext_lazy("ρ between the rankings of two languages"),
+    "stability.inversions": gettext_lazy("Inversions between two languages"),
+    "stability.tied_pairs": gettext_lazy("Tied pairs between two languages"),
+    "consistency.fleiss_kappa": gettext_lazy("Fleiss’ κ with languages as raters"),
+    "consistency.cohen_kappa": gettext_lazy("Cohen’s κ of each language with English"),
+    "consistency.mean": gettext_lazy("Mean score of the judge"),
+    "consistency.language_shift": gettext_lazy("Score less that in English"),
+}
+GROUPS = (
+    (gettext_lazy("Agreement among raters"), questions.AGREEMENT),
+    (gettext_lazy("A judge beside the panel"), questions.CALIBRATION),
+    (gettext_lazy("Rankings of generators across languages"), questions.STABILITY),
+    (gettext_lazy("Languages as raters"), questions.CONSISTENCY),
+)
+COLUMN_NAMES = {
+    "criterion": gettext_lazy("Criterion"),
+    "language": gettext_lazy("Language"),
+    "generator": gettext_lazy("Generator"),
+    "scenario": gettext_lazy("Scenario"),
+    "item": gettext_lazy("Item"),
+    "dataset_version": gettext_lazy("Dataset version"),
+    "judge": gettext_lazy("Judge"),
+    "panel": gettext_lazy("Panel"),
+    "languages": gettext_lazy("Pair of languages"),
+}
+REFERENCE_NAMES = {
+    "": gettext_lazy("Mode; mean on interval scales"),
+    "mode": gettext_lazy("Mode"),
+    "mode_split": gettext_lazy("Mode; the median of a tie"),
+    "median": gettext_lazy("Median"),
+    "mean": gettext_lazy("Mean"),
+    "minimum": gettext_lazy("Minimum"),
+    "each": gettext_lazy("Each annotator in turn, averaged"),
+    "dawid_skene": gettext_lazy("Dawid-Skene"),
+}
+TIE_NAMES = {
+    "exclude": gettext_lazy("left out"),
+    "lower": gettext_lazy("the lower point"),
+    "upper": gettext_lazy("the upper point"),
+    "median": gettext_lazy("the median"),
+}
+PRESETS = (
+    (
+        "S0",
+        gettext_lazy("Stability of rankings"),
+        "columns=languages&statistic=stability.kendall_tau_b&statistic=stability.inversions",
+    ),
+    ("S1", gettext_lazy("Consistency of judges"), "rows=judge&columns=criterion&statistic=consistency.fleiss_kappa"),
+    (
+        "S2",
+        gettext_lazy("Error by generator"),
+        "rows=generator&columns=criterion&statistic=mae&statistic=verdict_confidence&reference=mode",
+    ),
+    ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
+    ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),
+)
+ABOUT = ("criterion", "judge", "panel", "language", "languages", "generator", "raters", "annotator", "agreement_class")
+
+
+# --- cells as the template reads them --------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ShownCell:
+    """One cell of a matrix; without a figure nothing was rated there."""
+
+    row: str
+    column: str
+    figure: Figure | None = None
+    items: str = ""
+
+    @property
+    def few(self) -> str:
+        """Why its value is muted: it rests on few items or few clusters."""
+        figure = self.figure
+        if figure is None or not figure.is_defined:
+            return ""
+        if figure.is_small:
+            return _("fewer than %d items") % SMALL
+        clusters = figure.n_clusters
+        return _("only %d clusters") % clusters if clusters is not None and clusters < FEW_CLUSTERS else ""
+
+    @property
+    def counts(self) -> str:
+        """What it rests on: items, clusters, raters, ratings."""
+        if self.figure is None:
+            return ""
+        clusters = self.figure.n_clusters
+        said = "" if clusters is None or clusters != self.figure.n_items else _("%d clusters") % clusters
+        return ", ".join(part for part in (self.figure.basis, said) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """The cells of one statistic, by row and column; `about`: what else all of them are about."""
+
+    statistic: str
+    about: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[ShownCell, ...]], ...]
+
+    @property
+    def cells(self) -> list[ShownCell]:
+        return [cell for _name, row in self.rows for cell in row if cell.figure]
+
+
+class AnswerPage:
+    """An answer as the page shows it: its matrices with the names of languages and criteria."""
+
+    def __init__(self, campaign: Campaign, snapshot: Snapshot, question: NumbersQuestion) -> None:
+        self.campaign, self.content, self.question = campaign, snapshot.content, question
+        spoken = get_language() or "en"
+        criteria = campaign.rubric_version.criteria.all()
+        self.criteria = {each.key: str(each.says("name", spoken) or each.key) for each in criteria}
+        attributes = ItemAttributes(campaign.dataset)
+        self.keys = dict(zip(attributes.names, attributes.keys, strict=True))
+
+    @cached_property
+    def matrices(self) -> list[Matrix]:
+        """A matrix for each statistic, and for each value of what is neither row nor column."""
+        layers: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+        for row in self.content["estimates"]:
+            layers.setdefault((row["statistic"], row["variant"] or "", *self._about(row)), []).append(row)
+        return [self._matrix(key, rows) for key, rows in layers.items()]
+
+    @property
+    def shown(self) -> list[Matrix]:
+        return self.matrices[:MOST_MATRICES]
+
+    @property
+    def more(self) -> int:
+        return max(0, len(self.matrices) - MOST_MATRICES)
+
+    @property
+    def excluded(self) -> list[tuple[str, int]]:
+        """Each exclusion that is on, and what it leaves out; and what would be left out if it were on."""
+        found = self.content["left_out"]
+        blind = (
+            _("left out: by people who could see verdicts")
+            if self.question.blind_only
+            else _("counted although their raters could see verdicts")
+        )
+        said = [(blind, found["not_blind"])]
+        if self.question.min_seconds:
+            said.append((_("left out: item rated in less than %g s") % self.question.min_seconds, found["too_fast"]))
+        return [(text, number) for text, number in said if number or "left out" in text]
+
+    def _about(self, row: Mapping[str, Any]) -> Iterator[str]:
+        """What a row is about beside its row and its column."""
+        for name in ABOUT:
+            if name not in self.question.dimensions and (value := _plain(row.get(name))):
+                yield self.name(name, value) if name != "judge" else value
+
+    def _matrix(self, key: tuple[str, ...], rows: Sequence[Mapping[str, Any]]) -> Matrix:
+        statistic, variant, *about = key
+        names = {name: _ordered(self.values(name), rows, name) for name in self.question.dimensions}
+        down, across = names[self.question.rows], names.get(self.question.columns, [""])
+        found = {(_plain(row.get(self.question.rows)), _plain(row.get(self.question.columns))): row for row in rows}
+        title = str(STATISTIC_NAMES.get(statistic) or self._in_family(statistic))
+        shown = tuple(
+            (self.name(self.question.rows, value), tuple(self._cell(value, column, found) for column in across))
+            for value in down
+        )
+        columns = tuple(self.name(self.question.columns, column) for column in across)
+        return Matrix(f"{title} ({variant})" if variant else title, " · ".join(about), columns, shown)
+
+    def _in_family(self, statistic: str) -> str:
+        asked = next((name for name in self.question.statistics if name.endswith(f".{statistic}")), statistic)
+        return str(STATISTIC_NAMES.get(asked, statistic))
+
+    def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:
+        names = self.name(self.question.rows, down), self.name(self.question.columns, across)
+        row = found.get((down, across))
+        return ShownCell(*names, Figure.of(row), self._items(row)) if row else ShownCell(*names)
+
+    def _items(self, row: Mapping[str, Any]) -> str:
+        """The address of the items behind a cell; nothing where their list cannot be cut to it."""
+        wanted = dict(self.question.where)
+        wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := _plain(row.get(name)))}
+        several = len({name for name, _value in self.question.where}) < len(self.question.where)
+        if several or set(wanted) & {"scenario", "item", "dataset_version", "languages"}:
+            return ""
+        pairs: list[tuple[str, str]] = [
+            (name, wanted[name]) for name in ("criterion", "language", "generator", "panel") if name in wanted
+        ]
+        pairs += [(f"{ATTRIBUTE}{self.keys[name]}", value) for name, value in wanted.items() if name in self.keys]
+        judges = {judge["name"] for judge in self.content["judges"]}
+        pairs += [("judge", row["judge"])] if row.get("judge") in judges and not self.question.runs else []
+        pairs += [("rater", name) for name in self.question.raters]
+        pairs += [("blind", "only")] if self.question.blind_only else []
+        return f"{reverse('numbers_items', args=[self.campaign.project.slug, self.campaign.pk])}?{urlencode(pairs)}"
+
+    def values(self, name: str) -> list[str]:
+        """The known order of a column's values."""
+        return list(self.criteria) if name == "criterion" else []
+
+    def name(self, column: str, value: str) -> str:
+        """A value as a reader knows it."""
+        if column == "criterion":
+            return self.criteria.get(value, value) or _("all criteria")
+        if column in ("language", "languages") and value:
+            return " ~ ".join(map(_language, value.split(" ~ ")))
+        return value or _("all")
+
+
+def _language(tag: str) -> str:
+    return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+
+
+def _plain(value: Any) -> str:
+    return " ~ ".join(map(str, value)) if isinstance(value, list | tuple) else "" if value is None else str(value)
+
+
+def _ordered(known: Sequence[str], rows: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """The values of a column that occur: in their known order, then numbers by size, then text."""
+    place = {value: number for number, value in enumerate(known)}
+    return sorted(
+        {_plain(row.get(name)) for row in rows}, key=lambda value: (place.get(value, len(place)), *_size(value))
+    )
+
+
+def _size(value: str) -> tuple[float, str]:
+    try:
+        return float(value), ""
+    except ValueError:
+        return float("inf"), value
+
+
+# --- the form --------------------------------------------------------------------------------------------------------
+class QuestionForm:
+    """What the form offers, and what is chosen in it."""
+
+    def __init__(self, question: NumbersQuestion, choices: QuestionChoices) -> None:
+        self.question, self.choices = question, choices
+
+    @property
+    def dimensions(self) -> list[tuple[str, str]]:
+        return [(name, column_name(name)) for name in self.choices.columns]
+
+    @property
+    def statistics(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """Groups of statistics; those about judges only where there is a judge."""
+        asked, has_judge = self.question.statistics, bool(self.choices.judges)
+        groups = []
+        for title, names in GROUPS:
+            there = [name for name in names if has_judge or name not in questions.NEED_JUDGE]
+            if there:
+                groups.append((str(title), [(name, str(STATISTIC_NAMES[name]), name in asked) for name in there]))
+        return groups
+
+    @property
+    def filters(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """A choice for each column with few values: the parameter's value, its name, whether it is chosen."""
+        values = {"criterion": self.choices.criteria, "language": self.choices.languages}
+        values |= {"generator": self.choices.generators, **self.choices.attributes}
+        return [
+            (column_name(column), [self._filter(column, value) for value in there])
+            for column, there in values.items()
+            if len(there) > 1
+        ]
+
+    def _filter(self, column: str, value: str) -> tuple[str, str, bool]:
+        name = _language(value) if column == "language" else value
+        return f"{column}={value}", name, (column, value) in self.question.where
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What the form has no field for, kept as it is: further filters of a column, variants, numbers."""
+        fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
+        fields |= {"pool", "min_seconds", "where"}
+        return [pair for pair in questions.pairs_of(self.question) if pair[0] not in fields]
+
+    @property
+    def runs(self) -> list[tuple[str, str, bool]]:
+        """One run of each judge, each run, or one by its number."""
+        said = [("", _("One run of each judge")), (questions.EACH_RUN, _("Each run apart"))]
+        said += [(str(run.pk), f"{run.judge.name}, {_('run')} {run.pk}") for run in self.choices.runs]
+        return [
+            (value, name, value in self.question.runs or (not value and not self.question.runs)) for value, name in said
+        ]
+
+    @property
+    def references(self) -> list[tuple[str, str, bool]]:
+        return [(value, str(name), value == self.question.reference) for value, name in REFERENCE_NAMES.items()]
+
+    @property
+    def ties(self) -> list[tuple[str, str, bool]]:
+        return [(value, str(name), value == self.question.ties) for value, name in TIE_NAMES.items()]
+
+    @property
+    def summary(self) -> list[tuple[str, str]]:
+        """The question in words, for below every figure: each thing that is chosen, with its name."""
+        question = self.question
+        said = [
+            (_("Rows"), column_name(question.rows)),
+            (_("Columns"), column_name(question.columns) if question.columns else _("none")),
+            (_("Only"), "; ".join(f"{column_name(column)} = {value}" for column, value in question.where)),
+            (_("Raters"), ", ".join(question.raters) or _("all")),
+            (_("Panels"), ", ".join(question.panels)),
+            (_("Judges"), ", ".join(question.judges) if question.needs_judge else ""),
+            (_("Runs"), ", ".join(question.runs)),
+            (_("Reference"), str(REFERENCE_NAMES[question.reference]) if question.needs_judge else ""),
+            (_("Tied modes"), str(TIE_NAMES[question.ties]) if question.needs_judge else ""),
+            (_("Level"), question.level),
+            (_("Criteria"), _("pooled") if question.pool else ""),
+            (
+                _("Interval"),
+                f"{question.confidence:.0%}, {question.bootstrap} {_('resamples')}, {_('seed')} {question.seed}",
+            ),
+        ]
+        return [(name, text) for name, text in said if text]
+
+
+def column_name(column: str) -> str:
+    """A column of the ratings table as a reader knows it; an attribute by its own name."""
+    return str(COLUMN_NAMES.get(column, column))
+
+
+# --- views -----------------------------------------------------------------------------------------------------------
+@require_safe
+@login_required
+def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """The form and the answer. While a worker computes, the page asks for itself."""
+    current = shown_campaign(request.user, project, campaign)
+    choices = questions.question_choices(current)
+    context: dict[str, Any] = {"title": _("Explore"), "project": current.project, "campaign": current}
+    asked = [(name, text) for name, text in _pairs(request) if name != "seen"]
+    try:
+        question = questions.parsed_question(asked)
+        questions.check_question(question, choices)
+        snapshot, is_stale = answers.current_answer(current, question)
+    except Refused as refused:
+        form = QuestionForm(NumbersQuestion(), choices)
+        context |= {"refusal": refused.sentence, "form": form, "presets": _presets(choices)}
+        return render(request, "analytics/explore.html", context, status=422)
+    computation = None
+    if is_stale:
+        tasks.ask_to_compute(campaign=current, settings=question)
+        computation = computing.failed(campaign=current, settings=question)
+    context |= {
+        "form": QuestionForm(question, choices),
+        "question": question,
+        "snapshot": snapshot,
+        "is_stale": is_stale,
+        "failed": computation,
+        "job": answers.open_job(current, question) if is_stale else None,
+        "page": AnswerPage(current, snapshot, question) if snapshot else None,
+        "presets": _presets(choices),
+        "addresses": _addresses(current, question),
+    }
+    return render(request, "analytics/explore.html", context)
+
+
+@require_safe
+@login_required
+def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -> HttpResponseBase:
+    """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence."""
+    current = shown_campaign(request.user, project, campaign)
+    try:
+        question = questions.asked_question(current, _pairs(request))
+        snapshot, is_stale = answers.current_answer(current, question)
+    except Refused as refused:
+        return HttpResponse(refused.sentence, status=422, content_type="text/plain; charset=utf-8")
+    if snapshot is None or is_stale:
+        tasks.ask_to_compute(campaign=current, settings=question)
+        text = _("A worker is computing these figures. Try again in a moment.")
+        return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
+    if kind == "json":
+        return JsonResponse(answers.answer_document(snapshot), json_dumps_params={"ensure_ascii": False})
+    name = f"{slugify(current.name) or current.pk}-cells.csv"
+    return download(answers.answer_csv(snapshot), name=name, media_type="text/csv; charset=utf-8")
+
+
+def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
+    return [(name, text) for name, texts in request.GET.lists() for text in texts]
+
+
+def _presets(choices: QuestionChoices) -> list[tuple[str, str, str]]:
+    """The studies whose questions this campaign can be asked."""
+    return [
+        (name, str(about), query)
+        for name, about, query in PRESETS
+        if choices.judges or not questions.question_of(query).needs_judge
+    ]
+
+
+def _addresses(campaign: Campaign, question: NumbersQuestion) -> dict[str, str]:
+    here, query = [campaign.project.slug, campaign.pk], f"?{question.query}" if question.query else ""
+    return {
+        "csv": reverse("numbers_cells_csv", args=here) + query,
+        "json": reverse("numbers_cells_json", args=here) + query,
+        "ratings": reverse("api_ratings_table", args=here) + query,
+        "estimates": reverse("api_estimates", args=here) + query,
+        "this": reverse("numbers_explore", args=here) + query,
+    }

@@ -1,0 +1,198 @@
+"""Questions about a campaign's ratings: as an address, on the page, by the API and by command."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models import Heartbeat
+from accounts.refusals import Refused
+from analytics import answers, questions, ratings, snapshots
+from analytics.questions import NumbersQuestion, asked_question, question_of
+from annotation.models import Annotator, Campaign
+from judging.models import JudgeRun
+from tests import make
+from tests.analytics import scene
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(cast: Cast) -> Campaign:
+    made = scene.campaign(cast)
+    scene.judged(made)
+    return made
+
+
+def read(client: Client, campaign: Campaign, query: str = "", *, status: int = 200) -> str:
+    answer = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}")
+    assert answer.status_code == status
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split()))
+
+
+class TestQuestion:
+    def test_equal_questions_have_one_query_and_one_digest(self) -> None:
+        first = question_of(
+            "?rows=language&columns=&raters=b&raters=a&where=language%3Det&judge=Tamm%2C+J&pool=on&seed=7"
+        )
+        again = question_of(
+            "seed=7&judge=Tamm%2C+J&raters=a&raters=b&raters=a&rows=language&columns=&pool=on&where=language=et"
+        )
+        assert first == again and first.digest == again.digest
+        assert first.judges == ("Tamm, J",) and first.raters == ("a", "b") and first.where == (("language", "et"),)
+        assert question_of(first.query) == first
+        assert NumbersQuestion().query == "" and question_of("") == NumbersQuestion()
+        assert replace(first, reference="each").digest != first.digest
+        assert json.loads(json.dumps(first.as_json))["raters"] == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("query", "sentence"),
+        [
+            ("rows=colour", "There are: criterion, language, generator, scenario, item, dataset_version, judge"),
+            ("where=colour%3Dred", "“colour” is no choice for “where”"),
+            ("where=language%3Dfr", "There are: language=ar, language=et"),
+            ("judge=Nobody", "There are: Kohtunik"),
+            ("raters=nobody", "There are: hala, jaan, mari, noor"),
+            ("run=x", "“x” is no choice for “run”"),
+            ("statistic=beauty", "“beauty” is no choice for “statistic”"),
+            ("reference=best", "There are: mode, mode_split, median, mean, minimum, each, dawid_skene"),
+            ("bootstrap=10", "0, or 200 and more"),
+            ("rows=language", "Rows and columns are both “language”"),
+            ("colour=red", "There is no parameter “colour”"),
+        ],
+    )
+    def test_what_there_is_not_is_refused_with_what_there_is(
+        self, campaign: Campaign, query: str, sentence: str
+    ) -> None:
+        with pytest.raises(Refused) as refused:
+            asked_question(campaign, [tuple(pair.split("=", 1)) for pair in query.replace("%3D", "=").split("&")])  # type: ignore[misc]
+        assert sentence in refused.value.sentence
+
+    def test_a_judge_is_needed_where_one_is_asked_about(self, cast: Cast) -> None:
+        with pytest.raises(Refused, match="no judge has been run"):
+            asked_question(scene.campaign(cast), [("statistic", "mae")])
+
+    def test_every_statistic_that_is_offered_is_one(self) -> None:
+        from analytics.stats.agreement import among_raters
+        from analytics.stats.judge import calibration, consistency
+        from analytics.stats.ranking import stability
+        from analytics.views import explore
+
+        assert set(questions.AGREEMENT) <= {*among_raters.STATISTICS, *among_raters.APPLICABILITY.values()}
+        assert set(questions.CALIBRATION) <= {*calibration.STATISTICS}
+        known = {"stability": stability.STATISTICS, "consistency": consistency.STATISTICS}
+        for name in (*questions.STABILITY, *questions.CONSISTENCY):
+            family, _, statistic = name.partition(".")
+            assert statistic in known[family]
+        assert set(explore.STATISTIC_NAMES) == set(questions.STATISTICS)
+
+
+class TestRuns:
+    def test_a_run_that_asked_once_replaces_none_that_asked_three_times(self, campaign: Campaign) -> None:
+        once = JudgeRun.objects.get()
+        thrice = scene.judged(campaign)
+        JudgeRun.objects.filter(pk=thrice.pk).update(repeats=3)
+        scene.judged(campaign)
+        assert [run.pk for run in ratings.newest_runs(campaign)] == [thrice.pk]
+        each = asked_question(campaign, [("run", "each"), ("statistic", "accuracy"), ("rows", "judge")])
+        named = {row["judge"] for row in snapshots.snapshot(campaign=campaign, settings=each).content["estimates"]}
+        assert len(named) == 3 and f"Kohtunik (run {once.pk})" in named
+        one = asked_question(campaign, [("run", str(once.pk)), ("statistic", "accuracy")])
+        assert {row["judge"] for row in snapshots.snapshot(campaign=campaign, settings=one).content["estimates"]} == {
+            "Kohtunik"
+        }
+
+
+class TestPage:
+    def test_a_matrix_by_two_columns_with_counts_and_reasons(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign, "rows=language&columns=criterion&statistic=mae")
+        assert "MAE Kohtunik" in page and "approximate" in page
+        assert "fewer than 30 items" in page and "5 items × 2 raters" in page and "clusters" in page
+        assert "no item has both a judge score and a reference label" in page
+        assert "Rows: Language Columns: Criterion Raters: all" in page
+        assert "12 items · 6 clusters · 4 annotators · 36 ratings · 1 judge · 24 verdicts" in page
+
+    def test_a_wrong_question_keeps_the_form(self, cast: Cast, campaign: Campaign) -> None:
+        page = read(cast.client("boris"), campaign, "rows=colour", status=422)
+        assert "“colour” is no choice for “rows”" in page and "Compute" in page
+
+    def test_a_cell_leads_to_its_items(self, cast: Cast, campaign: Campaign) -> None:
+        client = cast.client("boris")
+        answer = client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?statistic=mae&where=generator%3Datlas")
+        address = html.unescape(re.findall(r'href="(/p/kassa/numbers/\d+/items/\?[^"]*)"', answer.content.decode())[0])
+        assert "criterion=" in address and "language=" in address and "generator=atlas" in address
+        assert client.get(address).status_code == 200
+
+    def test_every_preset_is_a_question(self, cast: Cast, campaign: Campaign) -> None:
+        client = cast.client("boris")
+        page = client.get(f"/p/kassa/numbers/{campaign.pk}/").content  # its one link
+        assert client.get(f"/p/kassa/numbers/{campaign.pk}/explore/").status_code == 200
+        from analytics.views.explore import PRESETS
+
+        for _name, _about, query in PRESETS:
+            assert "not rated" in read(client, campaign, query) or query
+        assert b"/explore/" in page or not snapshots.newest([campaign])
+
+    def test_a_large_one_is_computed_by_a_worker(
+        self, cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(answers, "AT_ONCE", 10)
+        client, query = cast.client("boris"), "statistic=mae&judge=Kohtunik"
+        Heartbeat.objects.create(name="w", kind="worker", seen_at=timezone.now())
+        assert "These figures are being computed." in read(client, campaign, query)
+        assert client.get(f"/p/kassa/numbers/{campaign.pk}/explore/cells.csv?{query}").status_code == 503
+        assert client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{query}").json()["stale"] is True
+        scene.compute(campaign, question_of(query))
+        page = read(client, campaign, query)
+        assert "being computed" not in page and "MAE" in page
+
+    def test_ratings_that_were_left_out_are_counted(self, cast: Cast, campaign: Campaign) -> None:
+        from annotation.models import Annotation
+
+        Annotation.objects.filter(annotator__pseudonym="mari").update(seconds=2, blind=False)
+        page = read(cast.client("boris"), campaign, "min_seconds=5")
+        assert "12 ratings left out: item rated in less than 5 s" in page
+        assert "12 ratings counted although their raters could see verdicts" in page
+        assert "24 ratings" in page
+
+
+class TestCommand:
+    def test_names_with_commas_and_filters(
+        self, cast: Cast, campaign: Campaign, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Annotator.objects.filter(pseudonym="mari").update(pseudonym="Tamm, Mari")
+        asked = ["--project", "kassa", "--raters", "Tamm, Mari", "--raters", "jaan", "--statistic", "mae"]
+        call_command("numbers", *asked, "--rows", "language", "--columns", "criterion", "--format", "json")
+        told = json.loads(capsys.readouterr().out)
+        assert {row["n_raters"] for row in told["estimates"] if row["value"] is not None} == {2}
+        assert told["question"]["raters"] == ["Tamm, Mari", "jaan"]
+        call_command("numbers", *asked, "--format", "csv")
+        assert {row["statistic"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {"mae"}
+        call_command("numbers", *asked)
+        assert "items x raters" in capsys.readouterr().out
+        with pytest.raises(CommandError, match="There are: Tamm, Mari, hala"):
+            call_command("numbers", "--project", "kassa", "--raters", "nobody")
+
+
+def test_attributes_are_rows_columns_and_filters(cast: Cast) -> None:
+    items = [
+        make.item(n, external_id=f"i{n}", attributes={"task type": "qa" if n % 2 else "sum", "level": n % 3})
+        for n in range(12)
+    ]
+    made = make.campaign(cast.kassa, items=items)
+    scores = [float(n % 4) for n in range(12)]
+    make.rated(made, {"fluency": {"mari": scores, "jaan": scores[::-1]}})
+    page = read(cast.client("boris"), made, "rows=task_type&columns=attribute_level&where=criterion%3Dfluency")
+    assert "task_type" in page and "2 items × 2 raters" in page
+    page = read(cast.client("boris"), made, "rows=task_type&columns=&where=attribute_level%3D1")
+    assert "4 items · 4 clusters · 2 annotators · 8 ratings" in page
