@@ -372,7 +372,7 @@ def _of_criteria(frame: pd.DataFrame, column: str) -> dict[str, str]:
     if wrong.size:
         first = pairs.iloc[wrong[0]]
         sentence = (
-            f"{column} {first['said']!r} contradicts {known[first['criterion']]!r} given earlier for the criterion"
+            f"{column} {first['text']!r} contradicts {known[first['criterion']]!r} given earlier for the criterion"
         )
         raise TableError([TableProblem(int(first["row"]), sentence)])
     return {name: str(text).strip() for name, text in known.items()}
