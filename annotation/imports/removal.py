@@ -17,6 +17,7 @@ from accounts import audit, jobs
 from accounts.jobs import JobHeartbeat
 from accounts.models import Job, User
 from accounts.refusals import Refused
+from annotation import bulk
 from annotation.imports.checks import EDITABLE
 from annotation.imports.import_jobs import keep_stored
 from annotation.imports.parsed_files import forget_parsed
@@ -166,7 +167,7 @@ def _take_back_rubrics(file_import: Import) -> None:
 def _take_back_ratings(file_import: Import) -> None:
     annotations = Annotation.objects.filter(file_import=file_import)
     raters = set(annotations.values_list("annotator", flat=True))
-    Rating.objects.filter(annotation__file_import=file_import).delete()
+    bulk.delete_by_key(Rating, "annotation", annotations.values_list("pk", flat=True))
     annotations._raw_delete(using="default")
     for annotator in Annotator.objects.filter(pk__in=raters, user=None):
         if not _users(annotator, ()):

@@ -429,7 +429,7 @@ def remove_verdicts(*, file_import: Import, actor: User | None = None) -> None:
     with transaction.atomic():
         removal.require_unused(runs, but=(Verdict, Call))
         Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
-        Attempt.objects.filter(call__in=Call.objects.filter(run__in=runs))._raw_delete(using="default")
+        bulk.delete_by_key(Attempt, "call", Call.objects.filter(run__in=runs).values_list("pk", flat=True))
         Call.objects.filter(run__in=runs)._raw_delete(using="default")
         JudgeRun.objects.filter(file_import=file_import).delete()
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
