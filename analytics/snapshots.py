@@ -67,8 +67,9 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTING
 
 
 def to_be_polled() -> list[Campaign]:
-    """Campaigns whose numbers may have gone stale: all but the closed ones that `settle_computation` has noted."""
-    found = list(Campaign.objects.annotate(**_judged()))
+    """Campaigns whose numbers may have gone stale: all but those of archived projects, and the closed ones that
+    `settle_computation` has noted."""
+    found = list(Campaign.objects.filter(project__archived_at=None).annotate(**_judged()))
     open_ones = [campaign for campaign in found if campaign.state != Campaign.State.CLOSED]
     caches["content"].delete_many([_settled(campaign) for campaign in open_ones])
     noted = caches["content"].get_many([_settled(campaign) for campaign in found])

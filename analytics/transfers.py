@@ -68,8 +68,8 @@ def take_over(*, upload: Upload, actor: User) -> Transfer:
     with upload.content.open("rb") as content:
         carried = bundles.look_into_bundle(project=upload.project, name=upload.name, content=cast(BinaryIO, content))
     with transaction.atomic():
-        gone, _each = Upload.objects.filter(pk=upload.pk).delete()
-        if not gone:
+        deleted, _by_model = Upload.objects.filter(pk=upload.pk).delete()
+        if not deleted:
             raise Refused(_("This upload was already imported or cancelled. Start it again."), code="gone")
         begun = _arriving(upload.project, upload.name, carried, actor)
         begun.content = upload.content.name
@@ -103,13 +103,13 @@ def _require_room(project: Project, actor: User) -> None:
 
 def export_of(transfer: Transfer) -> Export:
     """What an export transfer is of. Raises `Refused` when that is gone by now."""
-    said = transfer.asked
+    asked = transfer.asked
     subject: Any = transfer.project
-    if (kind := exports.SUBJECTS[said["what"]]) != "project":
-        subject = exports.subject_choices(project=transfer.project, subject=kind).filter(pk=said["subject"]).first()
-    options = Options(**said["options"])
+    if (kind := exports.SUBJECTS[asked["what"]]) != "project":
+        subject = exports.subject_choices(project=transfer.project, subject=kind).filter(pk=asked["subject"]).first()
+    options = Options(**asked["options"])
     return exports.checked_export(
-        project=transfer.project, what=said["what"], kind=said["format"], subject=subject, options=options
+        project=transfer.project, what=asked["what"], kind=asked["format"], subject=subject, options=options
     )
 
 
@@ -180,23 +180,23 @@ _WORK: dict[Transfer.Kind, Callable[[Transfer, JobHeartbeat], None]] = {
 }
 
 
-def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **told: Any) -> bool:
+def _settle(transfer: Transfer, state: Transfer.State, *, rows: int = 0, **changes: Any) -> bool:
     """Say what it came to, if it is still this worker's to say."""
     job = cast(Job, transfer.job)
     with transaction.atomic():
-        if _ended(transfer, state, **told):
+        if _ended(transfer, state, **changes):
             is_failed = state == State.FAILED
-            if jobs.fail(job, told["sentence"]) if is_failed else jobs.finish(job, done=rows, total=rows):
+            if jobs.fail(job, changes["sentence"]) if is_failed else jobs.finish(job, done=rows, total=rows):
                 return True
         transaction.set_rollback(True)
     return False
 
 
-def _ended(transfer: Transfer, state: Transfer.State, **told: Any) -> bool:
+def _ended(transfer: Transfer, state: Transfer.State, **changes: Any) -> bool:
     """End a transfer that is still moving. The file of a bundle, and what was written of an export that failed, are
     deleted.
     """
-    if not Transfer.objects.filter(pk=transfer.pk, state=State.WAITING).update(state=state, **told):
+    if not Transfer.objects.filter(pk=transfer.pk, state=State.WAITING).update(state=state, **changes):
         return False
     if transfer.kind == Transfer.Kind.BUNDLE or state == State.FAILED:
         transaction.on_commit(lambda: _delete_file(transfer))

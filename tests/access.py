@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("api_me", "api_projects"), PEOPLE),
     "project_new": {"aino"},  # the first account of an instance
     "all_jobs": set(),  # staff only
+    "any_job_cancel": set(),
     **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
     **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
     **dict.fromkeys(("panel_seat", "panel_unseat", "api_seat"), LEAD),

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from panelbench.celery import app
@@ -54,6 +55,14 @@ def kill(started: subprocess.Popen[bytes]) -> None:
 def long_after() -> datetime:
     """A time by which every lease of today has run out, for the sweep."""
     return timezone.now() + timedelta(hours=1)
+
+
+def waits_for_a_lock() -> bool:
+    """Whether another connection to this PostgreSQL database waits for a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees what it saw first
+        cursor.execute("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return cursor.fetchone() is not None
 
 
 def until(condition: Callable[[], Any], *, seconds: float = 90) -> None:

@@ -136,7 +136,7 @@ def _send(job: Job) -> None:
 def enqueue_task(task: str, *arguments: Any, expires: float | None = None) -> None:
     """Send a message that is no job, once the transaction is committed: a wake-up for rows that wait, or a mail.
 
-    Without a broker it is dropped and logged. Rows that wait are found by the next sweep; a mail is lost.
+    Without a broker it is dropped and logged. The next sweep sends rows that wait; a mail is lost.
     """
     transaction.on_commit(partial(_queued, task, arguments, expires=expires))
 
@@ -248,14 +248,26 @@ def release(job: Job, *, due_at: datetime) -> bool:
 def cancel(*, job: Job, actor: User) -> None:
     """Stop an open job for good. Its worker notices at its next heartbeat, and what it did so far is taken back."""
     if not Job.objects.filter(pk=job.pk, project=job.project_id).cancellable_by(actor).exists() and job.is_open:
-        raise Refused(_("Only a lead of the project or the person who started this can cancel it."), code="not_yours")
-    sentence = _("This was cancelled by %s.") % actor
+        sentence = _("Only a lead of the project, the person who started this, or staff can cancel it.")
+        raise Refused(sentence, code="not_yours")
+    if not _cancelled(job.pk, _("This was cancelled by %s.") % actor):
+        raise Refused(_("This is over already. Reload the page."), code="wrong_state")
+    job.refresh_from_db()
+
+
+def cancel_all(*, project: Project, sentence: str) -> None:
+    """Stop the open jobs of a project that is archived, but for deliveries: what has happened is still announced."""
+    open_jobs = Job.objects.open().filter(project=project).exclude(kind=Job.Kind.DELIVERIES)
+    for pk in open_jobs.values_list("pk", flat=True):
+        _cancelled(pk, sentence)
+
+
+def _cancelled(pk: int, sentence: str) -> bool:
     for _attempt in range(2):  # a worker may take it just now
-        open_job = Job.objects.open().filter(pk=job.pk).first()
-        if open_job is not None and _give_up(open_job, State.CANCELLED, sentence):
-            job.refresh_from_db()
-            return
-    raise Refused(_("This is over already. Reload the page."), code="wrong_state")
+        job = Job.objects.open().filter(pk=pk).first()
+        if job is not None and _give_up(job, State.CANCELLED, sentence):
+            return True
+    return False
 
 
 def _give_up(job: Job, state: str, sentence: str) -> bool:

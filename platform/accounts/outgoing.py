@@ -57,7 +57,7 @@ class Limits:
 
 # --- addresses ------------------------------------------------------------------------------------------------------
 def check_address(address: str, limits: Limits) -> None:
-    """Raise ``Forbidden`` for an address that is none, or whose name stands for somewhere nothing may be sent."""
+    """Raise `AddressForbidden` for an address that is none, or whose name stands for somewhere nothing may be sent."""
     scheme, host, port = _split(address)
     if scheme == "http" and not (limits.loopback and host in ("localhost", "127.0.0.1", "::1")):
         raise AddressForbidden("The address has to start with https://.")
@@ -82,10 +82,10 @@ def _split(address: str) -> tuple[str, str, int]:
 def _resolve(host: str, port: int, limits: Limits) -> list[Address]:
     """Every address behind a name, once all of them are allowed."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise AddressForbidden(f"The name {host} is not known.") from None
-    addresses = list(dict.fromkeys(ipaddress.ip_address(str(each[4][0]).split("%")[0]) for each in found))
+    addresses = list(dict.fromkeys(ipaddress.ip_address(str(answer[4][0]).split("%")[0]) for answer in answers))
     if any(not _allowed(address, limits) for address in addresses):
         raise AddressForbidden(f"The name {host} belongs to a private network, and nothing is sent there.")
     return addresses
@@ -95,7 +95,7 @@ def _allowed(address: Address, limits: Limits) -> bool:
     plain = _unwrapped(address)
     if any(_lies_in(plain, network) for network in limits.networks):
         return True
-    is_public = plain.is_global and not plain.is_multicast and not any(_lies_in(plain, each) for each in RESERVED)
+    is_public = plain.is_global and not plain.is_multicast and not any(_lies_in(plain, network) for network in RESERVED)
     return is_public or (limits.loopback and plain.is_loopback)
 
 
@@ -126,15 +126,15 @@ def signed(*, secret: bytes, key: str, body: bytes, now: float) -> dict[str, str
 
 # --- sending --------------------------------------------------------------------------------------------------------
 def post(address: str, *, body: bytes, headers: dict[str, str], limits: Limits, timeout: float = TIMEOUT) -> int:
-    """Post ``body`` and return the status of the answer, which is not read; raises ``Forbidden`` or ``Unreachable``."""
+    """Post ``body`` and return the status of the answer, which is not read; raises the two errors above."""
     check_address(address, limits)
-    said = [("Host", urlsplit(address).netloc), ("Content-Type", "application/json"), *headers.items()]
-    said.append(("Content-Length", str(len(body))))
-    road = _Road(limits, time.monotonic() + timeout)
+    sent_headers = [("Host", urlsplit(address).netloc), ("Content-Type", "application/json"), *headers.items()]
+    sent_headers.append(("Content-Length", str(len(body))))
+    backend = _CheckedBackend(limits, time.monotonic() + timeout)
     try:
         with (
-            httpcore.ConnectionPool(ssl_context=ssl.create_default_context(), network_backend=road) as pool,
-            pool.stream("POST", address, headers=said, content=body) as answer,
+            httpcore.ConnectionPool(ssl_context=ssl.create_default_context(), network_backend=backend) as pool,
+            pool.stream("POST", address, headers=sent_headers, content=body) as answer,
         ):
             return answer.status
     except (httpcore.TimeoutException, TimeoutError):
@@ -143,7 +143,7 @@ def post(address: str, *, body: bytes, headers: dict[str, str], limits: Limits, 
         raise ReceiverUnreachable(f"No connection: {error}" if str(error) else "The connection was cut off.") from None
 
 
-class _Road(httpcore.SyncBackend):
+class _CheckedBackend(httpcore.SyncBackend):
     """Connects only to addresses that were checked, and in the time that is left."""
 
     def __init__(self, limits: Limits, ends: float) -> None:
@@ -159,16 +159,16 @@ class _Road(httpcore.SyncBackend):
     ) -> httpcore.NetworkStream:
         """A connection to the first of the name's addresses that takes one."""
         addresses: Sequence[Address] = _resolve(host, port, self.limits)
-        for last, each in enumerate(addresses, start=1):
+        for number, checked in enumerate(addresses, start=1):
             try:
-                return _Hurried(super().connect_tcp(str(each), port, _left(self.ends)), self.ends)
+                return _TimedStream(super().connect_tcp(str(checked), port, _left(self.ends)), self.ends)
             except httpcore.ConnectError:
-                if last == len(addresses):
+                if number == len(addresses):
                     raise
         raise httpcore.ConnectError(f"{host} has no address")
 
 
-class _Hurried(httpcore.NetworkStream):
+class _TimedStream(httpcore.NetworkStream):
     """A stream on which everything together takes until ``ends``: a receiver can't hold it by trickling."""
 
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
@@ -186,7 +186,7 @@ class _Hurried(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Hurried(self.stream.start_tls(ssl_context, server_hostname, _left(self.ends)), self.ends)
+        return _TimedStream(self.stream.start_tls(ssl_context, server_hostname, _left(self.ends)), self.ends)
 
     def get_extra_info(self, name: str) -> Any:
         return self.stream.get_extra_info(name)

@@ -10,7 +10,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts import access, audit
+from accounts import access, audit, jobs
 from accounts.models import Membership, Profile, Project, Role, User
 from accounts.refusals import Refused
 
@@ -75,6 +75,7 @@ def archive(*, project: Project, actor: User) -> bool:
     with transaction.atomic():
         done = Project.objects.filter(pk=project.pk, archived_at=None).update(archived_at=timezone.now())
         if done:
+            jobs.cancel_all(project=project, sentence=_("This was cancelled because the project was archived."))
             for stop in stops:
                 stop(project)
             audit.record(actor=actor, project=project, verb="archive project", subject=project)

@@ -26,6 +26,7 @@ def sweep() -> None:
         jobs.sweep,
         deliveries.sweep_deliveries,
         removal.forget_sessions,
+        removal.delete_orphan_files,
         *jobs.cleanings,
     ]
     for clear in clearing:

@@ -25,6 +25,7 @@ pages = [
     ),
     path("p/<slug:project>/audit/", people.audit_page, name="audit"),
     path("jobs/", jobs.all_jobs, name="all_jobs"),
+    path("jobs/<int:job>/cancel/", jobs.cancel_any_job, name="any_job_cancel"),
     path("p/<slug:project>/jobs/", jobs.jobs_page, name="jobs"),
     path("p/<slug:project>/jobs/<int:job>/cancel/", jobs.cancel_job, name="job_cancel"),
     path("p/<slug:project>/settings/", webhooks.settings_page, name="settings"),

@@ -14,6 +14,7 @@ from accounts import jobs
 from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.models import Transfer
+from analytics.tasks import ask_to_compute, refresh_stale
 from annotation.imports import checks, lifecycle
 from annotation.models import Dataset, Import, Item
 from panelbench.celery import app
@@ -73,7 +74,30 @@ def test_staff_see_the_work_of_every_project(cast: Cast) -> None:
     browser = Client()
     browser.force_login(operator)
     shown = page(browser, "/jobs/")
-    assert "d.csv" in shown and "Kassa" in shown and "job_cancel" not in shown and "/cancel/" not in shown
+    job = Job.objects.get()
+    assert "d.csv" in shown and "Kassa" in shown and f'action="/jobs/{job.pk}/cancel/"' in shown
+    assert cast.client("aino").post(f"/jobs/{job.pk}/cancel/").status_code == 403
+    answer = browser.post(f"/jobs/{job.pk}/cancel/", follow=True)
+    assert "This was cancelled by Operator." in answer.content.decode()
+    assert (Job.objects.get().state, Import.objects.get().state) == ("cancelled", "failed")
+
+
+def test_archiving_a_project_cancels_its_jobs(cast: Cast) -> None:
+    file_import = uploaded(cast.client("boris"))
+    campaign = make.campaign(cast.kassa)
+    ask_to_compute(campaign=campaign)
+    assert sorted(Job.objects.open().values_list("kind", flat=True)) == ["check", "numbers"]
+    cast.client("aino").post("/p/kassa/settings/project/", {"do": "archive"})
+    assert not Job.objects.open().exists()
+    file_import.refresh_from_db()
+    assert file_import.report["sentence"] == "This was cancelled because the project was archived."
+    refresh_stale()
+    assert not Job.objects.open().exists()
+    aino = cast.client("aino")
+    assert (
+        "was removed" in aino.post("/p/kassa/settings/project/remove/", {"name": "Kassa"}, follow=True).content.decode()
+    )
+    assert not Job.objects.exists()
 
 
 def test_a_check_that_waits_is_cancelled_and_says_by_whom(cast: Cast) -> None:

@@ -16,7 +16,7 @@ from annotation.models import Campaign, Dataset, Import, Item, Rating
 from panelbench.celery import app
 from tests import make
 from tests.cast import Cast
-from tests.workers import kill, long_after, until, working
+from tests.workers import kill, long_after, until, waits_for_a_lock, working
 
 ITEMS = 50_000  # more than one transaction stages
 DIALOGUES = "id,language,question\n" + "".join(f"d{n},et,Kus on minu pakk {n}? {'Ootan. ' * 8}\n" for n in range(ITEMS))
@@ -109,12 +109,6 @@ def asked_to_undo(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Import:
 
 def import_page(cast: Cast, file_import: Import) -> str:
     return cast.client("boris").get(f"/p/kassa/imports/{file_import.pk}/").content.decode()
-
-
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
-        return cursor.fetchone() is not None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
-from accounts import jobs
+from accounts import jobs, removal
+from accounts.models import Job
 from accounts.tasks import sweep
 from annotation import tasks as tasks_of_imports
 from annotation.models import Dataset, Import, ImportFile, Rating
 from judging import tasks
 from judging.imports import studies
 from judging.models import Judge, Verdict
+from panelbench.celery import app
 from tests.cast import Cast
 from tests.judging import made_up
 from tests.judging.test_studies import COUNTS
 from tests.study_data import FOLDER
-from tests.workers import long_after
+from tests.workers import kill, long_after, until, waits_for_a_lock, working
 
 API = "/api/v1/projects/kassa"
 
@@ -139,6 +144,36 @@ def test_a_check_that_ends_halfway_leaves_no_files(
         with pytest.raises(OSError, match="No space"):
             studies.study_outlook(file_import)
     assert {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts} == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_files_of_a_check_whose_worker_is_killed_are_deleted_a_day_later(cast: Cast, settings: Any) -> None:
+    if not settings.REDIS_URL or connection.vendor != "postgresql":
+        pytest.skip("needs Redis and PostgreSQL")
+    boris = cast.client("boris")
+
+    def files() -> set[Path]:
+        return {path for path in (Path(settings.MEDIA_ROOT) / "imports").rglob("*") if path.is_file()}
+
+    file_import = opened(boris, {"study.zip": made_up.archive(made_up.folder())})
+    removal.delete_orphan_files(now=timezone.now() + timedelta(days=2))  # of other tests
+    before = files()
+    app.control.purge()
+    assert boris.post(f"{API}/imports/{file_import.pk}/check/").status_code == 202
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE annotation_item IN EXCLUSIVE MODE")  # so that the check waits in the middle of it
+        with working() as doomed:
+            until(waits_for_a_lock)
+            kill(doomed)
+    copies = files() - before
+    assert copies and Job.objects.latest("pk").state == "running"
+    assert removal.delete_orphan_files(now=timezone.now() + timedelta(hours=23)) == 0
+    assert removal.delete_orphan_files(now=timezone.now() + timedelta(hours=25)) == len(copies)
+    assert files() == before
+    jobs.sweep(now=long_after())
+    app.control.purge()
+    tasks.check_study(file_import.pk)
+    assert Import.objects.get(pk=file_import.pk).state == "uploaded"
 
 
 def half_stored(file_import: Import, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,9 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(leads | others, project__memberships__user=user)
 
     def cancellable_by(self, user: User) -> JobQuerySet:
-        """What somebody may cancel: what they asked for themselves, and everything of the projects that they lead."""
+        """The open jobs that somebody may cancel: their own, those of projects that they lead, and for staff all."""
+        if user.is_staff:
+            return self.filter(state__in=Job.OPEN)
         seen = JobQuerySet(Job).visible_to(user)
         led = seen.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
         own = seen.filter(owner=user)

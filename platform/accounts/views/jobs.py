@@ -56,6 +56,19 @@ def all_jobs(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @login_required
+def cancel_any_job(request: HttpRequest, job: int) -> HttpResponse:
+    """Stop a job of any project, by the operator of the instance."""
+    if not request.user.is_staff:
+        raise PermissionDenied("This is for staff.")
+    chosen = get_object_or_404(Job, pk=job)
+    with refusals.refusals_as_messages(request):
+        jobs.cancel(job=chosen, actor=request.user)
+        messages.success(request, _("Cancelled."))
+    return redirect("all_jobs")
+
+
+@require_POST
+@login_required
 def cancel_job(request: HttpRequest, project: str, job: int) -> HttpResponse:
     """Cancel a job: the user's own, or as a lead any of the project."""
     chosen_project, visible_jobs = _of(request, project)
