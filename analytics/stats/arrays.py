@@ -128,7 +128,7 @@ def calibration(
     Numbers only. ``rule`` makes the labels: without it the mode (items with a tied mode are left out and counted), or
     the mean on interval scales. A figure with several variants is named ``statistic/variant``. Scores of the judge
     beyond the ends of the scale are left out. ValueError for a human score that is not on the scale, or for lengths
-    that differ. Source: ``judge.weighted``.
+    that differ. Source: ``judge.association``.
     """
     import pandas as pd
 

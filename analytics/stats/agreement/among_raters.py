@@ -88,7 +88,7 @@ def agreement_report(
     out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
     intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
-    ``countwise.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
+    ``from_counts.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every figure of
     the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample" makes
     intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each
     cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on

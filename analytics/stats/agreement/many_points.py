@@ -4,7 +4,7 @@ Items hardly ever repeat each other there, so nothing is gained by counting patt
 points, would fill the memory. Each coefficient is computed from the long list of scores instead: disagreement within
 items from sums and sorted scores, chance disagreement from the margins. A kernel returns its value and its gradient
 (N,), the derivative by the weight of each item; the gradient, summed within clusters, gives the standard error.
-The values are those of ``coefficients`` and ``pairs`` (tests/analytics/stats/agreement/test_wide.py compares them).
+The values are those of ``coefficients`` (tests/analytics/stats/agreement/test_wide.py compares them).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def interval(
 ) -> Interval:
     """Linearised interval of a value with a gradient (N,), items in clusters (N,), by the ``shape`` of the figure.
 
-    ``unit`` is the size of the numbers that the value is made of. Source: ``intervals.jackknife_interval``.
+    ``unit`` is the size of the numbers that the value is made of. Source: ``estimates.jackknife_interval``.
     """
     se, df, tail_df = gradient_standard_error(value[1], cluster)
     n = float(cluster.max()) + 1
@@ -208,7 +208,7 @@ def corrected(observed: Value, expected: Value) -> Value:
 
 
 def coefficient(scores: LongScores, statistic: str, variant: str | None) -> Value:
-    """A count-based coefficient by its name (``agreement.STATISTICS``): the value of its kernel in ``coefficients``.
+    """A count-based coefficient by its name (``among_raters.STATISTICS``): the value of its kernel in ``coefficients``.
 
     Any level, as in the kernel named alike. Source: METHODS 1.
     """

@@ -232,7 +232,7 @@ def left_out_error(values: Floats, without: Floats, units: Units) -> tuple[Float
 def left_out_interval(
     statistic: Statistic, units: Units, shape: Shape, *, confidence: float = 0.95, unit: float = 1.0
 ) -> Interval:
-    """Jackknife interval of a statistic with (b,) values (``intervals.jackknife_interval``); no random numbers."""
+    """Jackknife interval of a statistic with (b,) values (``estimates.jackknife_interval``); no random numbers."""
     value = float(statistic(units.pattern_totals[None, :])[0])
     se, tail_df = left_out_error(np.array(value), left_out(statistic, units), units)
     return jackknife_interval(

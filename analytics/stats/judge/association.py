@@ -435,7 +435,7 @@ def is_many(part: Codes, x: Floats, y: Floats) -> bool:
 
 
 def value_of(figure: PairFigure, x: Floats, y: Floats, scale: Scale) -> Value:
-    """One figure of ``figures.figures`` of judge x and reference y (n,): NaN where its kernel is.
+    """One figure of ``figures`` of judge x and reference y (n,): NaN where its kernel is.
 
     Level: the kernel's own. Source: METHODS 3.
     """

@@ -92,10 +92,10 @@ def calibration_report(
         whose mode is tied have no reference label: left out and counted. ``each`` faces the judge with every annotator
         in turn and averages the annotators' figures. Or a rule of ``reference.reference_labels``: ``dawid_skene``,
         ``adjudicated_first``.
-    ties : what the mode does with items on which several points lead (``reference.settled``).
+    ties : what the mode does with items on which several points lead (``reference.settled_labels``).
     raters : the annotators that make the panel, all by default.
-    statistics : names of figures (``figures.STATISTICS`` and ``COUNTS``), all by default; ``confusion`` (row shares of
-        the confusion matrix, variant "reference label ~ judge label") only when it is named.
+    statistics : names of figures (``association.STATISTICS``, ``COUNTS``), all by default; ``confusion`` (row shares
+        of the confusion matrix, variant "reference label ~ judge label") only when it is named.
     bootstrap : resamples of clusters; 0 gives values without intervals.
     raters_as : "sample" makes intervals for raters like these (``resampling``), not for these raters alone.
 

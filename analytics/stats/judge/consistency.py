@@ -1,7 +1,7 @@
 """Is a judge the same judge in every language? Parallel items as items, languages as raters (METHODS 4; S1).
 
-Fleiss's kappa over all languages and Cohen's kappa of each language against a pivot come from ``agreement.report`` on
-a table in which the language stands as the rater.
+Fleiss's kappa over all languages and Cohen's kappa of each language against a pivot come from
+``among_raters.agreement_report`` on a table in which the language stands as the rater.
 """
 
 from __future__ import annotations
