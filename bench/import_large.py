@@ -74,7 +74,8 @@ def ratings(path: Path, size: int, items: int) -> tuple[int, int]:
 
 
 def _ratings(items: int, chance: random.Random) -> Iterator[bytes]:
-    asked = product(range(1, items + 1), RATERS, CRITERIA.items())
+    # `product` alone would first make a list of all items, of which there may be any number.
+    asked = ((number, *rest) for number in range(1, items + 1) for rest in product(RATERS, CRITERIA.items()))
     for place, (number, rater, (criterion, points)) in enumerate(asked, start=1):
         score = chance.randrange(points) if place % BLANK else ""
         why = _text(chance.choice(list(PHRASES)), chance, number)
