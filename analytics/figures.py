@@ -117,12 +117,17 @@ class Figure:
     @property
     def is_approximate(self) -> bool:
         """Whether the method of its interval is known to cover only about as often as it says."""
-        return bool(self.interval) and "approximate" in self.method
+        return self.has_interval and "approximate" in self.method
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both of its ends are known."""
+        return self.low is not None and self.high is not None
 
     @property
     def made(self) -> str:
         """How the interval was made, or why there is none; standard error and p where there are any."""
-        parts = [self.method if self.interval else self.no_interval if self.is_defined else self.reason]
+        parts = [self.method if self.has_interval else self.no_interval if self.is_defined else self.reason]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         parts += [
@@ -133,7 +138,7 @@ class Figure:
     @property
     def no_interval(self) -> str:
         """No interval: 3 items; or nothing where there is one."""
-        if self.interval or not self.is_defined:
+        if self.has_interval or not self.is_defined:
             return ""
         return _("no interval: %s") % (self.interval_reason or _("none was computed"))
 
@@ -155,7 +160,7 @@ class Figure:
         text = f"{value:+.2f}" if self.statistic in SIGNED else f"{value:.2f}"
         text = text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
         # In right-to-left text a sign would otherwise wander behind its number.
-        return LEFT_TO_RIGHT + text if get_language_bidi() and not text[0].isdigit() else text
+        return LEFT_TO_RIGHT + text if not text[0].isdigit() and get_language_bidi() else text
 
 
 @dataclass(frozen=True, slots=True)
