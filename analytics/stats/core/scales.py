@@ -199,11 +199,12 @@ def rounding(*scores: Floats) -> float:
 
     Relative, so that a score of 1e-5 and one of 1e12 are treated alike. 0.0 where nothing is scored.
     """
-    finite = np.concatenate([part[np.isfinite(part)].ravel() for part in scores])
-    if not finite.size:
+    finite = [part if (known := np.isfinite(part)).all() else part[known] for part in scores]  # few have NaN to drop
+    lows, highs = ([float(end(part)) for part in finite if part.size] for end in (np.min, np.max))
+    if not lows:
         return 0.0
-    largest = float(np.abs(finite).max())
-    return 1e-9 * float(np.ptp(finite)) + 16 * float(np.finfo(np.float64).eps) * largest
+    low, high = min(lows), max(highs)
+    return 1e-9 * (high - low) + 16 * float(np.finfo(np.float64).eps) * max(abs(low), abs(high))
 
 
 def snapped(x: Floats, scale: Scale) -> NDArray[np.intp]:
