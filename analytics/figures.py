@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_bidi, ngettext
@@ -113,6 +114,13 @@ class Figure:
         if self.n_missing:
             parts.append(_("%d missing") % self.n_missing)
         return ", ".join(parts)
+
+    @property
+    def items_query(self) -> str:
+        """The parameters under which the list of items shows what this figure is about (docs/items.md)."""
+        about = {"criterion": self.criterion, "language": self.language, "judge": self.judge}
+        sort = {"sort": "judge_error"} if self.judge else {}
+        return urlencode({name: value for name, value in about.items() if value} | sort)
 
     @property
     def is_approximate(self) -> bool:

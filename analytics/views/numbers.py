@@ -22,7 +22,7 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from analytics import computing, figures, ratings, snapshots, tasks
+from analytics import computing, figures, items, ratings, snapshots, tasks
 from analytics.figures import (
     CHANCE_CORRECTED,
     COEFFICIENTS,
@@ -87,6 +87,13 @@ class Raters:
         blind = [("blind", BLIND_ONLY)] if self.blind_only else []
         rule = [("reference", self.reference)] if self.reference else []
         return urlencode([*(("raters", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
+
+    @property
+    def items_query(self) -> str:
+        """The same for the list of items, as far as it knows the rule."""
+        blind = [("blind", BLIND_ONLY)] if self.blind_only else []
+        rule = [("reference", self.reference)] if self.reference in items.REFERENCES else []
+        return urlencode([*(("rater", annotator.pseudonym) for annotator in self.chosen), *blind, *rule])
 
     @property
     def rules(self) -> list[tuple[str, str]]:
@@ -549,6 +556,7 @@ def _addresses(campaign: Campaign, raters: Raters) -> dict[str, str]:
         "figures": reverse("api_numbers", args=here) + query,
         "judges": reverse("judges", args=here[:1]),
         "campaign": reverse("campaign", args=here),
+        "item_list": f"{reverse('numbers_items', args=here)}?{raters.items_query}",
     }
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import itertools
 import re
+from urllib.parse import urlsplit
 
 import pytest
 
 from accounts.models import Membership, Role
-from analytics import items
+from analytics import items, shares, snapshots
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.models import Annotation, Campaign, Item
@@ -273,6 +275,32 @@ class TestItem:
         pk = Item.objects.get(dataset=campaign.dataset, external_id="d1").pk
         assert f'href="/p/kassa/numbers/{other.pk}/items/{pk}/">Round 2</a>' in page
         assert "<bdi>teine</bdi>" in item_page(cast, other, "d1")
+
+
+# --- from the numbers ------------------------------------------------------------------------------------------------
+def test_every_row_of_the_numbers_leads_to_its_items(cast: Cast, campaign: Campaign) -> None:
+    snapshots.snapshot(campaign=campaign, settings=snapshots.Settings(raters=("jaan", "mari")))
+    client = cast.client("boris")
+    page = client.get(f"/p/kassa/numbers/{campaign.pk}/?raters=mari,jaan").content.decode()
+    links = {
+        html.unescape(link) for link in re.findall(r'href="(/p/kassa/numbers/\d+/items/\?[^"]*criterion[^"]*)"', page)
+    }
+    about = {urlsplit(link).query.split("&", 2)[2] for link in links}
+    judged = "judge=Kohtunik&sort=judge_error"
+    assert {"criterion=fluency", "criterion=fluency&language=et", f"criterion=fluency&{judged}"} <= about
+    assert f"criterion=fluency&language=ar&{judged}" in about, "a row of the bias chart"
+    for link in links:
+        answer = client.get(link)
+        assert answer.status_code == 200
+        assert tuple(sorted(answer.context["choice"].raters, reverse=True)) == ("mari", "jaan")
+
+
+def test_a_shared_page_leads_to_no_items(cast: Cast, campaign: Campaign) -> None:
+    snapshots.snapshot(campaign=campaign)
+    _share, secret = shares.make(campaign=campaign, label="reviewers", actor=cast.aino)
+    page = cast.client("zoltan").get(f"/shared/{secret}/").content.decode()
+    assert "How computed" in page
+    assert ">Items<" not in page
 
 
 # --- by API ----------------------------------------------------------------------------------------------------------
