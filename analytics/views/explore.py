@@ -330,6 +330,13 @@ class QuestionForm:
         return f"{column}={value}", name, (column, value) in self.question.where
 
     @property
+    def has_filters(self) -> bool:
+        """Whether anything among filters, reference, runs and seconds is not as usual."""
+        question, usual = self.question, NumbersQuestion()
+        names = ("where", "reference", "ties", "runs", "min_seconds")
+        return any(getattr(question, name) != getattr(usual, name) for name in names)
+
+    @property
     def kept(self) -> list[tuple[str, str]]:
         """What the form has no field for, kept as it is: further filters of a column, variants, numbers."""
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
