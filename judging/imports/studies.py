@@ -236,7 +236,8 @@ def take_back(file_import: Import, actor: User | None = None) -> None:
     """Undo the parts of a study, the latest first."""
     for part in file_import.parts.order_by("-pk").select_related("project").prefetch_related("files"):
         if part.state == State.STORED:
-            (verdicts if part.kind == Kind.VERDICTS else removal).undo(file_import=part, actor=actor)
+            undo_part = verdicts.remove_verdicts if part.kind == Kind.VERDICTS else removal.undo
+            undo_part(file_import=part, actor=actor)
         storing.unstage(part)
         Import.objects.filter(pk=part.pk, state=State.STORING).update(state=State.FAILED)
         removal.discard(file_import=part, actor=actor)
