@@ -20,9 +20,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import Membership, Role
-from annotation import tasks as import_tasks
 from annotation.imports import previews, storage, uploads
 from annotation.models import Campaign, Dataset, Rating, RubricVersion
+from annotation.models.imports import AT_ONCE as LARGEST_READ_AT_ONCE
 from judging import judges, runs, tasks
 from tests import make
 from tests.cast import Cast, person
@@ -166,7 +166,7 @@ def test_files_above_every_threshold_come_in_by_page_and_by_api(cast: Cast, work
     rows = b"id,language,question,answer\n" + b"".join(
         b"d%d,et,%b?,%b.\n" % (n, b"Kus on minu pakk " * 6, b"Pakk on teel " * 8) for n in range(storage.STAGE + 1)
     )
-    assert len(rows) > import_tasks.AT_ONCE
+    assert len(rows) > LARGEST_READ_AT_ONCE
     imported = browser.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("Rows.csv", rows)]})["Location"]
     _until(lambda: "What would be stored" in browser.get(imported).content.decode(), seconds=300)
     browser.post(f"{imported}store/")
