@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from annotation.models import Dataset
 from panelbench_client import Client, connection
 from tests import make
 from tests.accounts.receiver import receiver
+from tests.analytics import scene
 from tests.cast import Cast
 
 
@@ -63,6 +65,19 @@ def test_a_study_goes_in_and_comes_out(cast: Cast, bench: Client, tmp_path: Path
     assert len(out.read_text("utf-8").splitlines()) == 4
     with pytest.raises(panelbench_client.ApiError):
         bench.undo_import(opened["id"])
+
+
+def test_a_question_is_answered_as_a_list_and_as_a_frame(cast: Cast, bench: Client, tmp_path: Path) -> None:
+    campaign = scene.campaign(cast)
+    scene.judged(campaign)
+    asked = {"rows": "judge", "columns": "criterion", "statistic": ["mae", "accuracy"], "where": ["language=et"]}
+    answer = bench.fresh_estimates(campaign.pk, **asked)
+    frame = bench.estimates_frame(campaign.pk, **asked)
+    assert list(frame["value"]) == [row["value"] for row in answer["estimates"]] and len(frame) == 4
+    table = bench.save_ratings_table(campaign.pk, tmp_path / "rows.csv", **asked)
+    assert hashlib.sha256(table.read_bytes()).hexdigest() == answer["inputs_digest"]
+    with pytest.raises(panelbench_client.Refused, match="There are: criterion"):
+        bench.estimates(campaign.pk, rows="colour")
 
 
 def test_a_large_file_goes_in_pieces_and_on_where_it_broke_off(
