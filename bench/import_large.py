@@ -185,9 +185,10 @@ class _Scene:
 
     def look(self, file_import: Any) -> None:
         from annotation.imports import lifecycle
-        from judging import tasks
+        from judging.imports import verdicts
 
-        seen = tasks.preview(file_import) if file_import.kind == "verdicts" else lifecycle.preview(file_import)
+        look = verdicts.preview_verdict_import if file_import.kind == "verdicts" else lifecycle.preview
+        seen = look(file_import)
         assert not seen.problems, seen.problems.sentences()
 
     def store(self, file_import: Any) -> None:
