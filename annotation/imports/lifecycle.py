@@ -42,8 +42,8 @@ def preview(file_import: Import, progress: checks.Progress | None = None) -> Pre
 
 def _layout(mapping: ColumnMapping) -> ColumnMapping:
     """What a mapping says of the files themselves, whatever they hold."""
-    said = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
-    return ColumnMapping(**{name: getattr(mapping, name) for name in said})
+    names = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
+    return ColumnMapping(**{name: getattr(mapping, name) for name in names})
 
 
 def revise(
@@ -136,10 +136,11 @@ def store_after_opening(*, file_import: Import) -> bool:
     """
     unread = Import.objects.select_for_update().filter(pk=file_import.pk, state=State.CHECKING, unread__isnull=False)
     with transaction.atomic():
-        if (found := unread.first()) is None:
+        if (unread_import := unread.first()) is None:
             return False
-        found.unread = {**(found.unread or {}), "store": found.job_id}  # asked for until this job has ended
-        found.save(update_fields=["unread"])
+        # asked for until this job has ended
+        unread_import.unread = {**(unread_import.unread or {}), "store": unread_import.job_id}
+        unread_import.save(update_fields=["unread"])
     return True
 
 
@@ -227,7 +228,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         file_import=file_import,
         actor=actor,
         staged=staged,
-        names_shown=[each.as_dict() for each in shown],
+        names_shown=[finding.as_dict() for finding in shown],
     )
 
 
@@ -246,9 +247,9 @@ def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, 
         before = set(RubricVersion.objects.filter(rubric__project=file_import.project).values_list("pk", flat=True))
         drafts = [rubrics.draft(project=file_import.project, document=document, actor=actor) for document in documents]
         import_jobs.settle(file_import)
-        made = [draft.pk for draft in drafts if draft.pk not in before]
-        report = Report(read=len(files), stored=len(made), collapsed=len(files) - len(made)).as_dict()
-        file_import.report = {**report, "versions": [draft.pk for draft in drafts], "made": made}
+        new_versions = [draft.pk for draft in drafts if draft.pk not in before]
+        report = Report(read=len(files), stored=len(new_versions), collapsed=len(files) - len(new_versions)).as_dict()
+        file_import.report = {**report, "versions": [draft.pk for draft in drafts], "made": new_versions}
         Import.objects.filter(pk=file_import.pk).update(report=file_import.report)
 
 
@@ -280,8 +281,8 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
 
 def _move(file_import: Import, before: Sequence[str], after: str, **changes: Any) -> None:
     """Compare-and-set; refuses when somebody was faster."""
-    found = Import.objects.filter(pk=file_import.pk, state__in=before)
-    if not found.update(state=after, state_since=timezone.now(), **changes):
+    movable = Import.objects.filter(pk=file_import.pk, state__in=before)
+    if not movable.update(state=after, state_since=timezone.now(), **changes):
         raise _wrong_state(file_import)
     file_import.state = after
     file_import.report = changes.get("report", file_import.report)
@@ -307,7 +308,9 @@ def siblings(file_import: Import) -> list[Import]:
     if file_import.batch is None:
         return []
     together = Import.objects.filter(project=file_import.project_id, batch=file_import.batch).exclude(pk=file_import.pk)
-    return sorted(together.prefetch_related("files"), key=lambda each: opening.ORDER.index(Import.Kind(each.kind)))
+    return sorted(
+        together.prefetch_related("files"), key=lambda sibling: opening.ORDER.index(Import.Kind(sibling.kind))
+    )
 
 
 def aim(*, file_import: Import) -> None:

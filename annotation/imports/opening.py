@@ -111,9 +111,11 @@ def enter(
         )
         for name, raw in files:
             _keep(entered, name, raw)
-        for each in kept:
-            name, size, sha256 = uploads.short_name(each.file[0]), each.size, each.sha256
-            ImportFile.objects.create(file_import=entered, name=name, content=each.content, size=size, sha256=sha256)
+        for kept_file in kept:
+            name, size, sha256 = uploads.short_name(kept_file.file[0]), kept_file.size, kept_file.sha256
+            ImportFile.objects.create(
+                file_import=entered, name=name, content=kept_file.content, size=size, sha256=sha256
+            )
         audit.record(actor=actor, project=project, verb="upload files", subject=entered, fields=["kind"])
     return entered
 
@@ -121,7 +123,7 @@ def enter(
 def check_sizes(sizes: abc.Mapping[str, int]) -> None:
     """Refuse the files of one request, by name, when they are together more than it may bring."""
     if sum(sizes.values()) > settings.UPLOAD_LIMIT:
-        name = max(sizes, key=lambda each: sizes[each])
+        name = max(sizes, key=lambda file_name: sizes[file_name])
         raise uploads.too_large(name, sizes[name])
     if sum(sizes.values()) > uploads.AT_ONCE:
         raise uploads.too_long(sum(sizes.values()))
@@ -147,17 +149,17 @@ def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
 
 def kept_mapping(mapping: Mapping) -> dict[str, Any]:
     """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
-    said = mapping.as_dict()
-    if is_storable(said):
-        return said
+    fields = mapping.as_dict()
+    if is_storable(fields):
+        return fields
     sentence = _("The mapping contains characters that are not text, such as NUL. Remove them.")
     raise Refused(sentence, code="invalid", fields={"mapping": sentence})
 
 
 def kept_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
-    said = dict(target or {})
-    if is_storable(said):
-        return said
+    fields = dict(target or {})
+    if is_storable(fields):
+        return fields
     sentence = _("The values for all files contain characters that are not text, such as NUL. Remove them.")
     raise Refused(sentence, code="invalid", fields={"target": sentence})
 
@@ -197,7 +199,7 @@ def receive(
         if not files and not kept:
             raise no_file()
         said = mapping or Mapping()
-        if any(is_compressed(name) for name, _raw in (*files, *(each.file for each in kept))):
+        if any(is_compressed(name) for name, _raw in (*files, *(kept_file.file for kept_file in kept))):
             unread = as_unread(kind, said, target)
             with transaction.atomic():
                 _take_over(arrived)
@@ -217,7 +219,7 @@ def _looked_into(
     target: dict[str, Any] | None,
 ) -> tuple[str, dict[str, Any] | None, list[Part]]:
     """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
-    heads = {id(file): with_cached_head(file, said) for file in (*files, *(each.file for each in kept))}
+    heads = {id(file): with_cached_head(file, said) for file in (*files, *(kept_file.file for kept_file in kept))}
     if kind == Kind.STUDY or (not kind and target is None and said == Mapping()):
         kind, target = _recognised(list(heads.values()), kind, target)
     return kind, target, _parts(project, files, kept, kind, said, heads)
@@ -242,7 +244,7 @@ def open_files(*, file_import: Import) -> list[Import]:
     )
     said = Mapping.from_dict(unread["mapping"])
     with opened_files(file_import.files.order_by("pk")) as kept:
-        said = without_absent_columns([each.file for each in kept], said) if unread.get("narrow") else said
+        said = without_absent_columns([kept_file.file for kept_file in kept], said) if unread.get("narrow") else said
         _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
         first, *others = parts
         brings_items = any(part.kind == Kind.DATASET for part in parts)
@@ -266,7 +268,7 @@ def open_files(*, file_import: Import) -> list[Import]:
             if is_asked_for:
                 import_jobs.begin_storing(file_import=file_import, owner=actor)
                 audit.record(actor=actor, project=project, verb="start import", subject=file_import)
-            own = [each.content for each in first.kept]
+            own = [kept_file.content for kept_file in first.kept]
             file_import.files.exclude(content__in=own).delete()
             entered = [
                 enter(
@@ -326,7 +328,7 @@ def _kind_of(file: File, said: Mapping) -> str:
 
 
 def _take_over(arrived: Sequence[Upload]) -> None:
-    gone, _each = Upload.objects.filter(pk__in=[each.pk for each in arrived]).delete()
+    gone, _each = Upload.objects.filter(pk__in=[upload.pk for upload in arrived]).delete()
     if gone != len(arrived):
         raise Refused(_("These files are already part of an import. See the page “Imports”."), code="gone")
 
@@ -376,7 +378,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
     batch = file_import.batch or uuid4()
     unread = as_unread(kind, Mapping(), None) if file_import.is_packed() else None
     with opened_files(file_import.files.order_by("pk")) as kept:
-        files = [each.file for each in kept]
+        files = [kept_file.file for kept_file in kept]
         mapping = proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
     with transaction.atomic():
         # Held, so that it is not discarded with its files just now.
@@ -400,7 +402,7 @@ def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
     if file_import.kind != Kind.STUDY:
         raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
     with opened_files(file_import.files.order_by("pk")) as kept, transaction.atomic():
-        own = [each for each in kept if not is_not_data(each.file[0])] or kept
+        own = [kept_file for kept_file in kept if not is_not_data(kept_file.file[0])] or kept
         if file_import.is_packed():
             # A target keeps the study from being recognised once more.
             entered = [_entered_unread(file_import.project, as_unread("", Mapping(), {}), kept=own, actor=actor)]

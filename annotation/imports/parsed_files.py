@@ -329,31 +329,31 @@ def _kept(path: Path, kind: str) -> ParsedFiles | None:
 
 
 def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
-    said = orjson.loads(lines.readline())
-    if said["digest"] != digest:
+    header = orjson.loads(lines.readline())
+    if header["digest"] != digest:
         raise ValueError("it answers something else")
     rows: Spool[Any] = Spool(_RESTORED[kind])
     for line in lines:
         # Rows without any weight hold no long texts (`Shelves`).
-        rows.extend([tuple(row) for row in orjson.loads(line)], len(line) if said["weight"] else 0)
-    if len(rows) != said["rows"]:
-        raise ValueError(f"it holds {len(rows)} rows of {said['rows']}")
-    rows.weight = said["weight"]
+        rows.extend([tuple(row) for row in orjson.loads(line)], len(line) if header["weight"] else 0)
+    if len(rows) != header["rows"]:
+        raise ValueError(f"it holds {len(rows)} rows of {header['rows']}")
+    rows.weight = header["weight"]
     problems = Problems()
-    problems.notes, problems.left_out = said["notes"], said["left_out"]
+    problems.notes, problems.left_out = header["notes"], header["left_out"]
     columns = [
         ColumnFacts(name, target, filled, blank, Counter(counts))
-        for name, target, filled, blank, counts in said["columns"]
+        for name, target, filled, blank, counts in header["columns"]
     ]
     return ParsedFiles(
-        mapping=Mapping.from_dict(said["mapping"]),
+        mapping=Mapping.from_dict(header["mapping"]),
         rows=rows,
-        report=Report.from_dict(said["report"]),
+        report=Report.from_dict(header["report"]),
         problems=problems,
-        names=said["names"],
+        names=header["names"],
         columns=columns,
-        first_lines=[(number, cells) for number, cells in said["first_lines"]],
-        sheets=said["sheets"],
+        first_lines=[(number, cells) for number, cells in header["first_lines"]],
+        sheets=header["sheets"],
     )
 
 

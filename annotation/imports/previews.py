@@ -194,10 +194,12 @@ def _settle_names(parsed: ParsedFiles, extends: Dataset | None, names: str) -> l
         parsed.rows.change(generator_names.masker(shown))
     elif names != generator_names.KEEP:
         expected = "text that does not show who wrote it: mask the names, or decide to keep them"
-        for each in shown:
-            text = f"the name of the generator {excerpt(each.generator)} (items: {each.items:,}), such as "
+        for finding in shown:
+            text = f"the name of the generator {excerpt(finding.generator)} (items: {finding.items:,}), such as "
             parsed.problems.add(
-                Problem(each.file, each.line, each.place, text + excerpt(each.example), expected, NAMES_SHOWN)
+                Problem(
+                    finding.file, finding.line, finding.place, text + excerpt(finding.example), expected, NAMES_SHOWN
+                )
             )
     return shown
 
@@ -206,7 +208,7 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
     if not shown or names not in generator_names.CHOICES:
         return []
     done = "masked" if names == generator_names.MASK else "kept, and seen by annotators and judges"
-    return [f"Generators' names {done}: {shortened_list([each.words for each in shown], len(shown))}."]
+    return [f"Generators' names {done}: {shortened_list([finding.words for finding in shown], len(shown))}."]
 
 
 # --- ratings --------------------------------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
         "rows": _few([_row(row) for row in preview.rows]),
         "report": preview.report.as_dict(),
         "criteria": preview.criteria,
-        "scales": {key: scale_words(each) for key, each in criteria.items()},
+        "scales": {key: scale_words(criterion) for key, criterion in criteria.items()},
         "problems": [problem.as_dict() for problem in preview.problems],
         "more_problems": preview.problems.more,
         "kinds_of_problems": _kinds(preview.problems),
@@ -352,9 +354,9 @@ def _unread(
     field, _dot, key = facts.target.partition(".")
     if field not in ("language", "score"):
         return []
-    said = {**values.get(field, {}), **values.get(facts.target, {})}
+    meanings = {**values.get(field, {}), **values.get(facts.target, {})}
     labels = _labels([criteria[key]] if key in criteria else criteria.values())
-    found = []
+    unread_values = []
     for value, count in facts.counts.most_common():
         try:
             (as_language if field == "language" else as_answer)(value)
@@ -362,8 +364,8 @@ def _unread(
             likely = labels.get(
                 case_folded(value), value.rstrip("% ") if field == "score" and value.endswith("%") else ""
             )
-            found.append({"value": value, "count": count, "means": said.get(value, ""), "likely": likely})
-    return found[:MOST_UNREAD]
+            unread_values.append({"value": value, "count": count, "means": meanings.get(value, ""), "likely": likely})
+    return unread_values[:MOST_UNREAD]
 
 
 def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:

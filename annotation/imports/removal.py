@@ -136,15 +136,15 @@ def require_unused(rows: Iterable[models.Model], *, but: tuple[type[models.Model
 
 def _users(row: models.Model, but: tuple[type[models.Model], ...]) -> list[str]:
     """The rows that point at ``row``, by kind: ``2 campaigns``."""
-    found = []
+    users = []
     for relation in row._meta.get_fields(include_hidden=True):
         if not isinstance(relation, models.ManyToOneRel) or issubclass(relation.related_model, but):
             continue
         model = relation.related_model
         if count := model._base_manager.filter(**{relation.field.name: row}).count():
             names = model._meta
-            found.append(f"{count} {names.verbose_name if count == 1 else names.verbose_name_plural}")
-    return found
+            users.append(f"{count} {names.verbose_name if count == 1 else names.verbose_name_plural}")
+    return users
 
 
 def _take_back_dataset(file_import: Import) -> None:

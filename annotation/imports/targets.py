@@ -58,7 +58,11 @@ def find_target(*, project: Project, campaign: str = "", dataset: str = "", rubr
     """The target of these names; with none of them the only one there is, or a refusal that says which there are."""
     existing = list(_campaigns(project))
     says_what = bool(dataset or rubric)
-    fitting = [each for each in existing if each.name == campaign or not (campaign or says_what)]
+    fitting = [
+        existing_campaign
+        for existing_campaign in existing
+        if existing_campaign.name == campaign or not (campaign or says_what)
+    ]
     if len(fitting) == 1:
         return _of(fitting[0])
     if says_what or not existing:
@@ -135,10 +139,10 @@ def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
 def about(file_import: Import) -> dict[str, Any]:
     """The dataset that an import made, and the rubric where there is but one."""
     versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
-    found = {
+    keys_of_target = {
         "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()
     }
     keys = set(versions.values_list("rubric", flat=True))
     if len(keys) == 1:
-        found["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
-    return {name: pk for name, pk in found.items() if pk}
+        keys_of_target["rubric_version"] = versions.order_by("-number").values_list("pk", flat=True).first()
+    return {name: pk for name, pk in keys_of_target.items() if pk}

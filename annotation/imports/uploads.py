@@ -74,8 +74,8 @@ def too_large(name: str, size: int) -> Refused:
 def too_long(size: int) -> Refused:
     """The refusal of a request that is too large."""
     sentence = _("%(size)d MB are too much for one request: the limit is %(limit)d MB. Upload the file in chunks.")
-    said = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
-    return Refused(sentence % said, code="too_large", fields={"files": sentence % said})
+    sizes = {"size": -(-size // MEGABYTE), "limit": AT_ONCE // MEGABYTE}
+    return Refused(sentence % sizes, code="too_large", fields={"files": sentence % sizes})
 
 
 def no_room() -> Refused:
@@ -141,13 +141,13 @@ def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload
             "%d of the files are not on the server: they were already imported, or cancelled. Upload them again."
         )
         raise Refused(sentence % len(missing), code="gone")
-    for each in mine.values():
-        if each.received < each.size:
+    for upload in mine.values():
+        if upload.received < upload.size:
             sentence = _(
                 "“%(name)s” is not complete: %(received)d of %(size)d bytes were uploaded. Continue the upload."
             )
-            said = {"name": each.name, "received": each.received, "size": each.size}
-            raise Refused(sentence % said, code="not_whole")
+            sizes = {"name": upload.name, "received": upload.received, "size": upload.size}
+            raise Refused(sentence % sizes, code="not_whole")
     return [_whole(mine[key]) for key in dict.fromkeys(keys)]
 
 

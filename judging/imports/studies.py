@@ -63,17 +63,19 @@ class StudyPart(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names of its files."""
-        return [*(each.file[0] for each in self.kept), *(name for name, _raw in self.unpacked)]
+        return [*(kept_file.file[0] for kept_file in self.kept), *(name for name, _raw in self.unpacked)]
 
     @property
     def size(self) -> int:
         """How many bytes there are to read."""
-        return sum(each.size for each in self.kept) + sum(open_stream(raw).seek(0, 2) for _name, raw in self.unpacked)
+        return sum(kept_file.size for kept_file in self.kept) + sum(
+            open_stream(raw).seek(0, 2) for _name, raw in self.unpacked
+        )
 
     @property
     def digests(self) -> set[str]:
         """The SHA-256 of each file."""
-        return {each.sha256 for each in self.kept} | {_digest(raw) for _name, raw in self.unpacked}
+        return {kept_file.sha256 for kept_file in self.kept} | {_digest(raw) for _name, raw in self.unpacked}
 
 
 class Sorted(NamedTuple):
@@ -106,13 +108,15 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
     """The files of an import, open, by the parts of a study. Raises ``Refused``."""
     with ExitStack() as stack:
         kept = stack.enter_context(opened_files(file_import.files.order_by("pk")))
-        loose = [each for each in kept if not each.file[0].lower().endswith(ARCHIVE)]
-        packed = [each.file for each in kept if each not in loose]
+        loose = [kept_file for kept_file in kept if not kept_file.file[0].lower().endswith(ARCHIVE)]
+        packed = [kept_file.file for kept_file in kept if kept_file not in loose]
         unpacked = [file for archive in packed for file in _unpacked(archive, stack)]
-        files = [*(each.file for each in loose), *unpacked]
+        files = [*(kept_file.file for kept_file in loose), *unpacked]
         parts = [
             StudyPart(
-                said, [each for each in loose if each.file in taken], [file for file in unpacked if file in taken]
+                said,
+                [kept_file for kept_file in loose if kept_file.file in taken],
+                [file for file in unpacked if file in taken],
             )
             for said, taken in with_inferred_rubrics(study.parts(files))
         ]
@@ -189,11 +193,11 @@ def _tell(file_import: Import, told: Sequence[Outcome]) -> None:
     lifecycle.tell(file_import, total(told), parts=[asdict(each) for each in told])
 
 
-def total(told: Sequence[Outcome]) -> Report:
+def total(outcomes: Sequence[Outcome]) -> Report:
     """The rows of all parts together; rubrics have none. Columns that no part takes are named."""
-    rows = [each.report for each in told if each.kind != Kind.RUBRIC]
+    rows = [outcome.report for outcome in outcomes if outcome.kind != Kind.RUBRIC]
     report = Report(**{name: sum(getattr(row, name) for row in rows) for name in COUNTED})
-    report.left_out = _left_out(told)
+    report.left_out = _left_out(outcomes)
     if report.left_out:
         columns = ", ".join(report.left_out)
         report.notes.append(_("These columns are not used by any part of the import: %s.") % columns)
@@ -292,7 +296,10 @@ def study_outlook(file_import: Import, tell: Tell = lambda _done, _total: None) 
         {
             "kind": Kind.STUDY.value,
             **{name: getattr(study, name) for name in ("name", "title", "about", "source")},
-            "parts": [asdict(replace(each, import_id=None) if each.import_id in own else each) for each in outcomes],
+            "parts": [
+                asdict(replace(outcome, import_id=None) if outcome.import_id in own else outcome)
+                for outcome in outcomes
+            ],
             "left_alone": left_alone,
             "report": total(outcomes).as_dict(),
             "sentence": sentence,
@@ -378,4 +385,4 @@ def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor:
 
 def _begun(file_import: Import, part: StudyPart) -> Import | None:
     alike = file_import.parts.filter(kind=part.said.kind).select_related("project")
-    return next((each for each in alike if each.column_mapping() == part.said.mapping), None)
+    return next((part_import for part_import in alike if part_import.column_mapping() == part.said.mapping), None)
