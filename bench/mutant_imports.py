@@ -143,7 +143,8 @@ class Rooms:
             stored = False
         else:
             fault = _unaccounted(file_import, way, others, records) or _unlike(file_import, seen)
-            (verdicts if way.kind == "verdicts" else removal).undo(file_import=file_import)
+            undo = verdicts.remove_verdicts if way.kind == "verdicts" else removal.undo
+            undo(file_import=file_import)
             stored = True
         removal.discard(file_import=file_import)
         return Fate(stored, fault or _difference(before, _counts()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import shutil
 import sys
 import time
@@ -47,6 +48,7 @@ from annotation.readers import (
     Spool,
     TableFacts,
     VerdictRow,
+    excerpt,
     first_lines,
     most_frequent,
     parse_items,
@@ -62,6 +64,8 @@ logger = logging.getLogger(__name__)
 Kind = Import.Kind
 UNUSED_FOR = timedelta(days=7)  # after which a result of an import that nobody stores goes
 ITEM_PARTS = len(ItemRow.__slots__)  # of a row; what follows only reading needs
+WORDS_OF_A_SENTENCE = 4
+RATING_COLUMN = re.compile(r"(?i)^(?:annotator|rater|reviewer|worker|coder|severity)(?:_?(?:id|name|level))?$")
 CHECKSUM = 32  # bytes at the start of a kept result: the SHA-256 of all that follows
 
 
@@ -129,6 +133,7 @@ def parse_files(
         parsed = _parsed_answers(kind, files, mapping, version, progress, facts)
     if facts is not None:
         parsed.columns = facts.columns(parsed.mapping)
+        parsed.report.notes += _doubts(parsed.columns) if kind == Kind.DATASET else []
         _look_at_layout(parsed, files)
     return parsed
 
@@ -180,6 +185,25 @@ def _item_notes(parsed: ParsedItems) -> list[str]:
         notes.append(f"{read.embedded_ratings:,} ratings are inside the items: import this file as ratings too.")
     if read.dropped:
         notes.append(f"Keys of turns that are not kept: {shortened_list(read.dropped)}.")
+    return notes
+
+
+def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
+    """Warnings about columns of a dataset that seem to give another field than the one they are mapped to."""
+    notes = []
+    for column in columns:
+        sentences = [value for value in column.counts if value.count(" ") >= WORDS_OF_A_SENTENCE - 1]
+        if column.target == "id" and 2 * len(sentences) > column.distinct:
+            notes.append(
+                f"The column {column.name} gives the id, but its values are sentences, such as "
+                f"{excerpt(sentences[0])}. Choose another column for the id, or none."
+            )
+    kept = [column for column in columns if column.filled and column.target.partition(".")[0] in ("", "attributes")]
+    if rated := [column.name for column in kept if RATING_COLUMN.search(column.name.rpartition(".")[2])]:
+        notes.append(
+            f"Columns that look like ratings become attributes of the items: {shortened_list(rated)}. "
+            "Import this file as ratings too, or leave these columns out."
+        )
     return notes
 
 

@@ -165,3 +165,26 @@ def test_choices_survive_a_fault(cast: Cast) -> None:
     boris.post(f"/p/kassa/imports/{file_import.pk}/map/", form | {"encoding": ""})
     boris.post(f"/p/kassa/imports/{file_import.pk}/store/")
     assert Item.objects.count() == 2
+
+
+DOUBTFUL = "id,language,answer,annotator_id,severity\n" + "".join(
+    f"Mis on minu pakk number {number}?,et,Vastus {number}.,a{number},2\n" for number in range(3)
+)
+
+
+def test_columns_that_seem_mapped_wrongly_are_named_by_page_api_and_command(cast: Cast, tmp_path: Path) -> None:
+    boris = cast.client("boris")
+    file_import = uploaded(boris, file("doubtful.csv", DOUBTFUL), kind="dataset")
+    (tmp_path / "doubtful.csv").write_text(DOUBTFUL, encoding="utf-8")
+    seen = boris.get(f"/api/v1/projects/kassa/imports/{file_import.pk}/preview/").json()
+    by_command = run("import_dataset", tmp_path / "doubtful.csv", "--dry-run")
+    reports = [
+        page(boris, f"/p/kassa/imports/{file_import.pk}/"),
+        *map(" ".join, (seen["report"]["notes"], by_command.lines)),
+    ]
+    for report in reports:
+        assert "The column id gives the id, but its values are sentences" in report
+        assert "look like ratings become attributes of the items: annotator_id, severity" in report
+    sound = uploaded(boris, file("sound.csv", QUESTIONS))
+    notes = boris.get(f"/api/v1/projects/kassa/imports/{sound.pk}/preview/").json()["report"]["notes"]
+    assert not any("sentences" in note or "look like" in note for note in notes)

@@ -205,8 +205,8 @@ def stored_in_background(file_import: Import) -> Import:
 
 
 def undo(file_import: Import) -> None:
-    which = {Kind.VERDICTS: verdicts, Kind.STUDY: studies}.get(Kind(file_import.kind), removal)
-    which.undo(file_import=Import.objects.get(pk=file_import.pk))
+    ways = {Kind.VERDICTS: verdicts.remove_verdicts, Kind.STUDY: studies.remove_study}
+    ways.get(Kind(file_import.kind), removal.undo)(file_import=Import.objects.get(pk=file_import.pk))
 
 
 def require_equal_studies(boris: Client, name: str, folder: Path) -> Import:
