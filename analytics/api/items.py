@@ -87,7 +87,7 @@ class ListedItem:
 
 
 class ListedItemSerializer(ScoresSerializer):
-    """One item with what it was given on the chosen criterion; `judge_error` is in points, 0 or 1 on nominal scales."""
+    """An item with what it was given on the chosen criterion; `judge_error` is in points; nominal: 0 or 1."""
 
     id = serializers.IntegerField(source="item.pk")
     item = serializers.CharField(source="item.external_id")
@@ -113,7 +113,7 @@ class ListedItemSerializer(ScoresSerializer):
 
 
 class ItemRatingSerializer(serializers.Serializer[Rating]):
-    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty where it was imported."""
+    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty in imports."""
 
     rater = serializers.CharField(source="annotation.annotator.pseudonym")
     panel = serializers.SerializerMethodField()

@@ -475,7 +475,7 @@ class ItemDetail(TypedDict):
 
 
 class ItemRating(TypedDict):
-    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty where it was imported."""
+    """One person's rating, by pseudonym; `panel` and `seconds` (for the whole item) are empty in imports."""
 
     rater: str
     panel: str
@@ -537,7 +537,7 @@ class Judge(TypedDict):
 
 
 class ListedItem(TypedDict):
-    """One item with what it was given on the chosen criterion; `judge_error` is in points, 0 or 1 on nominal scales."""
+    """An item with what it was given on the chosen criterion; `judge_error` is in points; nominal: 0 or 1."""
 
     criterion: str
     level: str
