@@ -77,7 +77,7 @@ def _shape(name: str, part: Mapping[str, Any]) -> str:
 def _body(part: Mapping[str, Any]) -> Iterator[str]:
     text = " ".join(str(part.get("description", "")).split())
     if text:
-        yield f'    """{text}"""' if len(text) < 110 else _wrapped(text)
+        yield f'    """{text}"""' if len(text) <= 110 else _wrapped(text)
         yield ""
     for name, held in part.get("properties", {}).items():
         if not held.get("writeOnly"):
