@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import SIGHTED, HasJob, Project, User
 from annotation.readers import File, Mapping, is_compressed
 
-AT_ONCE = 4 * 2**20  # bytes; larger imports are read in the background
+AT_ONCE = 2**20  # bytes; larger imports are read and stored by a worker
 
 
 class Import(HasJob):
