@@ -384,9 +384,10 @@ def check_question(question: NumbersQuestion, choices: QuestionChoices) -> None:
 
 
 def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
-    """The question of these parameters, checked against the campaign."""
+    """The question of these parameters, checked against the campaign. The default question fits every campaign."""
     question = parsed_question(pairs)
-    check_question(question, question_choices(campaign))
+    if question != NumbersQuestion():
+        check_question(question, question_choices(campaign))
     return question
 
 
@@ -400,5 +401,7 @@ def chosen_runs(campaign: Campaign, question: NumbersQuestion) -> list[JudgeRun]
         ]
     else:
         runs = list(ratings.newest_runs(campaign))
+    if not question.judges:
+        return runs
     names = ratings.judge_names(campaign, runs)
-    return [run for run in runs if not question.judges or names[run.pk] in question.judges]
+    return [run for run in runs if names[run.pk] in question.judges]
