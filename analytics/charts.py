@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import vl_convert
 
 from accounts import languages
-from analytics.figures import AXIS, LIGHT, Figures, Labelled, stands_for
+from analytics.figures import AXIS, LIGHT, MINUS, Figures, Labelled, stands_for
 
 Spec = dict[str, Any]
 
@@ -100,14 +101,26 @@ def _domain(values: Iterable[dict[str, Any]]) -> list[float]:
 
 
 def _differences(title: str, values: Iterable[dict[str, Any]], ticks: int) -> Spec:
-    axis = {"format": "+.1f", "tickCount": ticks, "grid": True, "labelFlush": False}
+    low, high = _domain(values)
+    step = _step((high - low) / ticks)
+    places = range(math.ceil(low / step), math.floor(high / step) + 1)
+    digits = 0 if step >= 1 else 1 if step >= 0.1 else 2
+    # The renderer writes a hyphen for a minus; nought has no sign.
+    label = f"datum.value === 0 ? '0' : replace(format(datum.value, '+.{digits}f'), /^-/, '{MINUS}')"
+    axis = {"values": [round(place * step, 6) for place in places], "labelExpr": label, "grid": True}
     return {
         "field": "value",
         "type": "quantitative",
         "title": title,
-        "scale": {"domain": _domain(values)},
-        "axis": axis,
+        "scale": {"domain": [low, high]},
+        "axis": {**axis, "labelFlush": False},
     }
+
+
+def _step(smallest: float) -> float:
+    """The smallest of 0.01, 0.02, 0.05, 0.1, 0.2, ... that is no smaller than that."""
+    size = 10.0 ** math.floor(math.log10(max(smallest, 0.01)))
+    return next(size * factor for factor in (1, 2, 5, 10) if size * factor >= smallest - 1e-9)
 
 
 def _names(order: Sequence[str], width: int) -> Spec:

@@ -17,11 +17,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 SMALL = 30
-"""Below this many items a figure is shown in muted ink."""
+"""Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
 LEFT_TO_RIGHT = "\u200e"
 
-PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement"})
+PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate"})
+PARTS = {
+    **dict.fromkeys(("f1", "precision", "recall", "score_share"), "variant"),
+    "class_share": "agreement_class",
+    **dict.fromkeys(("classical_mean", "judge_mean"), "generator"),
+}
+"""What tells several figures of one statistic and cell apart, where there are several."""
 SIGNED = frozenset({"bias"})
 SPEAKS_FOR = {
     "these raters": _lazy("for these raters"),
@@ -44,6 +50,8 @@ class Figure:
     judge: str | None = None
     variant: str | None = None
     level: str | None = None
+    agreement_class: str | None = None
+    generator: str | None = None
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -71,13 +79,28 @@ class Figure:
 
     @property
     def is_small(self) -> bool:
-        """Whether it rests on too few items to lean on."""
-        return self.n_items < SMALL
+        """Whether it rests on too few items, or on too few clusters of them, to conclude from."""
+        return self.independent < SMALL
+
+    @property
+    def independent(self) -> int:
+        """How many items it rests on that are independent of each other: its clusters, where these are known."""
+        return self.n_items if self.n_clusters is None else min(self.n_items, self.n_clusters)
+
+    @property
+    def part(self) -> str | None:
+        """Which of several figures of this statistic and cell it is."""
+        return getattr(self, PARTS[self.statistic]) if self.statistic in PARTS else None
 
     @property
     def excludes_zero(self) -> bool:
         """Whether the whole interval lies on one side of zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def shade(self) -> int:
+        """1 to 7, the depth of the colour of a share of 0 to 1."""
+        return min(int((self.value or 0.0) * DEEPEST + 1e-9), DEEPEST - 1) + 1
 
     @property
     def number(self) -> str:
@@ -105,11 +128,11 @@ class Figure:
         """What it rests on: 120 items × 3 raters where everyone rated everything."""
         items = ngettext("%d item", "%d items", self.n_items) % self.n_items
         raters = ngettext("%d rater", "%d raters", self.n_raters) % self.n_raters
-        if self.n_ratings == self.n_items * self.n_raters:
+        if not self.n_ratings or self.n_ratings == self.n_items * self.n_raters:
             parts = [f"{items} × {raters}"]
         else:
             parts = [items, raters, ngettext("%d rating", "%d ratings", self.n_ratings) % self.n_ratings]
-        if self.n_clusters is not None and self.n_clusters != self.n_items:
+        if self.n_clusters is not None:
             parts.append(ngettext("%d cluster", "%d clusters", self.n_clusters) % self.n_clusters)
         if self.n_missing:
             parts.append(_("%d missing") % self.n_missing)
@@ -135,7 +158,8 @@ class Figure:
     @property
     def made(self) -> str:
         """How the interval was made, or why there is none; standard error and p where there are any."""
-        parts = [self.method if self.has_interval else self.no_interval if self.is_defined else self.reason]
+        why_none = _("no interval: %s") % (self.interval_reason or _("none was computed"))
+        parts = [self.method if self.has_interval else why_none if self.is_defined else self.reason]
         if self.is_defined and self.speaks_for:
             parts.append(str(SPEAKS_FOR.get(self.speaks_for, self.speaks_for)))
         parts += [
@@ -145,9 +169,11 @@ class Figure:
 
     @property
     def no_interval(self) -> str:
-        """No interval: 3 items; or nothing where there is one."""
+        """No interval: 3 items; or why else there is none; or nothing where there is one."""
         if self.has_interval or not self.is_defined:
             return ""
+        if self.n_items < SMALL:
+            return _("no interval: %s") % (ngettext("%d item", "%d items", self.n_items) % self.n_items)
         return _("no interval: %s") % (self.interval_reason or _("none was computed"))
 
     @property
@@ -184,7 +210,7 @@ def _digits(number: float) -> str:
     return f"{number:.3f}" if number == 0 or abs(number) >= 0.001 else f"{number:.1e}"
 
 
-Key = tuple[str, str, str | None, str | None]
+Key = tuple[str, str, str | None, str | None, str | None]
 
 
 class Figures:
@@ -192,13 +218,25 @@ class Figures:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         figures = map(Figure.of, rows)
-        self._by_key: dict[Key, Figure] = {(f.statistic, f.criterion, f.language, f.judge): f for f in figures}
+        self._by_key: dict[Key, Figure] = {(f.statistic, f.criterion, f.language, f.judge, f.part): f for f in figures}
 
     def get(
-        self, statistic: str, criterion: str, language: str | None = None, judge: str | None = None
+        self,
+        statistic: str,
+        criterion: str,
+        language: str | None = None,
+        judge: str | None = None,
+        part: str | None = None,
     ) -> Figure | None:
-        """The figure, or None when nobody rated this cell at all."""
-        return self._by_key.get((statistic, criterion, language, judge))
+        """The figure, or None when nobody rated this cell at all. `part`: which of several (`PARTS`)."""
+        return self._by_key.get((statistic, criterion, language, judge, part))
+
+    def parts(
+        self, statistic: str, criterion: str, language: str | None = None, judge: str | None = None
+    ) -> list[Figure]:
+        """All of several (`PARTS`), in the order in which they were computed."""
+        wanted = (statistic, criterion, language, judge)
+        return [figure for key, figure in self._by_key.items() if key[:4] == wanted]
 
     def among(
         self, statistic: str, criteria: Iterable[str], languages: Iterable[str | None], judge: str | None = None
@@ -237,8 +275,8 @@ class Spread:
     def between(self, lowest: str, highest: str) -> str:
         """The same below the median and the number of criteria, naming the outermost."""
         ends = [f"{figure.number} {figure.interval}".strip() for figure in (self.lowest, self.highest)]
-        told = {"lowest": ends[0], "highest": ends[1], "first": lowest, "last": highest}
-        return _("from %(lowest)s (%(first)s) to %(highest)s (%(last)s); no interval for the median") % told
+        ends_named = {"lowest": ends[0], "highest": ends[1], "first": lowest, "last": highest}
+        return _("from %(lowest)s (%(first)s) to %(highest)s (%(last)s); no interval for the median") % ends_named
 
 
 def spread(figures: Iterable[Figure]) -> Spread | None:
@@ -283,7 +321,7 @@ class HeatCell:
         figure = self.figure
         if figure is None or figure.value is None or figure.statistic not in CHANCE_CORRECTED:
             return False
-        return figure.value < ATTENTION
+        return round(figure.value, 2) < ATTENTION  # as it is printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,24 +423,31 @@ def listed(names: Sequence[str]) -> str:
 
 
 def on_agreement(heatmap: Heatmap, criterion_name: Names) -> str:
-    """Which criterion the panels agree on least, and whether there are enough items to say so."""
-    figures = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
-    if not figures:
+    """Which criterion the panels agree on least, of the cells on enough items and clusters; or that there are none."""
+    defined = [cell.figure for cell in heatmap.cells if cell.figure and cell.figure.is_defined]
+    if not defined:
         return _(
-            "No cell has a value yet: at least two people must score the same items, and the scores must not all "
+            "No cell has a value yet: at least two raters must score the same items, and the scores must not all "
             "be equal."
         )
-    if all(figure.is_small for figure in figures):
-        largest = max(figure.n_items for figure in figures)
-        counts = {"small": SMALL, "largest": largest}
-        return (
-            _(
-                "Every cell is based on fewer than %(small)d items (%(largest)d at most): treat these figures as "
-                "preliminary."
-            )
-            % counts
+    firm = [figure for figure in defined if not figure.is_small]
+    return _weakest(firm, criterion_name) if firm else _all_small(defined)
+
+
+def _all_small(defined: Sequence[Figure]) -> str:
+    """That nothing is concluded from figures that are all on few items or clusters."""
+    counts = {"small": SMALL, "largest": max(figure.independent for figure in defined)}
+    if any(figure.independent < figure.n_items for figure in defined):
+        sentence = _(
+            "Every cell is based on fewer than %(small)d clusters (%(largest)d at most): treat these figures as "
+            "preliminary."
         )
-    return _weakest(figures, criterion_name)
+    else:
+        sentence = _(
+            "Every cell is based on fewer than %(small)d items (%(largest)d at most): treat these figures as "
+            "preliminary."
+        )
+    return sentence % counts
 
 
 def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
@@ -414,6 +459,9 @@ def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
         return _("One criterion has values so far, so there is nothing to compare it with.")
     last = Counter(min(here, key=lambda figure: figure.value or 0.0).criterion for here in compared)
     criterion, times = last.most_common(1)[0]
+    if len(compared) == 1:
+        sentence = _("%s is the least reliable criterion. Review its anchors before comparing generators on it.")
+        return sentence % criterion_name(criterion)
     if 2 * times <= len(compared):
         return _("No criterion is the least reliable one in most languages.")
     sentence = ngettext(
@@ -433,7 +481,10 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
         return _(
             "No language has an interval yet: the judge and the panel must both score items from at least two clusters."
         )
-    clear = [figure for figure in bounded if figure.excludes_zero]
+    firm = [figure for figure in bounded if not figure.is_small]
+    if not firm:
+        return _all_small(bounded)
+    clear = [figure for figure in firm if figure.excludes_zero]
     harsh = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
     generous = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
     if harsh and generous:
@@ -448,12 +499,15 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
 
 def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
     """On which criterion the judge comes closest to the panel, and on which it stays farthest."""
-    found = spread(kappas)
-    if found is None:
+    figures = [figure for figure in kappas if figure.is_defined]
+    if not figures:
         return _("No item has both a judge score and a clear panel score yet.")
+    found = spread(figure for figure in figures if not figure.is_small)
+    if found is None:
+        return _all_small(figures)
     nearest, farthest = found.highest, found.lowest
     if nearest is farthest:
-        return _("On %(criterion)s the judge reaches a weighted κ of %(value)s.") % {
+        return _("On %(criterion)s the judge reaches a κ of %(value)s.") % {
             "criterion": criterion_name(nearest.criterion),
             "value": nearest.number,
         }

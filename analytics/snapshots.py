@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
-LAYOUT = 6
+LAYOUT = 8
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """
@@ -233,6 +233,7 @@ VARIANTS = {
     "gwet_ac": {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic"},
     "cohen_kappa": {"nominal": "unweighted", "ordinal": "quadratic", "interval": "quadratic"},
 }
+REPEATS = ("repeat_sd", "flip_rate")
 ALL_LANGUAGES = ("criterion",)
 EACH_LANGUAGE = ("language", "criterion")
 
@@ -286,6 +287,7 @@ def _estimates(
     table: RatingsTable, languages: Sequence[str], how: dict[str, Any], reference: str, progress: Progress
 ) -> Iterator[CellEstimate]:
     from analytics.stats.agreement import among_raters
+    from analytics.stats.judge import corrected_means
 
     judges = sorted(table.frame.loc[table.frame["rater_kind"] == "judge", "rater"].unique())
     groupings = _groupings(languages)
@@ -296,6 +298,22 @@ def _estimates(
         for judge in judges:
             yield from _calibration(table, judge, reference, {"by": by, **how})
             progress(done := done + 1, total)
+        yield from _descriptions(table, judges, by)
+    yield from corrected_means.means_report(table, confidence=how["confidence"])
+
+
+def _descriptions(table: RatingsTable, judges: Sequence[str], by: Sequence[str]) -> Iterator[CellEstimate]:
+    """What needs no comparison: the share of each point, classes of agreement, and how far a judge's repeats differ."""
+    from analytics.stats.judge import panel, soundness
+
+    yield from panel.score_share_report(table, by=by)
+    classes = panel.agreement_class_report(table.annotators(), by=by)
+    yield from (row for row in classes if row.estimate.statistic == "class_share" and row.estimate.is_defined)
+    frame = table.frame
+    for judge in judges:
+        if (frame["repeat"] != frame["first_repeat"])[(frame["rater"] == judge).to_numpy()].any():
+            audits = soundness.audit_report(table.only(rater=[judge]), judge=judge, by=by)
+            yield from (row for row in audits if row.estimate.statistic in REPEATS)
 
 
 def _calibration(table: RatingsTable, judge: str, reference: str, how: dict[str, Any]) -> Iterator[CellEstimate]:

@@ -23,8 +23,9 @@ from accounts import access
 from accounts.models import User
 from analytics import answers, cells, questions, snapshots, tasks
 from analytics.models import Snapshot
+from analytics.numbers import RULE_NAMES
 from analytics.views.exports import download
-from analytics.views.numbers import BLIND_ONLY, RULE_NAMES, chosen_raters
+from analytics.views.numbers import BLIND_ONLY, chosen_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
 from annotation.writers import files
@@ -84,6 +85,8 @@ class EstimateSerializer(serializers.Serializer[dict[str, Any]]):
     criterion = serializers.CharField()
     language = serializers.CharField(**NUMBER)
     judge = serializers.CharField(**NUMBER)
+    generator = serializers.CharField(**NUMBER)
+    agreement_class = serializers.CharField(**NUMBER)
     reference = serializers.CharField(**NUMBER)
     value = serializers.FloatField(**NUMBER)
     se = serializers.FloatField(**NUMBER)

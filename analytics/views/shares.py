@@ -24,8 +24,9 @@ from analytics import data_cards, exports, shares, snapshots
 from analytics.api.shares import LONGEST, found_in
 from analytics.data_cards import Described, on_panel
 from analytics.models import Share, Snapshot
+from analytics.numbers import NumbersPage
 from analytics.views.exports import unrecorded_download
-from analytics.views.numbers import NumbersPage, Raters, drawn_chart
+from analytics.views.numbers import Raters, drawn_chart
 from annotation.models import Campaign
 from annotation.readers import rubric_from_dict
 from annotation.views.rubrics import wording

@@ -26,14 +26,19 @@ VERDICTS = {"fluency": [1, 1, 2, 3, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [
 
 def campaign(cast: Cast, *, name: str = "Round 1") -> Campaign:
     """Six scenarios in Estonian and in Arabic; two people each rate fluency, and coherence in Estonian only."""
+    made = campaign_without_ratings(cast, name=name)
+    make.rated(made, {"fluency": FLUENCY, "coherence": COHERENCE})
+    return made
+
+
+def campaign_without_ratings(cast: Cast, *, name: str = "Round 1") -> Campaign:
+    """The same items, which nobody has rated."""
     items = [
         make.item(6 * number + scenario, language, scenario=f"s{scenario}", external_id=f"{language}-{scenario}")
         for number, language in enumerate(("et", "ar"))
         for scenario in range(6)
     ]
-    made = make.campaign(cast.kassa, items=items, name=name)
-    make.rated(made, {"fluency": FLUENCY, "coherence": COHERENCE})
-    return made
+    return make.campaign(cast.kassa, items=items, name=name)
 
 
 def judged(

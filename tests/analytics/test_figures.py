@@ -148,7 +148,7 @@ class TestSentences:
         kappas = [figure(0.6, statistic="cohen_kappa"), figure(-0.1, statistic="cohen_kappa", criterion="b")]
         told = figures.on_calibration(kappas, NAMES.__getitem__)
         assert told == "The judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10)."
-        assert "weighted κ of 0.60" in figures.on_calibration(kappas[:1], NAMES.__getitem__)
+        assert "a κ of 0.60" in figures.on_calibration(kappas[:1], NAMES.__getitem__)
         assert "No item has both" in figures.on_calibration([], NAMES.__getitem__)
 
 
@@ -243,3 +243,50 @@ class TestDelimited:
 
         made = ratings.csv_lines(["x"], rows())
         assert [next(made), next(made)] == ["x\n", "first\n"]
+
+
+class TestFewClusters:
+    """120 items of 3 scenarios tell no more than 3 items would."""
+
+    FEW = figure(-0.5, -0.7, -0.3, statistic="bias", language="et", n_items=120, n_clusters=3)
+
+    def test_its_clusters_are_counted_and_it_is_muted(self) -> None:
+        assert "3 clusters" in self.FEW.basis
+        assert self.FEW.is_small
+        assert "50 clusters" in figure(0.5, n_items=50, n_clusters=50).basis
+
+    def test_no_sentence_concludes_from_it(self) -> None:
+        preliminary = "Every cell is based on fewer than 30 clusters (3 at most): treat these figures as preliminary."
+        assert figures.on_bias([self.FEW], NAMES.__getitem__) == preliminary
+        assert figures.on_calibration([self.FEW], NAMES.__getitem__) == preliminary
+
+    def test_without_an_interval_it_says_how_many_items_it_rests_on(self) -> None:
+        alone = figure(-2.0, None, None, statistic="bias", n_items=3, interval_reason="no unit differs")
+        assert alone.no_interval == "no interval: 3 items"
+
+
+def test_what_is_printed_as_the_threshold_is_not_marked_as_below_it() -> None:
+    def marked(value: float) -> bool:
+        return figures.HeatCell("a", "et", figure(value, statistic="krippendorff_alpha")).needs_attention
+
+    assert [marked(value) for value in (0.394, 0.396, 0.4)] == [True, False, False]
+
+
+def test_of_one_language_no_share_of_languages_is_given() -> None:
+    rows = [
+        {"statistic": "krippendorff_alpha", "criterion": key, "language": "et", "value": value, "n_items": 90}
+        for key, value in (("a", 0.3), ("b", 0.7))
+    ]
+    heat = figures.heatmap(Figures(rows), statistic="krippendorff_alpha", criteria=["a", "b"], languages=["et"])
+    sentence = "Grammar is the least reliable criterion. Review its anchors before comparing generators on it."
+    assert figures.on_agreement(heat, NAMES.__getitem__) == sentence
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.08, 0.06), (-0.4, 0.3), (-2.6, 1.0), (-60.0, 75.0)])
+@pytest.mark.parametrize("width", ["wide", "narrow"])
+def test_no_two_ticks_of_the_axis_bear_the_same_number(low: float, high: float, width: str) -> None:
+    rows = [Labelled("Estonian", figure((low + high) / 2, low, high, statistic="bias"))]
+    labels = re.findall(r">([+−]?[\d.]+)<", charts.svg(charts.forest(rows, longest_name=8, width=width)))
+    assert len(labels) >= 2
+    assert len(set(labels)) == len(labels)
+    assert "0" in labels

@@ -36,6 +36,18 @@ def campaign(cast: Cast) -> Campaign:
     return made
 
 
+def nominal_campaign(cast: Cast) -> Campaign:
+    """Eight items and a criterion with the classes no and yes."""
+    points = [{"value": value, "label": {"en": name}} for value, name in enumerate(("no", "yes"))]
+    criterion = {"key": "toxic", "name": {"en": "Toxic"}, "scale": {"level": "nominal", "points": points}}
+    return campaigns.open_campaign(
+        project=cast.kassa,
+        name="Flags",
+        dataset=make.dataset(cast.kassa, 8, name="Flags"),
+        rubric_version=make.rubric(cast.kassa, criterion, key="flags"),
+    )
+
+
 def read(client: Client, campaign: Campaign, query: str = "", **headers: str) -> str:
     answer = client.get(f"/p/kassa/numbers/{campaign.pk}/{query}", headers=headers)
     assert answer.status_code == 200
@@ -61,7 +73,8 @@ class TestFigures:
         snapshots.snapshot(campaign=made)
         page = read(cast.client("boris"), made)
         assert "Fluency, Estonian: undefined: only one rater" in page
-        assert "No judge has rated these items" in page
+        assert "no judge yet" in page
+        assert "Judge minus panel" not in page
 
     def test_the_first_line_says_what_the_mode_leaves_out(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign)
@@ -96,6 +109,41 @@ class TestFigures:
         assert told["snapshot"]["settings"]["reference"] == rule
         refusal = "“best” is no reference rule. Choose one of mode, mode_split, median, mean, minimum and each."
         assert refusal in read(client, campaign, "?reference=best")
+
+    def test_the_sentence_under_the_judge_s_table_is_about_the_language_of_the_table(
+        self, cast: Cast, campaign: Campaign
+    ) -> None:
+        client = cast.client("boris")
+        assert "<span>Arabic: Every cell is based on" in read(client, campaign, "?part=ar")
+        assert "<span>All languages: Every cell is based on" in read(client, campaign)
+
+    def test_a_nominal_criterion_shows_each_class_and_no_distances(self, cast: Cast) -> None:
+        """Of 8 items the panel puts 4 in "yes"; the judge 3 of these and 1 other: precision, recall and F1 are 3/4."""
+        made = nominal_campaign(cast)
+        make.rated(made, {"toxic": {rater: [1, 1, 1, 1, 0, 0, 0, 0] for rater in ("mari", "jaan")}})
+        scene.judged(made, {"toxic": [1, 1, 1, 0, 1, 0, 0, 0]})
+        snapshots.snapshot(campaign=made)
+        page = read(cast.client("boris"), made)
+        assert "no distances" not in page
+        assert "Judge minus panel" not in page
+        row = page[page.index('<th scope="row">yes</th>') :]
+        assert re.findall(r"<b>([\d.]+)</b>|>(\d+%)</td>", row[: row.index("</tr>")]) == [
+            ("", "50%"), ("", "50%"), ("0.75", ""), ("0.75", ""), ("0.75", ""),
+        ]  # fmt: skip
+        assert re.search(r"Accuracy: <span[^>]*><b>0\.75</b>", page)
+
+    def test_a_campaign_that_only_judges_rated_shows_what_they_gave(self, cast: Cast) -> None:
+        made = scene.campaign_without_ratings(cast)
+        run = scene.judged(made, {"fluency": [3, 3, 2, 1, 0, 3] + 6 * [None]})
+        first = run.verdicts.order_by("item__ordinal").first()
+        run.verdicts.create(item=first.item, criterion=first.criterion, repeat=2, status="ok", score=1)
+        snapshots.snapshot(campaign=made)
+        page = read(cast.client("boris"), made)
+        assert "no annotator yet" in page
+        assert "Rater agreement by criterion" not in page
+        assert re.search(r'<bdi>Kohtunik</bdi></th>(<td data-bin="\d" title="[^"]*">[\d%]+</td> ?){4}', page)
+        assert re.search(r"atlas</bdi></td><td[^>]*>—</td><td[^>]*> <span[^>]*><b>2\.00</b>", page)
+        assert "Repeats of a judge" in page
 
     def test_nothing_is_said_of_the_mode_where_it_leaves_out_less_than_a_tenth(self, cast: Cast) -> None:
         made = scene.campaign(cast)
@@ -300,7 +348,9 @@ class TestChart:
         self, cast: Cast, campaign: Campaign
     ) -> None:
         page = read(cast.client("boris"), campaign)
-        assert re.search(r'role="img" aria-label="Fluency\. [^"]*interval[^"]*table below', page)
+        assert re.search(
+            r'role="img" aria-label="Fluency\. Every cell is based on fewer than 30 items[^"]*table below', page
+        )
         assert "The chart as a table" in page
 
     def test_a_snapshot_of_another_campaign_is_not_there(self, cast: Cast, campaign: Campaign) -> None:

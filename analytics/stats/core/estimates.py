@@ -61,6 +61,13 @@ class Estimate:
         """The same estimate with some fields changed."""
         return replace(self, **changes)
 
+    def cut(self, lowest: float, highest: float) -> Estimate:
+        """The same, its interval cut at what the statistic can be; the method says so where something was cut."""
+        if self.low is None or self.high is None or (self.low >= lowest and self.high <= highest):
+            return self
+        method = f"{self.method}, cut at the ends of the scale"
+        return self.with_(low=max(self.low, lowest), high=min(self.high, highest), method=method)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {column.name: getattr(self, column.name) for column in fields(self)}

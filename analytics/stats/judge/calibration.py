@@ -546,7 +546,15 @@ def _estimate(figure: PairFigure, value: float, interval: Interval, meeting: Mee
         f"{left_out / (left_out + faced.n_items):.1%} of the items have no mode and are left out" if left_out else None
     )
     estimate = Estimate(statistic=figure.statistic, variant=figure.variant, value=value, note=note, **counts)
-    return estimate.with_(**interval.as_changes())
+    return _cut(estimate.with_(**interval.as_changes()), meeting.scale)
+
+
+def _cut(estimate: Estimate, scale: Scale) -> Estimate:
+    """An interval in points reaches no further than two points of a declared scale can lie apart."""
+    if estimate.statistic not in association.IN_SCORES or not scale.declared or not scale.q:
+        return estimate
+    width = float(scale.values[-1] - scale.values[0])
+    return estimate.cut(-width if estimate.statistic == "bias" else 0.0, width)
 
 
 def _nothing(meeting: Meeting) -> str:

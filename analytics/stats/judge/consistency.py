@@ -20,6 +20,7 @@ from analytics.stats.core.tables import RatingsTable, grouped
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import association
 from analytics.stats.judge.audits import RULES, jury_scores
+from analytics.stats.judge.corrected_means import cut_mean
 from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
@@ -141,14 +142,16 @@ def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, conf
     frame = _judged(table, judge)
     for key, rows in grouped(frame[frame["score"].notna()], list(by)):
         cell = {column: part or None for column, part in zip(by, key, strict=True)}
+        criteria = rows["criterion"].unique()
+        scale = table.scales[criteria[0]] if len(criteria) == 1 else None
         wide = rows.pivot_table(index=["cluster", "unit"], columns="language", values="score")
         cluster = np.unique(wide.index.get_level_values("cluster"), return_inverse=True)[1]
         for language in wide.columns:
-            mean = _mean("mean", wide[language].to_numpy(), cluster, confidence)
+            mean = cut_mean(_mean("mean", wide[language].to_numpy(), cluster, confidence), scale)
             estimates.append(CellEstimate(estimate=mean, cell=cell, language=str(language)))
             if pivot in wide and language != pivot:
                 gap = (wide[language] - wide[pivot]).to_numpy()
-                shift = _mean("language_shift", gap, cluster, confidence)
+                shift = cut_mean(_mean("language_shift", gap, cluster, confidence), scale)
                 estimates.append(CellEstimate(estimate=shift, cell=cell, languages=(pivot, str(language))))
     return estimates
 

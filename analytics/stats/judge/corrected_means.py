@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate, Shape, approximate
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of, of_report
-from analytics.stats.core.scales import snapped
+from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge import ppi
 from analytics.stats.judge.calibration import panel_labels
@@ -30,6 +30,8 @@ OF_PANELS: dict[str, Shape] = {
     "rogan_gladen": "share",
 }  # fmt: skip
 """What raters as a sample move, and the values it takes."""
+MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean")
+"""Means of scores: they lie within the scale."""
 MOST_CATEGORIES = 50
 """An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
 ENOUGH_FOR_GAINS = 100
@@ -101,7 +103,42 @@ def correct(
         "n_ratings": int(meeting.n_human.sum()),
         "n_missing": meeting.n_out_of_range + split.n_unjudged,
     }
-    return [e.with_(**counts) for e in estimates if statistics is None or e.statistic in statistics]
+    chosen = [e.with_(**counts) for e in estimates if statistics is None or e.statistic in statistics]
+    return [cut_mean(estimate, meeting.scale) for estimate in chosen]
+
+
+def cut_mean(estimate: Estimate, scale: Scale | None) -> Estimate:
+    """The interval of a mean of scores, or of a difference of two, within what a declared scale allows."""
+    if scale is None or not scale.declared or not scale.q:
+        return estimate
+    lowest, highest = float(scale.values[0]), float(scale.values[-1])
+    if estimate.statistic in ("ppi_plus_difference", "language_shift"):
+        return estimate.cut(lowest - highest, highest - lowest)
+    return estimate.cut(lowest, highest) if estimate.statistic in MEANS else estimate
+
+
+def means_report(
+    table: RatingsTable, *, by: Sequence[str] = ("generator", "criterion"), confidence: float = 0.95
+) -> list[CellEstimate]:
+    """Per cell the mean of the panel (``classical_mean``; an item's mean score counts once) and of each judge
+    (``judge_mean``), where the scale has numbers and somebody scored.
+    """
+    report: list[CellEstimate] = []
+    judges = sorted(table.frame["rater"][(table.frame["rater_kind"] == "judge").to_numpy()].unique())
+    for cell in cells(table, by=by):
+        if not cell.scale.has_order:
+            continue
+        for place, judge in enumerate(judges or [""]):
+            meeting = meet(cell, judge)
+            of_panel, of_judge = _own_means(_Split.of(meeting), confidence)
+            ratings = int(meeting.n_human.sum())
+            counted = of_panel.with_(level=cell.scale.level, n_raters=len(meeting.annotators), n_ratings=ratings)
+            if of_panel.is_defined and place == 0:
+                report.append(CellEstimate(estimate=cut_mean(counted, cell.scale), cell=cell_key(cell)))
+            counted = of_judge.with_(level=cell.scale.level, n_raters=1, n_ratings=of_judge.n_items)
+            if of_judge.is_defined:
+                report.append(CellEstimate(estimate=cut_mean(counted, cell.scale), cell=cell_key(cell), judge=judge))
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +174,8 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
     if not s.has_distances:
         yield from (Estimate(statistic=name, variant=variant, value=None, reason=NOMINAL) for name, variant in names)
         return
-    labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
-    yield ppi.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence)
-    raw = ppi.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence)
-    yield raw.with_(
-        statistic="judge_mean",
-        reason=None if raw.is_defined else "the judge scored no item here",
-        speaks_for=THIS_JUDGE if raw.is_defined else None,
-    )
+    judged = ~np.isnan(s.f)
+    yield from _own_means(s, confidence)
     yield ppi.ppi_mean(s.sample, confidence=confidence)
     yield ppi.ppi_plus_mean(s.sample, confidence=confidence)
     crossfit = ppi.crossfit_mean(s.sample, rng=np.random.default_rng(seed), confidence=confidence)
@@ -152,6 +183,16 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
     yield _gain(crossfit)
     if s.probability is not None:
         yield ppi.active_mean(s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged])
+
+
+def _own_means(s: _Split, confidence: float) -> tuple[Estimate, Estimate]:
+    """The panel's mean and the judge's, neither corrected by the other."""
+    labelled, judged = ~np.isnan(s.y), ~np.isnan(s.f)
+    raw = ppi.classical_mean(s.f[judged], s.cluster[judged], confidence=confidence).with_(statistic="judge_mean")
+    return ppi.classical_mean(s.y[labelled], s.cluster[labelled], confidence=confidence), raw.with_(
+        reason=None if raw.is_defined else "the judge scored no item here",
+        speaks_for=THIS_JUDGE if raw.is_defined else None,
+    )
 
 
 def _stratified(meeting: Meeting, column: str | None, confidence: float) -> Iterator[Estimate]:

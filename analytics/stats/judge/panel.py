@@ -476,6 +476,31 @@ def agreement_class_report(table: RatingsTable, *, by: Sequence[str] = ("languag
     return [row for cell in cells(table, by=by) for row in of_cell(cell)]
 
 
+MOST_SHOWN = 11
+"""Points of the longest scale whose shares are shown one by one."""
+
+
+def score_share_report(table: RatingsTable, *, by: Sequence[str] = ("language", "criterion")) -> list[CellEstimate]:
+    """Per cell: ``score_share`` of each point among the annotators' scores and each judge's first answers.
+
+    ``variant`` is the point; ``judge`` names the judge, None for the panel. Scales of MOST_SHOWN points at most.
+    Source: METHODS 1 (S4).
+    """
+    report: list[CellEstimate] = []
+    for cell in cells(table, by=by):
+        if cell.scale.q > MOST_SHOWN:
+            continue
+        rows = cell.frame[(cell.frame["code"] >= 0).to_numpy()]
+        rows = rows[(rows["repeat"] == rows["first_repeat"]).to_numpy()]
+        is_judge = (rows["rater_kind"] == "judge").to_numpy()
+        given: list[tuple[str | None, pd.DataFrame]] = [(None, rows[rows["rater_kind"].isin(HUMAN_KINDS).to_numpy()])]
+        given += [(str(name), part) for name, part in rows[is_judge].groupby("rater", sort=True)]
+        for judge, part in given:
+            if len(part):
+                report += _score_shares(cell, cell_key(cell), part, judge, int(part["item_key"].nunique()))
+    return report
+
+
 def of_cell(
     cell: Cell, *, judges: Sequence[str] | None = None, raters: Sequence[str] | None = None
 ) -> list[CellEstimate]:

@@ -157,6 +157,8 @@ class CellEstimate(TypedDict):
     criterion: NotRequired[str | None]
     language: NotRequired[str | None]
     judge: NotRequired[str | None]
+    generator: NotRequired[str | None]
+    agreement_class: NotRequired[str | None]
     reference: NotRequired[str | None]
     value: NotRequired[float | None]
     se: NotRequired[float | None]
@@ -178,7 +180,6 @@ class CellEstimate(TypedDict):
     speaks_for: NotRequired[str | None]
     languages: NotRequired[list[str] | None]
     raters: NotRequired[list[str] | None]
-    generator: NotRequired[str | None]
     annotator: NotRequired[str | None]
     weights: NotRequired[str | None]
 
@@ -363,6 +364,8 @@ class Estimate(TypedDict):
     criterion: str
     language: NotRequired[str | None]
     judge: NotRequired[str | None]
+    generator: NotRequired[str | None]
+    agreement_class: NotRequired[str | None]
     reference: NotRequired[str | None]
     value: NotRequired[float | None]
     se: NotRequired[float | None]

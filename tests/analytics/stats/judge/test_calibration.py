@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn import metrics
 
 from analytics.stats.core import tables, validation
 from analytics.stats.core.estimates import Estimate
-from analytics.stats.core.scales import scale_of
+from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.judge import calibration
+from analytics.stats.judge.consistency import consistency_report
+from analytics.stats.judge.corrected_means import means_report
 from analytics.stats.judge.panel import meet
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
@@ -163,3 +166,19 @@ def test_confusion_matrix_counts_reference_in_rows() -> None:
     table = panel_table([[0, 0], [0, 0], [3, 3]], [0, 1, 3])
     matrix = calibration.confusion_matrix(meet(next(tables.cells(table)), "gpt"), rule="mode")
     assert matrix.tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
+
+
+def test_intervals_in_points_stay_within_what_the_scale_allows() -> None:
+    """Two of four scores of 0 or 1 differ: t with 3 degrees of freedom alone would reach beyond 1 and -1."""
+    given = {"annotator": [1, 1, 1, 0], "judge": [1, 1, 0, 1]}
+    rows = [
+        {"item": str(n), "cluster": str(n), "criterion": "f", "language": "en", "generator": "g", "rater": kind,
+         "rater_kind": kind, "score": score, "repeat": 1}
+        for kind, scores in given.items() for n, score in enumerate(scores)
+    ]  # fmt: skip
+    table = validation.ratings_table(pd.DataFrame(rows), scales={"f": Scale(points=(0, 1), level="ordinal")})
+    bias = next(e.estimate for e in calibration.calibration_report(table, judge="judge", statistics=["bias"]))
+    assert (bias.low, bias.high) == (-1, 1)
+    for row in [*means_report(table), *consistency_report(table, judge="judge", pivot="en", statistics=["mean"])]:
+        assert (row.estimate.value, row.estimate.low, row.estimate.high) == (0.75, 0, 1)
+        assert (row.estimate.method or "").endswith("cut at the ends of the scale")

@@ -1,0 +1,572 @@
+"""One snapshot as the numbers page shows it: through a coefficient, a judge, a criterion and a language."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
+
+from accounts import languages
+from analytics.figures import (
+    CHANCE_CORRECTED,
+    COEFFICIENTS,
+    SMALL,
+    Figure,
+    Figures,
+    HeatCell,
+    Heatmap,
+    Labelled,
+    Spread,
+    heatmap,
+    inline,
+    listed,
+    mode_cells,
+    on_agreement,
+    on_bias,
+    on_calibration,
+    on_mode,
+    shortened,
+    spread,
+)
+from analytics.models import Chart, Snapshot
+from analytics.questions import NEEDS_ORDER
+from annotation.models import Campaign
+
+RULE_NAMES = {
+    "": gettext_lazy("Mode (mean on interval scales)"),
+    "mode": gettext_lazy("Mode, ties left out"),
+    "mode_split": gettext_lazy("Mode, ties take the median"),
+    "median": gettext_lazy("Median"),
+    "mean": gettext_lazy("Mean"),
+    "minimum": gettext_lazy("Minimum"),
+    "each": gettext_lazy("Each annotator"),
+}
+"""What a judge is compared with (`questions.RULES`), as the page names it."""
+TIES_LEFT_OUT = ("", "mode")
+
+
+def chosen_option(given: str | None, choices: Sequence[str]) -> str:
+    """What was given if it is a choice, else the first choice, else nothing."""
+    return given if given and given in choices else next(iter(choices), "")
+
+
+COEFFICIENT_NAMES = {
+    "krippendorff_alpha": (gettext_lazy("Krippendorff’s α"), "α"),
+    "fleiss_kappa": (gettext_lazy("Fleiss’ κ"), "κ"),
+    "gwet_ac": (gettext_lazy("Gwet’s AC"), "AC"),
+    "percent_agreement": (gettext_lazy("Percent agreement"), "%"),
+}
+STATISTIC_NAMES = {
+    **{key: name for key, (name, _symbol) in COEFFICIENT_NAMES.items()},
+    "applicability_agreement": gettext_lazy("Percent agreement"),
+    "applicability_ac": gettext_lazy("Gwet’s AC1"),
+    "mae": gettext_lazy("MAE"),
+    "bias": gettext_lazy("Bias"),
+    "cohen_kappa": gettext_lazy("Weighted κ"),
+    "spearman": gettext_lazy("Spearman ρ"),
+    "classical_mean": gettext_lazy("Panel mean"),
+    "judge_mean": gettext_lazy("Judge mean"),
+    "repeat_sd": gettext_lazy("Standard deviation"),
+    "flip_rate": gettext_lazy("Items that change"),
+}
+CLASS_NAMES = {
+    "full": gettext_lazy("all agree"),
+    "partial": gettext_lazy("some agree"),
+    "none": gettext_lazy("no two agree"),
+}
+APPLICABILITY = ("applicability_agreement", "applicability_ac")
+REPEATS = ("repeat_sd", "flip_rate")
+CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
+TOGETHER, EACH = "all", "each"
+REASONS = {
+    "out_of_range": gettext_lazy("off the scale"),
+    "unparsed": gettext_lazy("unreadable"),
+    "refused": gettext_lazy("refused"),
+    "truncated": gettext_lazy("cut off"),
+    "error": gettext_lazy("errors"),
+    "stopped": gettext_lazy("stopped by a critical mark"),
+    "without_reference": gettext_lazy("on items with a tied panel mode"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table: what it is about, and its figures in the order of the columns."""
+
+    criterion: str
+    language: str
+    key: str
+    figures: tuple[Figure | None, ...]
+    is_all: bool = False
+
+    @property
+    def basis(self) -> str:
+        """What the row's figures rest on, when they rest on the same."""
+        return next((figure.basis for figure in self.figures if figure), "")
+
+    @property
+    def made(self) -> list[tuple[str, Figure]]:
+        """Each figure under its name, to say how it was computed and from what."""
+        return [(str(STATISTIC_NAMES[figure.statistic]), figure) for figure in self.figures if figure]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One class of a nominal criterion: its share among the panel's scores and the judge's; precision, recall, F1."""
+
+    name: str
+    shares: tuple[Figure | None, Figure | None]
+    figures: tuple[Figure | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTable:
+    """One nominal criterion in one language, class by class."""
+
+    criterion: str
+    language: str
+    rows: tuple[ClassRow, ...]
+    accuracy: Figure | None
+    kappa: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """One criterion: the share of each point, for the panel and each judge; the shares of the agreement classes."""
+
+    key: str
+    criterion: str
+    points: tuple[str, ...]
+    shares: list[tuple[str, list[Figure]]]
+    classes: list[Figure]
+
+    @property
+    def class_shares(self) -> list[tuple[str, Figure]]:
+        """The agreement classes by name."""
+        return [(str(CLASS_NAMES[figure.part or ""]), figure) for figure in self.classes]
+
+
+class NumbersPage:
+    """One snapshot seen through a coefficient, a judge and a criterion."""
+
+    small = SMALL
+
+    def __init__(self, *, campaign: Campaign, snapshot: Snapshot, query: QueryDict, chart: str = "") -> None:
+        self.campaign, self.snapshot, self.chart = campaign, snapshot, chart
+        self.content: dict[str, Any] = snapshot.content
+        self.figures = Figures(self.content["estimates"])
+        self.languages = tuple(sorted(self.content["languages"], key=self.language_name))
+        self.statistic = chosen_option(query.get("coefficient"), COEFFICIENTS)
+        self.judge = chosen_option(query.get("judge"), [judge["name"] for judge in self.judges])
+        self.criterion = chosen_option(query.get("criterion"), self.ordered or list(self.criteria))
+        self.part = chosen_option(query.get("part"), [key for key, _name in self.parts])
+
+    @cached_property
+    def criteria(self) -> dict[str, str]:
+        """Every criterion of the rubric that somebody or some judge scored, by key, with its name."""
+        spoken = get_language() or "en"
+        counted = {row["criterion"] for row in self.content["counts"]}
+        decimal = self.campaign.rubric_version.criteria.all()
+        return {each.key: each.says("name", spoken) or each.key for each in decimal if each.key in counted}
+
+    @property
+    def judges(self) -> list[dict[str, Any]]:
+        return list(self.content["judges"])
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """What the address says beyond the raters."""
+        return {"coefficient": self.statistic, "judge": self.judge, "criterion": self.criterion, "part": self.part}
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """The run of the judge shown; empty where there is no judge."""
+        return next((dict(judge) for judge in self.judges if judge["name"] == self.judge), {})
+
+    @property
+    def coefficient(self) -> str:
+        return str(COEFFICIENT_NAMES[self.statistic][0])
+
+    @property
+    def symbol(self) -> str:
+        return COEFFICIENT_NAMES[self.statistic][1]
+
+    @property
+    def coefficients(self) -> list[tuple[str, str]]:
+        return [(key, str(COEFFICIENT_NAMES[key][0])) for key in COEFFICIENTS]
+
+    @property
+    def has_threshold(self) -> bool:
+        return self.statistic in CHANCE_CORRECTED
+
+    @property
+    def whole(self) -> str | None:
+        """The language of figures about everything: None, all languages, or the only one."""
+        return self.languages[0] if len(self.languages) == 1 else None
+
+    # --- key figures --------------------------------------------------------------------------------------------------
+
+    @property
+    def ordered(self) -> list[str]:
+        """The criteria whose points have an order; nominal ones have figures of their own."""
+        return [key for key in self.criteria if self.levels[key] != "nominal"]
+
+    @property
+    def nominal(self) -> list[str]:
+        return [key for key in self.criteria if self.levels[key] == "nominal"]
+
+    @property
+    def summed_up(self) -> list[str]:
+        """The criteria that a key figure is about: those with an order where there are any, never both kinds."""
+        return self.ordered or self.nominal
+
+    @property
+    def other_criteria(self) -> int:
+        """How many nominal criteria the key figures are not about."""
+        return len(self.nominal) if self.ordered else 0
+
+    @cached_property
+    def agreement(self) -> Spread | None:
+        return spread(self.figures.among(self.statistic, self.summed_up, [self.whole]))
+
+    @property
+    def agreement_range(self) -> str:
+        return self._range(self.agreement)
+
+    @property
+    def judged_range(self) -> str:
+        return self._range(self.judged)
+
+    def _range(self, shown: Spread | None) -> str:
+        """From the lowest criterion to the highest, by name; nothing for a single one."""
+        if shown is None or shown.count == 1:
+            return ""
+        return shown.between(*(self.criteria[figure.criterion] for figure in (shown.lowest, shown.highest)))
+
+    @cached_property
+    def judged(self) -> Spread | None:
+        return spread(self.figures.among("cohen_kappa", self.summed_up, [self.whole], self.judge))
+
+    @property
+    def judged_symbol(self) -> str:
+        return _("weighted κ") if self.ordered else _("κ")
+
+    @property
+    def judged_raters(self) -> int:
+        """With how many annotators the judge is compared, at most."""
+        kappas = self.figures.among("cohen_kappa", self.summed_up, [self.whole], self.judge)
+        return max((figure.n_raters for figure in kappas), default=0)
+
+    @property
+    def has_panel(self) -> bool:
+        """Whether any annotator scored."""
+        return bool(self.content["rated"]["ratings"])
+
+    @cached_property
+    def attended(self) -> list[HeatCell]:
+        return [cell for cell in self.heat.cells if cell.needs_attention]
+
+    @property
+    def attended_firmly(self) -> int:
+        """How many of them rest on enough items."""
+        return sum(not cell.is_muted for cell in self.attended)
+
+    # --- agreement ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def heat(self) -> Heatmap:
+        return heatmap(self.figures, statistic=self.statistic, criteria=list(self.criteria), languages=self.languages)
+
+    @property
+    def heat_rows(self) -> list[tuple[str, list[tuple[HeatCell, str, str]]]]:
+        """Each criterion's name and its cells, with what a reader is told of the cell and the key of its table row."""
+        return [
+            (self.criteria[criterion], [(cell, self._told(cell), _key(criterion, cell.language)) for cell in cells])
+            for criterion, cells in self.heat.rows
+        ]
+
+    @property
+    def heat_languages(self) -> list[tuple[str | None, str]]:
+        return [(tag, self.language_name(tag)) for tag in self.heat.languages]
+
+    @property
+    def undefined(self) -> list[str]:
+        """A sentence for every blank cell."""
+        return [self._told(cell) for cell in self.heat.undefined]
+
+    @property
+    def agreement_sentence(self) -> str:
+        return on_agreement(self.heat, self.criteria.__getitem__)
+
+    @property
+    def agreement_lines(self) -> list[Line]:
+        """The heatmap as a table, every coefficient beside the chosen one."""
+        return self._lines(COEFFICIENTS, self.heat.languages)
+
+    @property
+    def applicability_lines(self) -> list[Line]:
+        """Agreement on whether the criterion applies at all, where somebody said that it doesn't."""
+        return self._lines(APPLICABILITY, self.heat.languages)
+
+    # --- calibration --------------------------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """What the calibration table may show: all languages together, one of them, or each of them."""
+        if len(self.languages) < 2:
+            return []
+        single = [(tag, self.language_name(tag)) for tag in self.languages]
+        return [(TOGETHER, _("All languages")), *single, (EACH, _("Each language"))]
+
+    @property
+    def calibration_lines(self) -> list[Line]:
+        return self._lines(CALIBRATION, self.shown_languages, judge=self.judge, criteria=self.ordered)
+
+    @property
+    def shown_languages(self) -> Sequence[str | None]:
+        """The languages of the tables about the judge; None stands for all together."""
+        return {TOGETHER: [self.whole], EACH: self.heat.languages, "": [self.whole]}.get(self.part, [self.part])
+
+    @property
+    def part_language(self) -> str | None:
+        """The one language that the tables are about, or None."""
+        return self.part if self.part in self.languages else self.whole
+
+    @property
+    def calibration_sentence(self) -> str:
+        """On which criterion of the table above the judge is closest to the panel, and in which language."""
+        kappas = self.figures.among("cohen_kappa", self.summed_up, [self.part_language], self.judge)
+        sentence = on_calibration(kappas, self.criteria.__getitem__)
+        if len(self.languages) < 2:
+            return sentence
+        named = {"language": self.language_name(self.part_language), "sentence": sentence}
+        return _("%(language)s: %(sentence)s") % named
+
+    # --- nominal criteria ---------------------------------------------------------------------------------------------
+
+    @property
+    def class_tables(self) -> list[ClassTable]:
+        """Of each nominal criterion the judge's figures for each class, in the language that is shown."""
+        return [table for key in self.nominal if (table := self._class_table(key)).rows]
+
+    def _class_table(self, criterion: str) -> ClassTable:
+        where = (criterion, self.part_language)
+        rows = []
+        for share in self.figures.parts("score_share", *where, self.judge):
+            names = ("precision", "recall", "f1")
+            found = [self.figures.get(name, *where, self.judge, share.part) for name in names]
+            panel = self.figures.get("score_share", *where, None, share.part)
+            rows.append(ClassRow(self.point_name(criterion, share.part), (panel, share), tuple(found)))
+        whole = [self.figures.get(name, *where, self.judge) for name in ("accuracy", "cohen_kappa")]
+        compared = [row for row in rows if any(row.figures)]
+        return ClassTable(self.criteria[criterion], self.language_name(where[1]), tuple(compared), whole[0], whole[1])
+
+    # --- what needs no comparison -------------------------------------------------------------------------------------
+
+    @property
+    def distributions(self) -> list[Distribution]:
+        """Of each criterion, the share of each point among the panel's scores and each judge's."""
+        shown = []
+        for criterion, name in self.criteria.items():
+            raters = [(None, _("Panel")), *((judge["name"], judge["name"]) for judge in self.judges)]
+            shares = [
+                (rater, self.figures.parts("score_share", criterion, self.part_language, judge))
+                for judge, rater in raters
+            ]
+            shares = [(rater, parts) for rater, parts in shares if parts]
+            if shares:
+                points = tuple(self.point_name(criterion, figure.part) for figure in shares[0][1])
+                classes = self.figures.parts("class_share", criterion, self.part_language)
+                shown.append(Distribution(criterion, name, points, shares, classes))
+        return shown
+
+    @property
+    def generator_lines(self) -> list[Line]:
+        """Mean score of each generator on each criterion: the panel's, and each judge's."""
+        lines = []
+        for criterion in self.ordered:
+            judges = [judge["name"] for judge in self.judges]
+            means = [self.figures.parts("classical_mean", criterion)]
+            means += [self.figures.parts("judge_mean", criterion, None, judge) for judge in judges]
+            by_generator = [{figure.part: figure for figure in column} for column in means]
+            for generator in sorted({part for column in by_generator for part in column if part}):
+                figures = tuple(column.get(generator) for column in by_generator)
+                lines.append(Line(self.criteria[criterion], generator, f"{criterion}-{generator}", figures))
+        return lines
+
+    @property
+    def repeat_lines(self) -> list[tuple[str, Line]]:
+        """How far the repeats of each judge differ, where it has any."""
+        names = [judge["name"] for judge in self.judges]
+        return [(name, line) for name in names for line in self._lines(REPEATS, [self.part_language], judge=name)]
+
+    def point_name(self, criterion: str, point: str | None) -> str:
+        """What the rubric calls the point of a nominal scale, else the point itself."""
+        return self._labels.get((criterion, point or ""), point or "")
+
+    @cached_property
+    def _labels(self) -> dict[tuple[str, str], str]:
+        spoken = get_language() or "en"
+        return {
+            (criterion.key, f"{value:g}"): criterion.label(value, spoken) or f"{value:g}"
+            for criterion in self.campaign.rubric_version.criteria.all()
+            if criterion.level == "nominal"
+            for value in criterion.values
+        }
+
+    @property
+    def rule(self) -> str:
+        """What the judge is compared with."""
+        return str(RULE_NAMES[self.content["settings"]["reference"]])
+
+    @property
+    def rule_note(self) -> str:
+        """What else there is to know of the rule, if anything."""
+        rule = self.content["settings"]["reference"]
+        if rule in TIES_LEFT_OUT:
+            return _("Items with a tied mode are left out.")
+        if rule in NEEDS_ORDER and any(self.levels[key] == "nominal" for key in self.criteria):
+            return _("Nominal criteria keep the mode; there, items with a tied mode are left out.")
+        return ""
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """Of each criterion, its level of measurement."""
+        return {criterion.key: criterion.level for criterion in self.campaign.rubric_version.criteria.all()}
+
+    @cached_property
+    def tied(self) -> list[Figure]:
+        """How many items with a tied mode the figures of the judge shown leave out, by criterion and language."""
+        return list(self.figures.among("without_reference", self.criteria, self.languages, self.judge))
+
+    @property
+    def mode_sentence(self) -> str:
+        """What the mode leaves out of the figures of the judge shown, where that is much."""
+        return on_mode(self.tied)
+
+    @property
+    def mode_cells(self) -> str:
+        """The cells of which it leaves out most."""
+        language_name = self.language_name if len(self.languages) > 1 else None
+        return mode_cells(self.tied, self.criteria.__getitem__, language_name) if len(self.tied) > 1 else ""
+
+    @property
+    def left_out(self) -> list[tuple[str, int]]:
+        """Why verdicts of this judge, and items without a settled panel score, enter no figure of the table."""
+        tag = self.part if self.part in self.languages else self.whole
+        counted: Counter[str] = Counter()
+        for row in self.content["counts"]:
+            if row["judge"] == self.judge and row.get("language") == tag:
+                counted.update(row["reasons"])
+        for figure in self.figures.among("without_reference", self.criteria, [tag], self.judge):
+            counted[figure.statistic] += int(figure.value or 0)
+        return [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
+
+    # --- bias ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def bias(self) -> list[Labelled]:
+        """The chosen criterion's signed differences, the smallest first."""
+        found = self.figures.among("bias", [self.criterion], self.languages, self.judge)
+        rows = [Labelled(self.language_name(figure.language), figure) for figure in found]
+        return sorted(rows, key=lambda row: (not row.figure.is_defined, row.figure.value or 0.0, row.name))
+
+    @property
+    def shows_bias(self) -> bool:
+        """Whether there are a judge and a panel to compare on a criterion with distances."""
+        return bool(self.judge and self.has_panel and self.ordered)
+
+    @property
+    def bias_criteria(self) -> list[tuple[str, str]]:
+        """The criteria that the chart can show, by key, with their names."""
+        return [(key, self.criteria[key]) for key in self.ordered]
+
+    @property
+    def has_bias(self) -> bool:
+        return any(row.figure.is_defined for row in self.bias)
+
+    @property
+    def no_bias_reason(self) -> str:
+        """Why nothing can be drawn."""
+        return next((row.figure.reason for row in self.bias), "")
+
+    @property
+    def chart_url(self) -> str:
+        project = self.campaign.project.slug
+        address = self.chart or reverse("numbers_bias_chart", args=[project, self.campaign.pk, self.snapshot.pk])
+        return f"{address}?{urlencode({'judge': self.judge, 'criterion': self.criterion})}"
+
+    @cached_property
+    def stored_chart(self) -> Chart | None:
+        """The chart of the judge and criterion shown, as it was drawn with the snapshot."""
+        return self.snapshot.charts.filter(judge=self.judge, criterion=self.criterion).first()
+
+    @property
+    def charts(self) -> list[tuple[str, SafeString]]:
+        """The chart for either width of screen, to stand in the page."""
+        if self.stored_chart is None:
+            return []
+        drawn = {"wide": self.stored_chart.wide, "narrow": self.stored_chart.narrow}
+        return [(width, inline(svg, self.chart_words)) for width, svg in drawn.items()]
+
+    @property
+    def chart_words(self) -> dict[str, str]:
+        """What the chart says, in the reader's language."""
+        names = enumerate(map(self.language_name, self.content["languages"]))
+        words = {"axis": _("← judge harsher · judge more generous →"), "approximate": _("approximate")}
+        return words | {str(place): shortened(name) for place, name in names}
+
+    @property
+    def bias_sentence(self) -> str:
+        return on_bias((row.figure for row in self.bias), self.language_name)
+
+    @property
+    def approximate_biases(self) -> str:
+        """The languages whose interval in the chart is approximate."""
+        return listed([row.name for row in self.bias if row.figure.is_approximate])
+
+    @property
+    def criterion_name(self) -> str:
+        return self.criteria.get(self.criterion, self.criterion)
+
+    def language_name(self, tag: str | None) -> str:
+        """In English for English pages, else in the language itself."""
+        if tag is None:
+            return _("All languages")
+        return languages.english_name(tag) if (get_language() or "en").startswith("en") else languages.endonym(tag)
+
+    def _told(self, cell: HeatCell) -> str:
+        where = f"{self.criteria[cell.criterion]}, {self.language_name(cell.language)}"
+        return f"{where}: {cell.figure or _('not rated')}"
+
+    def _lines(
+        self,
+        statistics: Sequence[str],
+        tags: Iterable[str | None],
+        *,
+        judge: str | None = None,
+        criteria: Sequence[str] | None = None,
+    ) -> list[Line]:
+        """A row for every criterion and language that has any of the figures."""
+        lines = []
+        for criterion in self.criteria if criteria is None else criteria:
+            for tag in tags:
+                cells = tuple(self.figures.get(statistic, criterion, tag, judge) for statistic in statistics)
+                if any(cells):
+                    name = self.criteria[criterion]
+                    lines.append(Line(name, self.language_name(tag), _key(criterion, tag), cells, tag is None))
+        return lines
+
+
+def _key(criterion: str, tag: str | None) -> str:
+    """What a table row is called in the page's address."""
+    return f"{criterion}-{tag or 'all'}"
