@@ -15,7 +15,7 @@ from analytics.questions import Settings
 from analytics.stats.agreement import among_raters
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
-from analytics.stats.judge import calibration
+from analytics.stats.judge import calibration, corrected_means, panel
 from annotation.models import Annotator, Campaign
 from tests.analytics import scene
 from tests.cast import Cast
@@ -56,11 +56,14 @@ def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> di
     for by in (("language", "criterion"), ("criterion",)):
         found += among_raters.agreement_report(again, by=by, **how)
         found += calibration.calibration_report(again, judge="Kohtunik", by=by, **how)
+        found += [*panel.score_share_report(again, by=by), *panel.agreement_class_report(again.annotators(), by=by)]
+    found += corrected_means.means_report(again, confidence=how["confidence"])
     return {_about(each.as_row()): each for each in found}
 
 
 def _about(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("statistic", "variant", "criterion", "language", "judge"))
+    names = ("statistic", "variant", "criterion", "language", "judge", "generator", "agreement_class")
+    return tuple(row.get(name) for name in names)
 
 
 def test_the_csv_gives_the_figures_of_the_json(cast: Cast, campaign: Campaign) -> None:
