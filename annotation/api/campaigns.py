@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.inputs import is_storable
 from accounts.models import Project, User
 from annotation import allocation, campaigns
 from annotation.models import Campaign, Criterion, Dataset, Duty, Panel, RubricVersion
@@ -42,6 +43,15 @@ class HandedOutSerializer(serializers.Serializer[Any]):
     assignments = serializers.IntegerField()
 
 
+class CriterionField(serializers.SlugRelatedField[Criterion]):
+    """A criterion by its key; a text that no database can hold is the key of none."""
+
+    def to_internal_value(self, data: Any) -> Criterion:
+        if not is_storable(data):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class DutySerializer(serializers.Serializer[Duty]):
     """A panel's share. Without `criteria` the panel rates on the whole rubric; with none of `languages`, its own."""
 
@@ -49,7 +59,7 @@ class DutySerializer(serializers.Serializer[Duty]):
     name = serializers.CharField(max_length=120, required=False)
     panel = serializers.IntegerField(source="panel_id", min_value=1, max_value=LARGEST_ID)
     overlap = serializers.IntegerField(min_value=1, max_value=allocation.MOST_OVERLAP)
-    criteria = serializers.SlugRelatedField(
+    criteria = CriterionField(
         slug_field="key", many=True, queryset=Criterion.objects.none(), required=False, allow_empty=False
     )
     languages = serializers.ListField(

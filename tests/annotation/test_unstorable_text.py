@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+from annotation import panels
 from annotation.models import Dataset, Import
 from judging.models import Judge
+from tests import make
 from tests.annotation.test_import_pages import file, page, uploaded
 from tests.cast import Cast
 from tests.provider_server import RunningProvider
@@ -59,3 +61,11 @@ def test_a_parameter_of_a_judge_may_spell_a_nul(cast: Cast, provider: RunningPro
     answer = cast.client("boris").post(f"{BASE}/judges/", data=asked, content_type="application/json")
     assert answer.status_code == 201, answer.json()
     assert Judge.objects.get().parameters == {"stop": LOOKS_LIKE_NUL}
+
+
+def test_a_nul_in_the_key_of_a_criterion_is_an_error_of_its_field(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa, items=[make.item(1)])
+    panel = panels.create(project=cast.kassa, name="Estonian", language="et")
+    asked = {"panel": panel.pk, "overlap": 1, "criteria": ["flu\0ency"]}
+    answer = cast.client("aino").post(f"{BASE}/campaigns/{campaign.pk}/duties/", asked, "application/json")
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, ["criteria"])
