@@ -187,7 +187,7 @@ def _addresses(campaign: Campaign, raters: Raters) -> dict[str, str]:
         "figures": reverse("api_numbers", args=here) + query,
         "judges": reverse("judges", args=here[:1]),
         "campaign": reverse("campaign", args=here),
-        "item_list": f"{reverse('numbers_items', args=here)}?{raters.items_query}",
+        "item_list": "?".join(filter(None, (reverse("numbers_items", args=here), raters.items_query))),
     }
 
 
