@@ -354,7 +354,7 @@ def heatmap(figures: Figures, *, statistic: str, criteria: Sequence[str], langua
 
 
 # --- a chart that was drawn with its snapshot: its words and colours filled in, nothing rendered ---------------------
-AXIS = "← judge harsher · judge more generous →"
+AXIS = "← judge lower · judge higher →"
 LONGEST_NAME = 24
 """Letters of a name that a chart has room for."""
 FILLER = "n"
@@ -456,26 +456,29 @@ def _weakest(figures: Sequence[Figure], criterion_name: Names) -> str:
         by_language.setdefault(figure.language, []).append(figure)
     compared = [here for here in by_language.values() if len(here) > 1]
     if not compared:
-        return _("One criterion has values so far, so there is nothing to compare it with.")
+        sentence = _("No language has two criteria with a value and at least %d items and clusters.")
+        return sentence % SMALL
     last = Counter(min(here, key=lambda figure: figure.value or 0.0).criterion for here in compared)
     criterion, times = last.most_common(1)[0]
     if len(compared) == 1:
-        sentence = _("%s is the least reliable criterion. Review its anchors before comparing generators on it.")
-        return sentence % criterion_name(criterion)
+        sentence = _(
+            "%(criterion)s has the lowest agreement of the criteria with at least %(small)d items and clusters."
+        )
+        return sentence % {"criterion": criterion_name(criterion), "small": SMALL}
     if 2 * times <= len(compared):
-        return _("No criterion is the least reliable one in most languages.")
+        return _("No criterion has the lowest agreement in most languages.")
     sentence = ngettext(
-        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d language. "
-        "Review its anchors before comparing generators on it.",
-        "%(criterion)s is the least reliable criterion in %(times)d of %(languages)d languages. "
-        "Review its anchors before comparing generators on it.",
+        "%(criterion)s has the lowest agreement in %(times)d of %(languages)d language. "
+        "Review its scale points before you compare generators on it.",
+        "%(criterion)s has the lowest agreement in %(times)d of %(languages)d languages. "
+        "Review its scale points before you compare generators on it.",
         len(compared),
     )
     return sentence % {"criterion": criterion_name(criterion), "times": times, "languages": len(compared)}
 
 
 def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
-    """In which languages the judge is harsher or more generous than the panel beyond doubt."""
+    """In which languages the interval of the bias excludes zero: the judge scores lower or higher than the panel."""
     bounded = [figure for figure in figures if figure.low is not None and figure.language]
     if not bounded:
         return _(
@@ -485,23 +488,26 @@ def on_bias(figures: Iterable[Figure], language_name: Names) -> str:
     if not firm:
         return _all_small(bounded)
     clear = [figure for figure in firm if figure.excludes_zero]
-    harsh = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
-    generous = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
-    if harsh and generous:
-        names = {"harsh": listed(harsh), "generous": listed(generous)}
-        return _("The judge is harsher than the panel in %(harsh)s and more generous in %(generous)s.") % names
-    if harsh:
-        return _("The judge is harsher than the panel in %s.") % listed(harsh)
-    if generous:
-        return _("The judge is more generous than the panel in %s.") % listed(generous)
-    return _("No interval excludes zero, in any language: these items show no bias.")
+    lower = [language_name(f.language or "") for f in clear if (f.value or 0.0) < 0]
+    higher = [language_name(f.language or "") for f in clear if (f.value or 0.0) > 0]
+    if lower and higher:
+        names = {"lower": listed(lower), "higher": listed(higher)}
+        return _("The judge scores lower than the panel in %(lower)s and higher in %(higher)s.") % names
+    if lower:
+        return _("The judge scores lower than the panel in %s.") % listed(lower)
+    if higher:
+        return _("The judge scores higher than the panel in %s.") % listed(higher)
+    sentence = _(
+        "No interval with at least %d items and clusters excludes zero. This does not prove that there is no bias."
+    )
+    return sentence % SMALL
 
 
 def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
     """On which criterion the judge comes closest to the panel, and on which it stays farthest."""
     figures = [figure for figure in kappas if figure.is_defined]
     if not figures:
-        return _("No item has both a judge score and a clear panel score yet.")
+        return _("κ has no value yet: no item has both scores, or the scores do not vary.")
     found = spread(figure for figure in figures if not figure.is_small)
     if found is None:
         return _all_small(figures)
@@ -512,8 +518,10 @@ def on_calibration(kappas: Iterable[Figure], criterion_name: Names) -> str:
             "value": nearest.number,
         }
     return _(
-        "The judge is closest to the panel on %(nearest)s (%(most)s) and farthest on %(farthest)s (%(least)s)."
+        "On criteria with at least %(small)d items and clusters, the judge is closest to the panel on %(nearest)s "
+        "(%(most)s) and farthest on %(farthest)s (%(least)s)."
     ) % {
+        "small": SMALL,
         "nearest": criterion_name(nearest.criterion),
         "most": nearest.number,
         "farthest": criterion_name(farthest.criterion),

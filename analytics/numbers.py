@@ -44,7 +44,7 @@ from annotation.models import Campaign
 RULE_NAMES = {
     "": gettext_lazy("Mode (mean on interval scales)"),
     "mode": gettext_lazy("Mode, ties left out"),
-    "mode_split": gettext_lazy("Mode, ties take the median"),
+    "mode_split": gettext_lazy("Mode; if tied, the median of all scores"),
     "median": gettext_lazy("Median"),
     "mean": gettext_lazy("Mean"),
     "minimum": gettext_lazy("Minimum"),
@@ -93,7 +93,6 @@ REASONS = {
     "refused": gettext_lazy("refused"),
     "truncated": gettext_lazy("cut off"),
     "error": gettext_lazy("errors"),
-    "stopped": gettext_lazy("stopped by a critical mark"),
     "without_reference": gettext_lazy("on items with a tied panel mode"),
 }
 
@@ -522,7 +521,7 @@ class NumbersPage:
     def chart_words(self) -> dict[str, str]:
         """What the chart says, in the reader's language."""
         names = enumerate(map(self.language_name, self.content["languages"]))
-        words = {"axis": _("← judge harsher · judge more generous →"), "approximate": _("approximate")}
+        words = {"axis": _("← judge lower · judge higher →"), "approximate": _("approximate")}
         return words | {str(place): shortened(name) for place, name in names}
 
     @property

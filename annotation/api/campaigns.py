@@ -46,10 +46,10 @@ class HandedOutSerializer(serializers.Serializer[Any]):
 class CriterionField(serializers.SlugRelatedField[Criterion]):
     """A criterion by its key; a text that no database can hold is the key of none."""
 
-    def to_internal_value(self, data: Any) -> Criterion:
-        if not is_storable(data):
+    def to_internal_value(self, key: Any) -> Criterion:
+        if not is_storable(key):
             self.fail("invalid")
-        return super().to_internal_value(data)
+        return super().to_internal_value(key)
 
 
 class DutySerializer(serializers.Serializer[Duty]):

@@ -144,7 +144,7 @@ def enqueue_task(task: str, *arguments: Any, expires: float | None = None) -> No
 def _queued(task: str, arguments: tuple[Any, ...], *, expires: float | None) -> bool:
     """Whether the broker took a message for the task of that name."""
     try:
-        current_app.send_task(task, arguments, expires=expires)
+        current_app.signature(task, arguments).apply_async(expires=expires)
     except ABSENT_BROKER as error:
         logger.warning("The message broker is not available; %s%s is not queued: %s", task, arguments, error)
         return False

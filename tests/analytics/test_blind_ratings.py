@@ -157,13 +157,13 @@ class TestNumbers:
         snapshots.snapshot(campaign=work.campaign)
         boris, address = cast.client("boris"), f"/p/kassa/numbers/{work.campaign.pk}/"
         page = boris.get(address).content.decode()
-        assert "8 ratings · 2 annotators" in page
+        assert "8 ratings · 2 raters" in page
         assert "Among them 4 ratings by people who could see verdicts." in page
         assert 'href="?blind=only"' in page
 
         scene.compute(work.campaign, Settings(blind_only=True))
         page = boris.get(f"{address}?blind=only").content.decode()
-        assert "4 ratings · 1 annotator" in page
+        assert "4 ratings · 1 rater" in page
         assert "4 ratings by people who could see verdicts are left out." in page
         assert '<input type="hidden" name="blind" value="only">' in page
         assert "ratings.csv?blind=only" in page

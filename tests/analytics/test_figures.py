@@ -112,11 +112,11 @@ class TestSentences:
             {("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.7, ("b", "ar"): 0.3, ("a", "ja"): 0.1, ("b", "ja"): 0.2}
         )
         told = figures.on_agreement(heat, NAMES.__getitem__)
-        assert told.startswith("Fluency is the least reliable criterion in 2 of 3 languages.")
+        assert told.startswith("Fluency has the lowest agreement in 2 of 3 languages.")
 
     def test_no_criterion_is_blamed_without_a_majority(self) -> None:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2, ("a", "ar"): 0.1, ("b", "ar"): 0.3})
-        assert figures.on_agreement(heat, NAMES.__getitem__).startswith("No criterion is the least reliable")
+        assert figures.on_agreement(heat, NAMES.__getitem__).startswith("No criterion has the lowest agreement")
 
     def test_few_items_are_said_before_anything_else(self) -> None:
         heat = _heat({("a", "et"): 0.8, ("b", "et"): 0.2}, n_items=9)
@@ -132,24 +132,26 @@ class TestSentences:
             figure(0.1, -0.1, 0.3, statistic="bias", language="et"),
         ]
         told = figures.on_bias(found, NAMES.__getitem__)
-        assert told == "The judge is harsher than the panel in Arabic and Japanese."
-        assert "No interval excludes zero, in any language" in figures.on_bias(found[2:], NAMES.__getitem__)
+        assert told == "The judge scores lower than the panel in Arabic and Japanese."
+        few = figure(-0.9, -1.2, -0.6, statistic="bias", language="ja", n_items=25)
+        sentence = "No interval with at least 30 items and clusters excludes zero."
+        assert figures.on_bias([*found[2:], few], NAMES.__getitem__).startswith(sentence)
         assert "No language has an interval" in figures.on_bias([], NAMES.__getitem__)
 
-    def test_generous_and_harsh_are_both_named(self) -> None:
+    def test_lower_and_higher_scores_are_both_named(self) -> None:
         found = [
             figure(-0.4, -0.6, -0.2, statistic="bias", language="ar"),
             figure(0.4, 0.2, 0.6, statistic="bias", language="et"),
         ]
         told = figures.on_bias(found, NAMES.__getitem__)
-        assert told == "The judge is harsher than the panel in Arabic and more generous in Estonian."
+        assert told == "The judge scores lower than the panel in Arabic and higher in Estonian."
 
     def test_nearest_and_farthest_criterion(self) -> None:
         kappas = [figure(0.6, statistic="cohen_kappa"), figure(-0.1, statistic="cohen_kappa", criterion="b")]
         told = figures.on_calibration(kappas, NAMES.__getitem__)
-        assert told == "The judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10)."
+        assert told.endswith("the judge is closest to the panel on Grammar (0.60) and farthest on Fluency (−0.10).")
         assert "a κ of 0.60" in figures.on_calibration(kappas[:1], NAMES.__getitem__)
-        assert "No item has both" in figures.on_calibration([], NAMES.__getitem__)
+        assert "κ has no value yet" in figures.on_calibration([], NAMES.__getitem__)
 
 
 class TestMode:
@@ -278,7 +280,7 @@ def test_of_one_language_no_share_of_languages_is_given() -> None:
         for key, value in (("a", 0.3), ("b", 0.7))
     ]
     heat = figures.heatmap(Figures(rows), statistic="krippendorff_alpha", criteria=["a", "b"], languages=["et"])
-    sentence = "Grammar is the least reliable criterion. Review its anchors before comparing generators on it."
+    sentence = "Grammar has the lowest agreement of the criteria with at least 30 items and clusters."
     assert figures.on_agreement(heat, NAMES.__getitem__) == sentence
 
 

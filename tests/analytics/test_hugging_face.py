@@ -71,7 +71,7 @@ def test_every_configuration_is_a_table_with_the_rows_of_its_export(cast: Cast, 
 def test_the_card_tells_of_agreement_with_its_interval_by_criterion_and_language(cast: Cast, rated: Campaign) -> None:
     _said, text = card(folder(cast))
     row = next(line for line in text.splitlines() if line.startswith("| fluency | et | krippendorff alpha"))
-    assert re.search(r"\| 0\.\d\d \| \\\[.*, .*\\\] \| 6 items × 2 raters \|", row)
+    assert re.search(r"\| 0\.\d\d \| \\\[.*, .*\\\] \| 6 items × 2 raters, 6 clusters \|", row)
     assert "| coherence | et | percent agreement | 83% |" in text
     for part in ("## Files", "## Languages", "## Licence", "CC BY 4.0", "@misc{kassa", "## Limitations", "### Fluency"):
         assert part in text

@@ -316,7 +316,7 @@ class TestChart:
         page = read(cast.client("boris"), campaign)
         assert page.count('<svg direction="ltr"') == 2  # one for wide screens, one for phones
         assert page.count('fill="var(--ink)">Estonian<') == 2
-        assert page.count('fill="var(--ink-faint)">← judge harsher') == 2
+        assert page.count('fill="var(--ink-faint)">← judge lower') == 2
         alone = cast.client("boris").get(self.address(cast, campaign))
         assert alone.status_code == 200
         assert "Estonian" in alone.content.decode()
