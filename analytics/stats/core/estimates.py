@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+_CUT = ", cut at the ends of the scale"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -62,10 +64,15 @@ class Estimate:
         return replace(self, **changes)
 
     def cut(self, lowest: float, highest: float) -> Estimate:
-        """The same, its interval cut at what the statistic can be; the method says so where something was cut."""
-        if self.low is None or self.high is None or (self.low >= lowest and self.high <= highest):
+        """The same, its interval cut at the ends of the scale; the method says so where something was cut.
+
+        A value outside them (a corrected mean can be) keeps its interval: cut, it would not hold the value.
+        """
+        if self.value is None or self.low is None or self.high is None or not lowest <= self.value <= highest:
             return self
-        method = f"{self.method}, cut at the ends of the scale"
+        if self.low >= lowest and self.high <= highest:
+            return self
+        method = f"{(self.method or '').replace(_CUT, '')}{_CUT}"
         return self.with_(low=max(self.low, lowest), high=min(self.high, highest), method=method)
 
     def as_dict(self) -> dict[str, Any]:

@@ -208,8 +208,11 @@ def calibration_for_raters_like_these(
         for one, size in zip(left, sizes, strict=True) if size
     ] if (sizes > 0).sum() >= resampling.FEWEST_RATERS else []  # fmt: skip
     return [
-        resampling.for_raters_like_these(
-            e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
+        _cut(
+            resampling.for_raters_like_these(
+                e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
+            ),
+            meeting.scale,
         )
         if e.statistic in shapes
         else e
@@ -551,10 +554,9 @@ def _estimate(figure: PairFigure, value: float, interval: Interval, meeting: Mee
 
 def _cut(estimate: Estimate, scale: Scale) -> Estimate:
     """An interval in points reaches no further than two points of a declared scale can lie apart."""
-    if estimate.statistic not in association.IN_SCORES or not scale.declared or not scale.q:
+    if estimate.statistic not in association.IN_SCORES:
         return estimate
-    width = float(scale.values[-1] - scale.values[0])
-    return estimate.cut(-width if estimate.statistic == "bias" else 0.0, width)
+    return panel.cut_distance(estimate, scale, signed=estimate.statistic == "bias")
 
 
 def _nothing(meeting: Meeting) -> str:

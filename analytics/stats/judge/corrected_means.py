@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,11 @@ def correction_report(
         how |= {"stratum": stratum, "generators": generators}
         chosen = [name for name in statistics or STATISTICS if name in OF_PANELS]
         rows = correction_report(table, statistics=statistics, confidence=confidence, **how)
-        return of_report(
+        rows = of_report(
             rows, lambda kept: correction_report(kept, statistics=chosen, **how), table, OF_PANELS, raters=raters
         )
+        scales = {tuple(cell_key(cell).items()): cell.scale for cell in cells(table, by=by, pool=pool)}
+        return [replace(row, estimate=cut_mean(row.estimate, scales[tuple(row.cell.items())])) for row in rows]
     report: list[CellEstimate] = []
     for cell in cells(table, by=by, pool=pool):
         meeting = meet(cell, judge, raters=raters)

@@ -255,8 +255,19 @@ def ceiling_estimates(
         totals = sums.sum(axis=0, keepdims=True)
         both, without = figure(totals)[:, 0], figure(totals - sums)
         intervals = _intervals(statistic, both, without, units, meeting, confidence) if bootstrap else [Interval()] * 3
-        estimates += _three(statistic, both, intervals, meeting, len(np.unique(item)), len(clusters))
+        three = _three(statistic, both, intervals, meeting, len(np.unique(item)), len(clusters))
+        if statistic == "ceiling_mae":
+            three = [cut_distance(e, meeting.scale, signed=e.variant == "difference") for e in three]
+        estimates += three
     return estimates
+
+
+def cut_distance(estimate: Estimate, scale: Scale, *, signed: bool = False) -> Estimate:
+    """The interval of a distance in points, cut at how far two points of a declared scale can lie apart."""
+    if not scale.declared or not scale.q:
+        return estimate
+    width = float(scale.values[-1] - scale.values[0])
+    return estimate.cut(-width if signed else 0.0, width)
 
 
 def _intervals(

@@ -14,9 +14,9 @@ from analytics.stats.core import tables, validation
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, scale_of
 from analytics.stats.core.tables import RatingsTable
-from analytics.stats.judge import calibration
+from analytics.stats.judge import calibration, panel
 from analytics.stats.judge.consistency import consistency_report
-from analytics.stats.judge.corrected_means import means_report
+from analytics.stats.judge.corrected_means import correction_report, means_report
 from analytics.stats.judge.panel import meet
 from tests.analytics.stats.panels import ZERO_TO_THREE, panel_table
 
@@ -182,3 +182,28 @@ def test_intervals_in_points_stay_within_what_the_scale_allows() -> None:
     for row in [*means_report(table), *consistency_report(table, judge="judge", pivot="en", statistics=["mean"])]:
         assert (row.estimate.value, row.estimate.low, row.estimate.high) == (0.75, 0, 1)
         assert (row.estimate.method or "").endswith("cut at the ends of the scale")
+
+
+def test_a_value_outside_the_scale_keeps_its_interval() -> None:
+    """A PPI mean of 5 + mean(5 - f) = 6.5 on a scale from 1 to 5: cut at 5, its interval would not hold it."""
+    scale = Scale(points=(1, 2, 3, 4, 5), level="ordinal")
+    humans, judge = [[5.0]] * 30 + [[NAN]] * 30, [3.0, 4.0] * 15 + [5.0] * 30
+    rows = correction_report(panel_table(humans, judge, scale=scale), judge="gpt", statistics=["ppi_mean"])
+    plain = rows[0].estimate
+    assert plain.value == pytest.approx(6.5)
+    assert plain.low < plain.value < plain.high
+
+
+def test_intervals_of_raters_as_a_sample_and_of_the_ceiling_stay_within_the_scale() -> None:
+    humans = [[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1]]
+    table = panel_table(humans, [0, 1, 0, 0], scale=Scale(points=(0, 1), level="ordinal"))
+    like_these = {"judge": "gpt", "raters_as": "sample"}
+    mae = calibration.calibration_report(table, statistics=["mae"], reference="mean", **like_these)
+    mean = correction_report(table, statistics=["classical_mean"], **like_these)
+    ceiling = panel.ceiling_estimates(meet(next(tables.cells(table)), "gpt"))
+    within = [row.estimate for row in (*mae, *mean)] + [e for e in ceiling if e.statistic == "ceiling_mae"]
+    assert len(within) == 5
+    for e in within:
+        assert (-1 if e.variant == "difference" else 0) <= e.low <= e.value <= e.high <= 1
+        assert (e.method or "").count("cut at") <= 1
+    assert any((row.estimate.method or "").endswith("raters), cut at the ends of the scale") for row in mean)
