@@ -102,6 +102,7 @@ def test_the_address_of_an_item_whose_time_ran_out_offers_to_take_it_again(cast:
             offered = maarika.get(page)
             assert maarika.get(f"/desk/{work.pk}/")["Location"] == page
         assert offered.status_code == 200
+        assert "Continue to reserve the item again" in offered.content.decode()
         assert f'action="{page}" method="post"' in offered.content.decode()
         assert 'id="sheet"' not in offered.content.decode()
         assert maarika.post(page)["Location"] == page
