@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django import conf
 from django.core.cache import caches
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from analytics import cells, ratings
 from analytics.models import Chart, Snapshot
@@ -104,6 +104,11 @@ def newest(campaigns_wanted: Iterable[Campaign]) -> dict[int, Snapshot]:
     ours = Snapshot.objects.filter(campaign=OuterRef("campaign"), **_identity(DEFAULT_SETTINGS))
     snapshots = Snapshot.objects.filter(campaign__in=campaigns_wanted, pk=Subquery(ours.values("pk")[:1]))
     return {each.campaign_id: each for each in snapshots}
+
+
+def of_numbers_page(campaign: Campaign) -> QuerySet[Snapshot]:
+    """What this version of the code has computed for the page of numbers; answers to questions are not among it."""
+    return Snapshot.objects.filter(campaign=campaign, code_version=code_version(), content__has_key="languages")
 
 
 def snapshot_revision(campaign: Campaign, settings: Settings = DEFAULT_SETTINGS) -> str:

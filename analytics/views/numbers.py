@@ -151,7 +151,7 @@ def campaign_numbers(request: HttpRequest, project: str, campaign: int) -> HttpR
 def bias_chart(request: HttpRequest, project: str, campaign: int, snapshot: int) -> HttpResponse:
     """The chart of one snapshot as SVG; the same address and reader's language always give the same picture."""
     found = _campaign(request.user, project, campaign)
-    stored = get_object_or_404(Snapshot, campaign=found, pk=snapshot, code_version=snapshots.code_version())
+    stored = get_object_or_404(snapshots.of_numbers_page(found), pk=snapshot)
     return drawn_chart(request, NumbersPage(campaign=found, snapshot=stored, query=request.GET))
 
 

@@ -169,8 +169,8 @@ def shared_rubric(request: HttpRequest, share: Share, *, secret: str) -> HttpRes
 @by_link
 def shared_chart(request: HttpRequest, share: Share, *, secret: str, snapshot: int) -> HttpResponse:
     """The chart of one of this campaign's snapshots."""
-    mine = Snapshot.objects.filter(campaign=share.campaign, code_version=snapshots.code_version())
-    return drawn_chart(request, _page(request, share, get_object_or_404(mine, pk=snapshot), secret))
+    stored = get_object_or_404(snapshots.of_numbers_page(share.campaign), pk=snapshot)
+    return drawn_chart(request, _page(request, share, stored, secret))
 
 
 @by_link

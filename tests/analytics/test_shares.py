@@ -16,7 +16,7 @@ from accounts import people
 from accounts.models import AuditEntry
 from analytics import shares, snapshots
 from analytics.models import Share
-from analytics.questions import Settings
+from analytics.questions import NumbersQuestion, Settings
 from annotation.desk import service
 from annotation.models import Annotation, Campaign
 from tests import access, make
@@ -135,6 +135,13 @@ def test_a_link_opens_no_other_campaign_and_nothing_by_its_secret(cast: Cast, li
         assert bearer.get(address).status_code == 401
     assert Client().get(f"/join/{secret}/").status_code == 410
     assert Client().post(link).status_code == 405
+
+
+def test_an_answer_to_a_question_has_no_chart(cast: Cast, campaign: Campaign, link: str) -> None:
+    answer = snapshots.snapshot(campaign=campaign, settings=NumbersQuestion())
+    assert Client().get(f"{link}{answer.pk}/bias.svg").status_code == 404
+    address = f"/p/kassa/numbers/{campaign.pk}/{answer.pk}/bias.svg"
+    assert cast.client("aino").get(address).status_code == 404
 
 
 def test_a_visitor_of_a_link_reaches_nothing_more_than_a_stranger(cast: Cast) -> None:
