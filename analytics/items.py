@@ -154,13 +154,18 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
         blind_only=query.get("blind") == BLIND_ONLY,
         q=given["q"],
         sort=next(known for known in SORTS if known == sort),
-        reference=reference or default_rule(criterion),
+        reference=_rule_of(criterion, reference),
     )
 
 
 def default_rule(criterion: Criterion) -> str:
     """The panel's mode, or its mean where scores are distances (as `stats.judge.calibration.default_reference`)."""
     return "mean" if criterion.level == Criterion.Level.INTERVAL else "mode"
+
+
+def _rule_of(criterion: Criterion, wanted: str) -> str:
+    """The rule wanted, or the default; labels without an order have a mode alone."""
+    return default_rule(criterion) if criterion.level == Criterion.Level.NOMINAL else wanted or default_rule(criterion)
 
 
 def _wrong(
@@ -208,7 +213,7 @@ def _criterion(campaign: Campaign, options: ItemOptions, key: str) -> Criterion:
 
 def _described(dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...] | None]]:
     """Languages, generators and attributes with their values. The items of a dataset never change: kept for a day."""
-    name = f"item-options:{dataset.pk}:{dataset.created_at.timestamp()}"
+    name = f"item-choices:{dataset.pk}:{dataset.created_at.timestamp()}"
     kept = caches["content"].get(name)
     if kept is None:
         kept = _read(dataset)
@@ -224,15 +229,11 @@ def _read(dataset: Dataset) -> tuple[tuple[str, ...], tuple[str, ...], dict[str,
         languages.add(language)
         generators.add(generator)
         for key, value in attributes.items():
-            if len(values[key]) <= MOST_VALUES:
-                values[key].add(attribute_text(value))
+            existing, text = values[key], ratings.attribute_text(value)
+            if text is not None and len(existing) <= MOST_VALUES:
+                existing.add(text)
     by_key = {key: tuple(sorted(texts)) if len(texts) <= MOST_VALUES else None for key, texts in sorted(values.items())}
     return tuple(sorted(languages)), tuple(sorted(generators - {""})), by_key
-
-
-def attribute_text(value: Any) -> str:
-    """An attribute's value as an address writes it: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 # --- scores of one item on one criterion -----------------------------------------------------------------------------
@@ -380,7 +381,7 @@ def _matching(campaign: Campaign, choice: ItemChoice, scores: Mapping[int, ItemS
 
 
 def _has(attributes: Mapping[str, Any], wanted: Mapping[str, set[str]]) -> bool:
-    return all(key in attributes and attribute_text(attributes[key]) in values for key, values in wanted.items())
+    return all(ratings.attribute_text(attributes.get(key)) in values for key, values in wanted.items())
 
 
 def _scores(campaign: Campaign, choice: ItemChoice) -> dict[int, ItemScores]:
@@ -538,7 +539,7 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
 def _about(choice: ItemChoice, criterion: Criterion) -> ItemChoice:
     """The same choice about another criterion, whose reference is its own by default."""
     is_default = choice.reference == default_rule(choice.criterion)
-    reference = default_rule(criterion) if is_default else choice.reference
+    reference = _rule_of(criterion, "" if is_default else choice.reference)
     return replace(choice, criterion=criterion, reference=reference)
 
 

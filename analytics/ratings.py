@@ -229,7 +229,7 @@ class ItemAttributes:
         self.names = tuple(self._named())
         self.columns = tuple(map(Column, self.names))
         self._nothing: tuple[None, ...] = (None,) * len(self.keys)
-        self._found = {item: tuple(_text(said.get(key)) for key in self.keys) for item, said in found.items()}
+        self._found = {item: tuple(attribute_text(said.get(key)) for key in self.keys) for item, said in found.items()}
 
     def of(self, item: str) -> tuple[str | None, ...]:
         """What an item has in each of the columns."""
@@ -253,8 +253,8 @@ class ItemAttributes:
             yield name
 
 
-def _text(value: Any) -> str | None:
-    """An attribute as a cell of text: true, 3, a word; lists and objects as JSON."""
+def attribute_text(value: Any) -> str | None:
+    """An attribute as a cell or an address writes it: true, 3, a word; lists and objects as JSON; None without one."""
     if value is None or isinstance(value, str):
         return value or None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -7,12 +7,12 @@ import html
 import io
 import itertools
 import re
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from accounts.models import Membership, Role
-from analytics import items, shares, snapshots
+from analytics import items, ratings, shares, snapshots
 from annotation.desk import service
 from annotation.desk.service import Answer
 from annotation.models import Annotation, Campaign, Item
@@ -162,6 +162,19 @@ class TestList:
         page = read(cast, made)
         assert cells(page, "d1") == ["No, Yes ×2", "0.33", "Yes", "No", "1", "3", "atlas"]
         assert cells(page, "d3") == ["Yes ×3", "0", "Yes", "Yes", "0", "3", "atlas"]
+        by_mean = read(cast, made, "?reference=mean")
+        assert cells(by_mean, "d1") == cells(page, "d1")
+        assert "Labels without an order have no mean and no median." in by_mean
+
+    def test_attributes_are_written_as_in_the_ratings_table(self, cast: Cast) -> None:
+        given: list[object] = [3.0, ["a", "b"], True, None]
+        rows = [make.item(n, attributes={"part": value}) for n, value in enumerate(given, 1)]
+        made = make.campaign(cast.kassa, items=rows)
+        make.rated(made, {"fluency": {"mari": [0, 1, 2, 3]}})
+        table = ratings.table(campaign=made, runs=[])
+        written = {row[table.names.index("item")]: row[table.names.index("part")] for row in table.rows}
+        for name in ("d1", "d2", "d3"):
+            assert ids(read(cast, made, "?" + urlencode({"attribute.part": written[name]}))) == [name]
 
     def test_pages_and_the_whole_list_as_csv(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=60)
@@ -184,6 +197,8 @@ class TestList:
     def test_before_anything_is_rated(self, cast: Cast) -> None:
         page = read(cast, make.campaign(cast.kassa))
         assert "Nothing is rated yet" in page
+        page = read(cast, Campaign.objects.get(), "?sort=n")
+        assert "Choose another criterion, or remove all filters." in page
         page = read(cast, Campaign.objects.get(), "?sort=judge_error", status=422)
         assert "No judge has rated these items, so they can&#x27;t be sorted by the judge&#x27;s error." in page
 
