@@ -1,7 +1,7 @@
-"""Computing a campaign's numbers: one job at a time per campaign, and after each that fails a longer pause.
+"""Compute a campaign's numbers as jobs, with one open job per campaign. While one is open, no other is begun.
 
-A computation whose worker dies counts as a try that failed: the sweep ends its job, and the next one begins after the
-pause. Whoever cancels one stops it for an hour.
+A computation that failed delays the next one with the same settings, longer each time. One whose worker died counts as
+failed. One that was cancelled delays the next for an hour.
 """
 
 from __future__ import annotations

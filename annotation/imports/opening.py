@@ -1,5 +1,6 @@
-"""Open imports: keep files byte for byte, guess what they hold and how each is read.
+"""Create imports from uploaded files: keep the files byte for byte, detect their kind, propose a mapping.
 
+A worker opens archives later, and can then begin to store what it was told to before.
 Files that come together become one import for each kind of thing that they hold, in the order in which they are stored.
 """
 

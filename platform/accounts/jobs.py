@@ -1,12 +1,12 @@
-"""Jobs, that is everything long that workers do: begun, sent to the workers, leased, reported, ended, swept.
+"""Jobs: the long work of workers, from the waiting row to its end. One model for all kinds (decision 0025).
 
 A function that changes data writes the waiting row in its own transaction (`begin`); the view, API or command that
 called it has it sent (`enqueue`). Where the broker can't be reached the row waits, its page says so, and the sweep
-sends it later: a web request stores only what is small. Only the calls of judge runs have leases of their own, one for
-every call (decision 0025). A worker takes the lease (`take`) and reports that it lives and how far it is
-(`JobHeartbeat`); when it falls silent, the sweep has another worker begin again, a few times at most. Whoever ends a
-job changes what it is about first and the job after it, in one transaction: one that lost its lease meanwhile changes
-nothing.
+sends it later: a web request stores only what is small. The calls of judge runs and the items on the desk have leases
+of their own. A worker takes the lease of a job (`take_job`) and reports that it lives and how far it is
+(`JobHeartbeat`). When it falls silent, the sweep lets another worker begin again, at most `JobKind.most_tries` times.
+Whoever ends a job changes what it is about first and the job after it, in one transaction: one that lost its lease
+meanwhile changes nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""Remove people and projects. A person's row is emptied and their ratings are kept; a project is deleted with its
-content."""
+"""Erase people, delete projects, and clear away old sessions and files that no row refers to.
+
+A person's row is emptied and their ratings are kept. An archived project is deleted with its content; one with ratings,
+verdicts or paid requests is refused.
+"""
 
 from __future__ import annotations
 
