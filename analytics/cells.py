@@ -18,6 +18,7 @@ from analytics.questions import (
     AGREEMENT,
     CALIBRATION,
     CONSISTENCY,
+    NEEDS_ORDER,
     STABILITY,
     NumbersQuestion,
     chosen_runs,
@@ -149,7 +150,7 @@ def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[Report]
         if wanted := question.wanted(AGREEMENT):
             yield partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
         for judge in judges:
-            for report, options in _of_judge(question, judge, how):
+            for report, options in _of_judge(table, question, judge, how):
                 yield partial(_reported, report, part, options)
         for report, options in _of_rankings(question, judges, how):
             yield partial(_reported, report, part, options)
@@ -178,7 +179,9 @@ def _is_judge(table: RatingsTable) -> Any:
     return table.frame["rater_kind"] == "judge"
 
 
-def _of_judge(question: NumbersQuestion, judge: str, how: dict[str, Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _of_judge(
+    table: RatingsTable, question: NumbersQuestion, judge: str, how: dict[str, Any]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Reports with their options on one judge beside the panel, and on its languages as raters."""
     from analytics.stats.judge import calibration, consistency
 
@@ -186,14 +189,38 @@ def _of_judge(question: NumbersQuestion, judge: str, how: dict[str, Any]) -> Ite
     beside = [name for name in wanted if name in (*calibration.BESIDE, *calibration.ON_REQUEST)]
     how = {**how, "judge": judge}
     if figures := [name for name in wanted if name not in beside]:
-        rule, ties = question.rule
-        yield calibration.calibration_report, {**how, "reference": rule, "ties": ties, "statistics": figures}
+        for criteria, rule, ties in _rules(table, question):
+            report = partial(_on_criteria, calibration.calibration_report, criteria)
+            yield report, {**how, "reference": rule, "ties": ties, "statistics": figures}
     if beside:
         options = {name: value for name, value in how.items() if name != "confidence"}
         yield calibration.beside_humans, {**options, "statistics": beside}
     if languages := question.wanted(CONSISTENCY):
         by = tuple(name for name in how["by"] if name != "language")
         yield consistency.consistency_report, {**how, "by": by, "statistics": languages}
+
+
+def _rules(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[list[str], str | None, str]]:
+    """Criteria with their rule of reference and what it does with a tie.
+
+    Nominal criteria have no order: the mode stands for a rule that needs one, and ties are left out. Criteria that are
+    pooled have one rule.
+    """
+    rule, ties = question.rule
+    criteria = sorted(table.frame["criterion"].unique())
+    nominal = [key for key in criteria if table.scales[key].level == "nominal"]
+    if question.pool and nominal:
+        nominal = criteria
+    if nominal:
+        yield nominal, "mode" if rule in NEEDS_ORDER else rule, "exclude"
+    if ordered := [key for key in criteria if key not in nominal]:
+        yield ordered, rule, ties
+
+
+def _on_criteria(report: Any, criteria: Sequence[str], table: RatingsTable, **options: Any) -> list[CellEstimate]:
+    """The rows of a report on some criteria alone."""
+    found: list[CellEstimate] = report(table.only(criterion=criteria), **options)
+    return found
 
 
 def _of_rankings(

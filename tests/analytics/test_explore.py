@@ -18,12 +18,14 @@ from accounts.models import Heartbeat
 from accounts.refusals import Refused
 from analytics import answers, questions, ratings, snapshots
 from analytics.questions import NumbersQuestion, asked_question, question_of
+from annotation import campaigns
 from annotation.models import Annotator, Campaign
 from judging.models import JudgeRun
 from tests import make
 from tests.analytics import scene
 from tests.cast import Cast
 
+TOPICS = [{"value": value, "label": {"en": name}} for value, name in enumerate(("Refund", "Delivery", "Other"))]
 pytestmark = pytest.mark.django_db
 
 
@@ -196,3 +198,30 @@ def test_attributes_are_rows_columns_and_filters(cast: Cast) -> None:
     assert "task_type" in page and "2 items × 2 raters" in page
     page = read(cast.client("boris"), made, "rows=task_type&columns=&where=attribute_level%3D1")
     assert "4 items · 4 clusters · 2 annotators · 8 ratings" in page
+
+
+class TestRules:
+    def test_a_rule_that_needs_an_order_is_for_ordered_criteria_alone(self, cast: Cast) -> None:
+        topic = {"key": "topic", "name": {"en": "Topic"}, "scale": {"level": "nominal", "points": TOPICS}}
+        made = campaigns.open_campaign(
+            project=cast.kassa,
+            name="Study",
+            dataset=make.dataset(cast.kassa, 4),
+            rubric_version=make.rubric(cast.kassa, topic, make.criterion("fluency")),
+        )
+        by_rater = {"mari": [0, 1, 2, 0], "jaan": [0, 1, 2, 1], "noor": [2, 0, 0, 2]}
+        make.rated(made, {"topic": by_rater, "fluency": by_rater})
+        scene.judged(made, {"topic": [0, 1, 2, 0], "fluency": [0, 1, 2, 0]})
+
+        def measured(query: str) -> dict[str, tuple[float, str]]:
+            asked = question_of(f"statistic=accuracy&bootstrap=0&columns=&{query}")
+            rows = snapshots.snapshot(campaign=made, settings=asked).content["estimates"]
+            return {row["criterion"]: (row["value"], row["reference"]) for row in rows}
+
+        for rule in ("mean", "median", "minimum"):
+            both = measured(f"reference={rule}")
+            assert both["topic"] == (1.0, "mode") and both["fluency"][1] == rule
+        assert measured("reference=mean")["fluency"][0] < 1
+        both = measured("reference=mode&ties=upper")
+        assert both["topic"] == (1.0, "mode") and both["fluency"] == (0.75, "mode, ties: upper")
+        assert measured("reference=mean&level=nominal") == {"topic": (1.0, "mode"), "fluency": (1.0, "mode")}
