@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from accounts.refusals import Refused
 from analytics import ratings
 from annotation.models import Campaign, Duty, Item
+from annotation.writers import tables
 from judging.models import JudgeRun
 from judging.runs import whole_run
 
@@ -216,7 +217,7 @@ def _texts(name: str, value: Any) -> list[str]:
     return (
         [str(each) for each in value]
         if isinstance(value, tuple)
-        else [f"{value:g}" if name in _DECIMALS else str(value)]
+        else [tables.number(value) if name in _DECIMALS else str(value)]
     )
 
 
@@ -284,7 +285,7 @@ def _number(name: str, text: str) -> float | int:
     }
     low, high = limits[name]
     try:
-        value = float(text) if name in _DECIMALS else int(text)
+        value = float(text) + 0.0 if name in _DECIMALS else int(text)  # no negative zero
     except ValueError:
         value = -1.0
     if not low <= value <= high or (name == "bootstrap" and 0 < value < FEWEST_RESAMPLES):

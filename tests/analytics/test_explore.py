@@ -98,6 +98,11 @@ class TestQuestion:
             assert statistic in known[family]
         assert set(explore.STATISTIC_NAMES) == set(questions.STATISTICS)
 
+    @pytest.mark.parametrize("query", ["confidence=0.9512345", "min_seconds=0.12345678", "min_seconds=-0"])
+    def test_a_worker_reads_the_same_number(self, query: str) -> None:
+        question = question_of(query)
+        assert question_of(question.query).digest == question.digest
+
 
 class TestRuns:
     def test_a_run_that_asked_once_replaces_none_that_asked_three_times(self, campaign: Campaign) -> None:
