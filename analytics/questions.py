@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from django.utils.translation import gettext as _
 
+from accounts.inputs import storable, without_nul
 from accounts.refusals import Refused
 from analytics import ratings
 from annotation.models import Campaign, Duty, Item
@@ -231,7 +232,7 @@ def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
     """
     found: dict[str, list[str]] = {}
     for name, text in pairs:
-        found.setdefault(name, []).append(text.strip())
+        found.setdefault(name, []).append(storable(without_nul(text)).strip())
     values: dict[str, Any] = {}
     for name, field in PARAMETERS.items():
         texts = [text for text in found.pop(name, []) if text or name == "columns"]

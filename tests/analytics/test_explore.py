@@ -230,3 +230,10 @@ class TestRules:
         both = measured("reference=mode&ties=upper")
         assert both["topic"] == (1.0, "mode") and both["fluency"] == (0.75, "mode, ties: upper")
         assert measured("reference=mean&level=nominal") == {"topic": (1.0, "mode"), "fluency": (1.0, "mode")}
+
+
+class TestApi:
+    def test_a_nul_in_a_filter_is_left_out(self, cast: Cast, campaign: Campaign) -> None:
+        address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?where=item=a%00b"
+        told = cast.client("boris").get(address)
+        assert told.status_code == 200 and told.json()["answer"]["query"] == "where=item%3Dab"
