@@ -193,8 +193,7 @@ def _of_judge(
             report = partial(_on_criteria, calibration.calibration_report, criteria)
             yield report, {**how, "reference": rule, "ties": ties, "statistics": figures}
     if beside:
-        options = {name: value for name, value in how.items() if name != "confidence"}
-        yield calibration.beside_humans, {**options, "statistics": beside}
+        yield calibration.beside_humans, {**how, "statistics": beside}
     if languages := question.wanted(CONSISTENCY):
         by = tuple(name for name in how["by"] if name != "language")
         yield consistency.consistency_report, {**how, "by": by, "statistics": languages}

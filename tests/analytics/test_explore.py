@@ -237,3 +237,9 @@ class TestApi:
         address = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?where=item=a%00b"
         told = cast.client("boris").get(address)
         assert told.status_code == 200 and told.json()["answer"]["query"] == "where=item%3Dab"
+
+
+def test_intervals_beside_the_panel_have_the_confidence_that_is_asked_for(campaign: Campaign) -> None:
+    asked = question_of("statistic=ceiling_accuracy&statistic=ceiling_mae&columns=&confidence=0.8")
+    rows = snapshots.snapshot(campaign=campaign, settings=asked).content["estimates"]
+    assert {row["confidence"] for row in rows if row["low"] is not None} == {0.8}

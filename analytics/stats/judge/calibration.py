@@ -137,6 +137,7 @@ def beside_humans(
     statistics: Sequence[str] | None = None,
     pool: bool = False,
     bootstrap: int = 2000,
+    confidence: float = 0.95,
     seed: int = 0,
 ) -> list[CellEstimate]:
     """What stands beside the figures, per cell.
@@ -150,11 +151,11 @@ def beside_humans(
         meeting = meet(cell, judge, raters=raters)
         rows = []
         if statistics is None or set(statistics) & set(panel.CEILING_STATISTICS):
-            rows += panel.ceiling_estimates(meeting, bootstrap=bootstrap, seed=seed)
+            rows += panel.ceiling_estimates(meeting, bootstrap=bootstrap, confidence=confidence, seed=seed)
         if statistics is None or "panel_given_judge" in statistics:
-            rows += panel.reliability_table(meeting)
+            rows += panel.reliability_table(meeting, confidence=confidence)
         if statistics is None or "verdict_confidence" in statistics:
-            rows += panel.substitution_estimates(meeting, seed=seed)
+            rows += panel.substitution_estimates(meeting, confidence=confidence, seed=seed)
         kept = [row for row in rows if statistics is None or row.statistic in statistics]
         report += [CellEstimate(estimate=row, cell=cell_key(cell), judge=judge) for row in kept]
         if set(statistics or ()) & set(panel.CLASS_STATISTICS):

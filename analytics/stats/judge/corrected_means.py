@@ -184,7 +184,8 @@ def _means(s: _Split, confidence: float, seed: int) -> Iterator[Estimate]:
     yield crossfit.estimate.with_(seed=seed)
     yield _gain(crossfit)
     if s.probability is not None:
-        yield ppi.active_mean(s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged])
+        drawn = s.y[judged], s.f[judged], s.probability[judged], s.cluster[judged]
+        yield ppi.active_mean(*drawn, confidence=confidence)
 
 
 def _own_means(s: _Split, confidence: float) -> tuple[Estimate, Estimate]:

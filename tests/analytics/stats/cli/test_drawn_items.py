@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from itertools import permutations
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from analytics.stats.cli.commandline import main
+from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge import corrected_means
 
 # f = 1 on four items; i1 and i3 drawn with .5 and .25, labels 2 and 1:
 # ((1 + (2 - 1)/.5) + 1 + (1 + 0) + 1)/4 = 1.5.
@@ -30,6 +34,14 @@ def test_an_items_probability_is_found_on_whichever_row_states_it(
     assert main(["correct", path, "--judge", "gpt", "--scale", "0,1,2", "--format", "json"]) == 0
     estimates = json.loads(capsys.readouterr().out)["estimates"]
     assert [e["value"] for e in estimates if e["variant"] == "active"] == [pytest.approx(1.5)]
+
+
+def test_the_interval_has_the_confidence_that_is_asked_for() -> None:
+    header = "item,rater,rater_kind,score,inclusion_prob"
+    table = ratings_table(pd.read_csv(io.StringIO("\n".join([header, *JUDGED, *DRAWN]))))
+    rows = corrected_means.correction_report(table, judge="gpt", by=(), confidence=0.8)
+    (active,) = (row.as_row() for row in rows if row.estimate.variant == "active")
+    assert active["low"] is not None and active["confidence"] == 0.8
 
 
 def test_one_item_was_drawn_with_one_probability(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
