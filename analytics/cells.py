@@ -111,16 +111,22 @@ def counted_table(found: Table) -> dict[str, int]:
 def measured_cells(
     found: Table, question: NumbersQuestion, *, scales: Mapping[str, Scale], progress: Progress
 ) -> dict[str, Any]:
-    """Estimates of every cell as rows (`CellEstimate.as_row`), and the notes on the table."""
+    """Estimates of every cell as rows (`CellEstimate.as_row`), and the notes on the table.
+
+    `asked` of a row is its statistic with the family's name before it, as in `questions.STATISTICS`.
+    """
     from analytics.stats.core.validation import ratings_table
 
     table = ratings_table(ratings.frame(found), scales=_levelled(scales, question.level))
     reports = list(_reports(table, question))
     rows: dict[str, dict[str, Any]] = {}  # what does not depend on the judge is in the report of each
-    for done, report in enumerate(reports):
+    for done, (family, report) in enumerate(reports):
         progress(done, len(reports))
-        found_rows = (row.as_row() for row in report(table) if _is_wanted(row, question))
-        rows |= {json.dumps(row): row for row in found_rows}
+        for row in report(table):
+            asked = family + row.estimate.statistic
+            if asked in question.statistics and _is_variant(row, question):
+                plain = {**row.as_row(), "asked": asked}
+                rows[json.dumps(plain)] = plain
     progress(len(reports), len(reports))
     return {"estimates": list(rows.values()), "notes": list(table.notes)}
 
@@ -129,18 +135,17 @@ def _levelled(scales: Mapping[str, Scale], level: str) -> dict[str, Scale]:
     return {name: replace(scale, level=level) if level else scale for name, scale in scales.items()}  # type: ignore[arg-type]
 
 
-def _is_wanted(row: CellEstimate, question: NumbersQuestion) -> bool:
+def _is_variant(row: CellEstimate, question: NumbersQuestion) -> bool:
+    """Whether the row's variant is one that is asked for."""
     estimate = row.estimate
-    if estimate.statistic not in {name.rpartition(".")[2] for name in question.statistics}:
-        return False
     if question.variants:
         return estimate.variant in question.variants
     usual = VARIANTS.get(estimate.statistic)
     return usual is None or estimate.variant is None or estimate.variant == usual.get(estimate.level or "")
 
 
-def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[Report]:
-    """A report for every family of statistics, judge and panel that is asked for."""
+def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[str, Report]]:
+    """A report for every family of statistics, judge and panel that is asked for, after the family's prefix."""
     from analytics.stats.agreement import among_raters
 
     how: dict[str, Any] = {"bootstrap": question.bootstrap, "confidence": question.confidence, "seed": question.seed}
@@ -148,12 +153,12 @@ def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[Report]
     judges = sorted(table.frame.loc[_is_judge(table), "rater"].unique())
     for part in _parts(table, question):
         if wanted := question.wanted(AGREEMENT):
-            yield partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
+            yield "", partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
         for judge in judges:
-            for report, options in _of_judge(table, question, judge, how):
-                yield partial(_reported, report, part, options)
+            for family, report, options in _of_judge(table, question, judge, how):
+                yield family, partial(_reported, report, part, options)
         for report, options in _of_rankings(question, judges, how):
-            yield partial(_reported, report, part, options)
+            yield "stability.", partial(_reported, report, part, options)
 
 
 def _by(question: NumbersQuestion) -> Iterator[str]:
@@ -181,8 +186,8 @@ def _is_judge(table: RatingsTable) -> Any:
 
 def _of_judge(
     table: RatingsTable, question: NumbersQuestion, judge: str, how: dict[str, Any]
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Reports with their options on one judge beside the panel, and on its languages as raters."""
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The family's prefix, a report and its options, on one judge beside the panel, and on its languages as raters."""
     from analytics.stats.judge import calibration, consistency
 
     wanted = question.wanted(CALIBRATION)
@@ -191,12 +196,12 @@ def _of_judge(
     if figures := [name for name in wanted if name not in beside]:
         for criteria, rule, ties in _rules(table, question):
             report = partial(_on_criteria, calibration.calibration_report, criteria)
-            yield report, {**how, "reference": rule, "ties": ties, "statistics": figures}
+            yield "", report, {**how, "reference": rule, "ties": ties, "statistics": figures}
     if beside:
-        yield calibration.beside_humans, {**how, "statistics": beside}
+        yield "", calibration.beside_humans, {**how, "statistics": beside}
     if languages := question.wanted(CONSISTENCY):
         by = tuple(name for name in how["by"] if name != "language")
-        yield consistency.consistency_report, {**how, "by": by, "statistics": languages}
+        yield "consistency.", consistency.consistency_report, {**how, "by": by, "statistics": languages}
 
 
 def _rules(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[list[str], str | None, str]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
-LAYOUT = 8
+LAYOUT = 9
 """Goes up whenever the shape of `Snapshot.content`, its charts, the choice of statistics or the ratings table's columns
 change.
 """

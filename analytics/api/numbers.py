@@ -161,6 +161,7 @@ class SnapshotSerializer(serializers.Serializer[Snapshot]):
 class CellEstimateSerializer(EstimateSerializer):
     """One figure of one cell. A cell that is cut by an attribute has its value under the attribute's column too."""
 
+    asked = serializers.CharField(help_text="The statistic with its family, as the question names it.")
     criterion = serializers.CharField(**NUMBER)
     languages = serializers.ListField(child=serializers.CharField(), **NUMBER)
     raters = serializers.ListField(child=serializers.CharField(), **NUMBER)

@@ -186,7 +186,7 @@ class AnswerPage:
         """A matrix for each statistic, and for each value of what is neither row nor column."""
         layers: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
         for row in self.content["estimates"]:
-            layers.setdefault((row["statistic"], row["variant"] or "", *self._about(row)), []).append(row)
+            layers.setdefault((row["asked"], row["variant"] or "", *self._about(row)), []).append(row)
         return [self._matrix(key, rows) for key, rows in layers.items()]
 
     @property
@@ -222,17 +222,13 @@ class AnswerPage:
         names = {name: _ordered(self.values(name), rows, name) for name in self.question.dimensions}
         down, across = names[self.question.rows], names.get(self.question.columns, [""])
         found = {(_plain(row.get(self.question.rows)), _plain(row.get(self.question.columns))): row for row in rows}
-        title = str(STATISTIC_NAMES.get(statistic) or self._in_family(statistic))
+        title = str(STATISTIC_NAMES[statistic])
         shown = tuple(
             (self.name(self.question.rows, value), tuple(self._cell(value, column, found) for column in across))
             for value in down
         )
         columns = tuple(self.name(self.question.columns, column) for column in across)
         return Matrix(f"{title} ({variant})" if variant else title, " · ".join(about), columns, shown)
-
-    def _in_family(self, statistic: str) -> str:
-        asked = next((name for name in self.question.statistics if name.endswith(f".{statistic}")), statistic)
-        return str(STATISTIC_NAMES.get(asked, statistic))
 
     def _cell(self, down: str, across: str, found: Mapping[tuple[str, str], Mapping[str, Any]]) -> ShownCell:
         names = self.name(self.question.rows, down), self.name(self.question.columns, across)

@@ -243,3 +243,14 @@ def test_intervals_beside_the_panel_have_the_confidence_that_is_asked_for(campai
     asked = question_of("statistic=ceiling_accuracy&statistic=ceiling_mae&columns=&confidence=0.8")
     rows = snapshots.snapshot(campaign=campaign, settings=asked).content["estimates"]
     assert {row["confidence"] for row in rows if row["low"] is not None} == {0.8}
+
+
+def test_statistics_of_two_families_have_headings_of_their_own(cast: Cast, campaign: Campaign) -> None:
+    names = ("fleiss_kappa", "consistency.fleiss_kappa", "kendall_tau_b", "stability.kendall_tau_b")
+    query = "&".join(["columns=", *(f"statistic={name}" for name in names)])
+    told = cast.client("boris").get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/?{query}").json()
+    assert {row["asked"] for row in told["answer"]["estimates"]} == set(names)
+    page = cast.client("boris").get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
+    headings = [html.unescape(title) for title in re.findall(r'<h2 id="matrix-\d+">([^<]*)</h2>', page)]
+    for title in ("Fleiss’ κ", "Fleiss’ κ with languages as raters", "τ-b between the rankings", "Kendall’s τ-b"):
+        assert any(re.match(rf"{title}( \(| of two|$)", heading) for heading in headings), (title, headings)

@@ -178,6 +178,7 @@ class CellEstimate(TypedDict):
     note: NotRequired[str | None]
     n_clusters: NotRequired[int | None]
     speaks_for: NotRequired[str | None]
+    asked: str
     languages: NotRequired[list[str] | None]
     raters: NotRequired[list[str] | None]
     annotator: NotRequired[str | None]
