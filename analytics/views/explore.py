@@ -21,7 +21,7 @@ from accounts import languages
 from accounts.refusals import Refused
 from analytics import answers, computing, questions, tasks
 from analytics.figures import SMALL, Figure
-from analytics.items import ATTRIBUTE
+from analytics.items import ATTRIBUTE, REFERENCES
 from analytics.models import Snapshot
 from analytics.questions import NumbersQuestion, QuestionChoices
 from analytics.ratings import ItemAttributes
@@ -237,19 +237,27 @@ class AnswerPage:
 
     def _items(self, row: Mapping[str, Any]) -> str:
         """The address of the items behind a cell; nothing where their list cannot be cut to it."""
-        wanted = dict(self.question.where)
+        question = self.question
+        wanted = dict(question.where)
         wanted |= {name: value for name in (*ABOUT, *self.keys) if (value := _plain(row.get(name)))}
-        several = len({name for name, _value in self.question.where}) < len(self.question.where)
-        if several or set(wanted) & {"scenario", "item", "dataset_version", "languages"}:
+        several = len({name for name, _value in question.where}) < len(question.where)
+        if (
+            several
+            or question.min_seconds
+            or question.level
+            or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
+        ):
             return ""
         pairs: list[tuple[str, str]] = [
             (name, wanted[name]) for name in ("criterion", "language", "generator", "panel") if name in wanted
         ]
         pairs += [(f"{ATTRIBUTE}{self.keys[name]}", value) for name, value in wanted.items() if name in self.keys]
         judges = {judge["name"] for judge in self.content["judges"]}
-        pairs += [("judge", row["judge"])] if row.get("judge") in judges and not self.question.runs else []
-        pairs += [("rater", name) for name in self.question.raters]
-        pairs += [("blind", "only")] if self.question.blind_only else []
+        pairs += [("judge", row["judge"])] if row.get("judge") in judges and not question.runs else []
+        pairs += [("rater", name) for name in question.raters]
+        pairs += [("panel", name) for name in question.panels if "panel" not in wanted]
+        pairs += [("reference", row["reference"])] if row.get("reference") in REFERENCES else []
+        pairs += [("blind", "only")] if question.blind_only else []
         return f"{reverse('numbers_items', args=[self.campaign.project.slug, self.campaign.pk])}?{urlencode(pairs)}"
 
     def values(self, name: str) -> list[str]:

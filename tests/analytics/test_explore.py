@@ -18,6 +18,7 @@ from accounts.models import Heartbeat
 from accounts.refusals import Refused
 from analytics import answers, questions, ratings, snapshots
 from analytics.questions import NumbersQuestion, asked_question, question_of
+from analytics.views.explore import AnswerPage
 from annotation import campaigns
 from annotation.models import Annotator, Campaign
 from judging.models import JudgeRun
@@ -254,3 +255,21 @@ def test_statistics_of_two_families_have_headings_of_their_own(cast: Cast, campa
     headings = [html.unescape(title) for title in re.findall(r'<h2 id="matrix-\d+">([^<]*)</h2>', page)]
     for title in ("Fleiss’ κ", "Fleiss’ κ with languages as raters", "τ-b between the rankings", "Kendall’s τ-b"):
         assert any(re.match(rf"{title}( \(| of two|$)", heading) for heading in headings), (title, headings)
+
+
+def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: Campaign) -> None:
+    def links(query: str) -> list[str]:
+        page = read_raw(cast.client("boris"), campaign, f"statistic=accuracy&{query}")
+        return [html.unescape(found) for found in re.findall(r'href="/p/kassa/numbers/\d+/items/\?([^"]*)"', page)]
+
+    assert all("reference=median" in link for link in links("reference=median")) and links("reference=median")
+    assert not any("reference=" in link for link in links("reference=each")) and links("reference=each")
+    assert links("min_seconds=5") == links("level=nominal") == []
+    asked = question_of("statistic=accuracy&panel=Tartu")
+    row = {"criterion": "fluency", "language": "et", "reference": "mode", "judge": None}
+    answer = snapshots.snapshot(campaign=campaign, settings=question_of("statistic=accuracy"))
+    assert "panel=Tartu" in AnswerPage(campaign, answer, asked)._items(row)
+
+
+def read_raw(client: Client, campaign: Campaign, query: str) -> str:
+    return client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
