@@ -25,7 +25,7 @@ from analytics import answers, cells, questions, snapshots, tasks
 from analytics.models import Snapshot
 from analytics.numbers import RULE_NAMES
 from analytics.views.exports import download
-from analytics.views.numbers import BLIND_ONLY, chosen_raters
+from analytics.views.numbers import BLIND_ONLY, chosen_raters, named_raters
 from annotation.exports import consistent
 from annotation.models import Campaign
 from annotation.writers import files
@@ -267,7 +267,7 @@ class RatingsTableDownload(APIView):
         The same query string as for estimates gives the rows that they are computed from.
         """
         current = _campaign(request.user, project, campaign)
-        raters = chosen_raters(current, request.query_params)
+        raters = named_raters(current, request.query_params.getlist("raters"))
         asked = [pair for pair in _pairs(request) if pair[0] != "raters"]
         question = replace(questions.asked_question(current, asked), raters=raters.settings.raters)
         name = slugify(current.name) or f"campaign-{current.pk}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -77,12 +78,7 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
 
     `?blind=only` leaves out ratings by people who could see verdicts; `?reference=median` is one of `RULE_NAMES`.
     """
-    everyone = tuple(ratings.annotators(campaign))
-    known = {annotator.pseudonym for annotator in everyone}
-    wanted = {name for given in query.getlist("raters") for name in _names(given, known)}
-    if strangers := sorted(wanted - known):
-        sentence = _("Nobody called %s has rated in this campaign.") % ", ".join(strangers)
-        raise Refused(sentence, code="unknown_rater", fields={"raters": sentence})
+    named = named_raters(campaign, query.getlist("raters"))
     if (blind := query.get("blind", "")) not in ("", BLIND_ONLY):
         sentence = _("“blind” can only be “%s”, or left out.") % BLIND_ONLY
         raise Refused(sentence, code="unknown_choice", fields={"blind": sentence})
@@ -91,9 +87,19 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
         sentence = _("“%(given)s” is no reference rule. Choose one of %(rules)s.")
         sentence %= {"given": reference, "rules": known_rules}
         raise Refused(sentence, code="unknown_choice", fields={"reference": sentence})
+    return replace(named, blind_only=bool(blind), reference=reference)
+
+
+def named_raters(campaign: Campaign, given: Sequence[str]) -> Raters:
+    """The annotators of these pseudonyms or lists of pseudonyms; refused when there is nobody of that name."""
+    everyone = tuple(ratings.annotators(campaign))
+    known = {annotator.pseudonym for annotator in everyone}
+    wanted = {name for each in given for name in _names(each, known)}
+    if strangers := sorted(wanted - known):
+        sentence = _("Nobody called %s has rated in this campaign.") % ", ".join(strangers)
+        raise Refused(sentence, code="unknown_rater", fields={"raters": sentence})
     chosen = tuple(annotator for annotator in everyone if annotator.pseudonym in wanted)
-    everybody = len(chosen) == len(everyone)
-    return Raters(everyone, () if everybody else chosen, blind_only=bool(blind), reference=reference)
+    return Raters(everyone, () if len(chosen) == len(everyone) else chosen)
 
 
 def _names(given: str, known: set[str]) -> list[str]:

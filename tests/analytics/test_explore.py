@@ -239,6 +239,12 @@ class TestApi:
         told = cast.client("boris").get(address)
         assert told.status_code == 200 and told.json()["answer"]["query"] == "where=item%3Dab"
 
+    def test_the_ratings_behind_any_rule_can_be_downloaded(self, cast: Cast, campaign: Campaign) -> None:
+        client, address = cast.client("boris"), f"/api/v1/projects/kassa/campaigns/{campaign.pk}/ratings.csv"
+        assert client.get(f"{address}?reference=dawid_skene&raters=mari,jaan").status_code == 200
+        assert client.get(f"{address}?raters=nobody").status_code == 422
+        assert client.get(f"{address}?reference=best").status_code == 422
+
 
 def test_intervals_beside_the_panel_have_the_confidence_that_is_asked_for(campaign: Campaign) -> None:
     asked = question_of("statistic=ceiling_accuracy&statistic=ceiling_mae&columns=&confidence=0.8")
