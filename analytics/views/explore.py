@@ -431,15 +431,19 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
 @require_safe
 @login_required
 def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -> HttpResponseBase:
-    """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence."""
+    """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence.
+
+    While newer ones are computed, the stored cells are given: their time and revision are in the JSON.
+    """
     current = shown_campaign(request.user, project, campaign)
     try:
         question = questions.asked_question(current, _pairs(request))
         snapshot, is_stale = answers.current_answer(current, question)
     except Refused as refused:
         return HttpResponse(refused.sentence, status=422, content_type="text/plain; charset=utf-8")
-    if snapshot is None or is_stale:
+    if is_stale:
         tasks.ask_to_compute(campaign=current, settings=question)
+    if snapshot is None:
         text = _("A worker is computing these figures. Try again in a moment.")
         return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
     if kind == "json":

@@ -279,3 +279,19 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
 
 def read_raw(client: Client, campaign: Campaign, query: str) -> str:
     return client.get(f"/p/kassa/numbers/{campaign.pk}/explore/?{query}").content.decode()
+
+
+def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(
+    cast: Cast, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "AT_ONCE", 10)
+    asked = question_of("statistic=mae")
+    scene.compute(campaign, asked)
+    stored, _is_stale = snapshots.current_snapshot(campaign=campaign, settings=asked)
+    scene.judged(campaign)
+    assert stored is not None and snapshots.current_snapshot(campaign=campaign, settings=asked) == (stored, True)
+    client, address = cast.client("boris"), f"/p/kassa/numbers/{campaign.pk}/explore"
+    told = client.get(f"{address}/cells.json?{asked.query}")
+    assert told.status_code == 200 and told.json()["revision"] == stored.revision
+    assert client.get(f"{address}/cells.csv?{asked.query}").status_code == 200
+    assert answers.open_job(campaign, asked)
