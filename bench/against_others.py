@@ -29,7 +29,7 @@ import pandas as pd
 from analytics.stats.agreement import among_raters, reliability
 from analytics.stats.core.scales import LEVELS, Scale
 from analytics.stats.core.validation import ratings_table
-from bench.other_packages import PACKAGES, key
+from bench.other_packages import PACKAGES, figure_key
 
 TOLERANCE = 1e-6
 TABLES = 60
@@ -52,7 +52,7 @@ AGREED = {
 
 
 @dataclass(slots=True)
-class Table:
+class ScoreTable:
     """Scores (items, raters), NaN where missing; the points declared, None where scores are continuous."""
 
     name: str
@@ -61,18 +61,18 @@ class Table:
     words: str
 
 
-def draw(seed: int, number: int) -> Table:
+def draw_scores(seed: int, number: int) -> ScoreTable:
     """The table of a number: the same on every machine; the last has 35,000 distinct scores."""
     rng = np.random.default_rng([seed, number])
     if number == TABLES - 1:
         scores = rng.normal(size=(LARGE[0], 1)) + 0.5 * rng.normal(size=(1, LARGE[1])) + rng.normal(size=LARGE)
-        return Table("large", scores, None, f"{len(np.unique(scores))} distinct scores")
+        return ScoreTable("large", scores, None, f"{len(np.unique(scores))} distinct scores")
     n, r = int(np.exp(rng.uniform(np.log(5), np.log(201)))), int(rng.integers(2, 9))
     missing = float(rng.choice([0, 0, 0.1, 0.2, 0.4]))
     continuous = number % 3 == 2
     scores, points, words = (_numbers if continuous else _grades)(n, r, rng)
     scores = _with_gaps(scores, missing, rng)
-    return Table(str(number), scores, points, f"{words}; {n} x {r}; {missing:.0%} missing")
+    return ScoreTable(str(number), scores, points, f"{words}; {n} x {r}; {missing:.0%} missing")
 
 
 def _grades(n: int, r: int, rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], list[float], str]:
@@ -120,7 +120,7 @@ class Ours:
     reason: str | None
 
 
-def ours(table: Table) -> dict[str, Ours]:
+def our_figures(table: ScoreTable) -> dict[str, Ours]:
     """Figures by name, through the reader and the report that the command uses."""
     n, r = table.scores.shape
     frame = pd.DataFrame(
@@ -146,13 +146,15 @@ def ours(table: Table) -> dict[str, Ours]:
             pair = "-".join(row.raters) if row.raters else ""
             if e.statistic == "panel_reliability" and (int(e.variant or 0) != r or np.isnan(table.scores).any()):
                 continue
-            found[key(e.statistic, e.variant or "", of_alpha, pair)] = Ours(e.value, e.reason)
-            found[key(e.statistic, e.variant or "", of_alpha, pair, "se")] = Ours(e.se, e.reason or e.interval_reason)
+            found[figure_key(e.statistic, e.variant or "", of_alpha, pair)] = Ours(e.value, e.reason)
+            found[figure_key(e.statistic, e.variant or "", of_alpha, pair, "se")] = Ours(
+                e.se, e.reason or e.interval_reason
+            )
     found.update(_bounds(table))
     return found
 
 
-def _bounds(table: Table) -> dict[str, Ours]:
+def _bounds(table: ScoreTable) -> dict[str, Ours]:
     """F bounds of every form; the report shows them unless tails are heavy, when items are left out instead."""
     whole = table.scores[~np.isnan(table.scores).any(axis=1)]
     squares = reliability.mean_squares(reliability._unit(whole)[0])  # F's own, whether tails are heavy or not
@@ -162,13 +164,13 @@ def _bounds(table: Table) -> dict[str, Ours]:
         shown = reliability.icc(table.scores, form)
         if (shown.method or "").startswith("F") and (shown.low, shown.high) != (interval.low, interval.high):
             raise AssertionError(f"table {table.name}: icc {form} shows other bounds than F's")
-        found[key("icc", form, field="low")] = Ours(interval.low, interval.interval_reason)
-        found[key("icc", form, field="high")] = Ours(interval.high, interval.interval_reason)
+        found[figure_key("icc", form, field="low")] = Ours(interval.low, interval.interval_reason)
+        found[figure_key("icc", form, field="high")] = Ours(interval.high, interval.interval_reason)
     return found
 
 
 @dataclass(slots=True)
-class Line:
+class OutcomeCounts:
     """What came of one statistic beside one package."""
 
     tables: set[str] = field(default_factory=set)
@@ -179,11 +181,11 @@ class Line:
     differences: int = 0
 
 
-def compared(
-    table: Table, theirs: Sequence[tuple[str, str, float | None]]
+def differences(
+    table: ScoreTable, theirs: Sequence[tuple[str, str, float | None]]
 ) -> Iterator[tuple[str, str, str, float, str]]:
     """(statistic, package, outcome, difference, words) of every figure that a package has a name for."""
-    mine = ours(table)
+    mine = our_figures(table)
     spread = float(np.nanvar(table.scores)) or 1.0
     for name, package, value in theirs:
         statistic, variant, level, _, of = name.split("|")
@@ -201,7 +203,7 @@ def compared(
         yield label, package, outcome, difference, f"{name}: {own.value!r}, theirs {value!r}"
 
 
-def run_others(python: str, tables: Sequence[Table]) -> dict[str, Any]:
+def run_others(python: str, tables: Sequence[ScoreTable]) -> dict[str, Any]:
     """Figures of the other packages, from an interpreter that has them."""
     sent = [
         {"name": table.name, "points": table.points,
@@ -215,7 +217,7 @@ def run_others(python: str, tables: Sequence[Table]) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _main(argv: Sequence[str] | None = None) -> int:
     """Compare and print a Markdown table; 1 when anything differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--others", default=sys.executable, help="Python with the other packages and pandas < 3")
@@ -223,11 +225,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", type=int, help="this table alone, every figure listed")
     arguments = parser.parse_args(argv)
     numbers = range(TABLES) if arguments.only is None else [arguments.only]
-    tables = [draw(arguments.seed, number) for number in numbers]
+    tables = [draw_scores(arguments.seed, number) for number in numbers]
     others = run_others(arguments.others, tables)
-    lines: dict[tuple[str, str], Line] = defaultdict(Line)
+    lines: dict[tuple[str, str], OutcomeCounts] = defaultdict(OutcomeCounts)
     for table, theirs in zip(tables, others["tables"], strict=True):
-        for statistic, package, outcome, difference, words in compared(table, theirs):
+        for statistic, package, outcome, difference, words in differences(table, theirs):
             line = lines[statistic, package]
             line.tables.add(table.name)
             line.compared += outcome == "compared"
@@ -241,7 +243,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if any(line.differences for line in lines.values()) else 0
 
 
-def _show(lines: dict[tuple[str, str], Line], others: dict[str, Any], tables: Sequence[Table]) -> None:
+def _show(lines: dict[tuple[str, str], OutcomeCounts], others: dict[str, Any], tables: Sequence[ScoreTable]) -> None:
     write = sys.stdout.write
     here = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pandas", "scipy"))
     write(f"\nOurs: Python {sys.version.split()[0]}, {here}.\n")
@@ -260,4 +262,4 @@ def _show(lines: dict[tuple[str, str], Line], others: dict[str, Any], tables: Se
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

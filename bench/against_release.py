@@ -129,14 +129,14 @@ def _clients() -> list[float]:
     return recorded
 
 
-def submit() -> Figures:
+def submit_seconds() -> Figures:
     recorded = _clients()
     _bench("submit", RUNS=3, REQUESTS={8: 320}).measure("postgresql")
     submitted, bare = (recorded[2], recorded[5], recorded[6]), (recorded[3], recorded[4], recorded[7])
     return {"1,000 submissions": 1000 * statistics.median(submitted), "(bare view)": 1000 * statistics.median(bare)}
 
 
-def next_item() -> Figures:
+def next_item_seconds() -> Figures:
     recorded = _clients()
     _bench("next_item", ITEMS=3000, RUNS=3, EACH=20).measure("postgresql")
     takes, waits = recorded[1:4], recorded[4:7]
@@ -180,7 +180,8 @@ def export() -> Figures:
 def stats_agreement() -> Figures:
     Clock(time.process_time)
     bench = _bench("stats_agreement")
-    large, small = bench.ratings(333_334), bench.ratings(1000)
+    random_codes = getattr(bench, "random_codes", None) or bench.ratings  # as releases before it called it
+    large, small = random_codes(333_334), random_codes(1000)
     figures = {}
     for level in ("nominal", "ordinal"):
         figures[f"alpha {level}, 1 M ratings"] = bench.best(lambda: bench.ours_alpha(large, level), 9)  # noqa: B023 called at once
@@ -215,7 +216,7 @@ def judge_run() -> Figures:
     return {"1,000 calls run and stored": run, "(1,000 calls in a loop)": loop}
 
 
-def numbers() -> Figures:
+def numbers_seconds() -> Figures:
     from bench import server
 
     _without_migrations()
@@ -277,8 +278,8 @@ def _numbers(campaign: Any, client: Callable[[], Any], lead: Any) -> Figures:
 
 
 BENCHES: dict[str, Callable[[], Figures]] = {
-    "submit": submit,
-    "next_item": next_item,
+    "submit": submit_seconds,
+    "next_item": next_item_seconds,
     "import_dialogues": import_dialogues,
     "import_ratings": import_ratings,
     "import_large dataset": lambda: _large("dataset"),
@@ -289,7 +290,7 @@ BENCHES: dict[str, Callable[[], Figures]] = {
     "stats_judges": stats_judges,
     "stats_sliders": stats_sliders,
     "judge_run": judge_run,
-    "numbers": numbers,
+    "numbers": numbers_seconds,
 }
 
 
@@ -326,7 +327,7 @@ def _compared(name: str, checkouts: tuple[Path, Path], rounds: int, variables: d
         yield f"| {name} | {what} | {before:.3f} | {after:.3f} | {after / before:.2f}{mark} | {spread} |"
 
 
-def main() -> None:
+def _main() -> None:
     """Rows of a table to standard output; all benches together are kept in results/."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--other", type=Path, metavar="CHECKOUT")
@@ -358,4 +359,4 @@ def _keep(rows: list[str], this: Path, other: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

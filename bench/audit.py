@@ -115,7 +115,7 @@ def told(name: str, found: Sequence[str]) -> bool:
     return not found
 
 
-def main() -> int:
+def _main() -> int:
     """All three parts; returns the exit code."""
     clean = [told("code (ruff's S rules)", _code()), told("secrets", in_files(_tracked()))]
     if is_reachable():
@@ -126,4 +126,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -22,7 +22,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Client:
+class SessionClient:
     """A signed-in browser. `post` writes the form with its CSRF token."""
 
     port: int

@@ -40,7 +40,7 @@ CHEAP_CALIBRATORS = [name for name in calibrators.CALIBRATORS if name not in ("c
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class SimulatedStudy:
     """``draw`` (n, rng) -> named estimates; ``truth`` (n) -> the figures of the population."""
 
     draw: Callable[[int, Rng], Named]
@@ -49,7 +49,7 @@ class Study:
 
 
 @dataclass(slots=True)
-class Tally:
+class CoverageTally:
     """Of one interval at one n: samples, intervals given, intervals that hold the truth."""
 
     samples: int = 0
@@ -67,7 +67,7 @@ class Tally:
         self.methods.add(estimate.method or "")
 
 
-def main() -> None:
+def _main() -> None:
     """One table to standard output, a row as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="*", metavar="STUDY", help=", ".join(STUDIES))
@@ -75,15 +75,15 @@ def main() -> None:
     arguments = parser.parse_args()
     print("| study | interval | n | coverage | MC error | none given | method |\n|---|---|---|---|---|---|---|")
     for name in arguments.studies or STUDIES:
-        for row in covered(name, STUDIES[name], arguments.simulations):
+        for row in judge_coverage(name, STUDIES[name], arguments.simulations):
             print(row, flush=True)
 
 
-def covered(name: str, study: Study, simulations: int) -> Iterator[str]:
+def judge_coverage(name: str, study: SimulatedStudy, simulations: int) -> Iterator[str]:
     """Rows of the table."""
     for n in study.sizes:
         truth, rng = study.truth(n), np.random.default_rng([3, n, len(name)])
-        tallies: defaultdict[str, Tally] = defaultdict(Tally)
+        tallies: defaultdict[str, CoverageTally] = defaultdict(CoverageTally)
         for _ in range(simulations):
             for figure, estimate in study.draw(n, rng):
                 tallies[figure].count(estimate, truth[figure])
@@ -91,7 +91,7 @@ def covered(name: str, study: Study, simulations: int) -> Iterator[str]:
             yield f"| {name} | {figure} | {n} | {_spelled(tally)} | {', '.join(sorted(tally.methods))} |"
 
 
-def _spelled(tally: Tally) -> str:
+def _spelled(tally: CoverageTally) -> str:
     none = 1 - tally.given / tally.samples
     if not tally.given:
         return f"| | {none:.3f}"
@@ -116,8 +116,8 @@ def _of_large(draw: Callable[[int, Rng, int], Named], n: int = LARGE) -> Callabl
 
 def _study(
     draw: Callable[[int, Rng, int], Named], *, sizes: tuple[int, ...] = (50, 100, 200), large: int = LARGE
-) -> Study:
-    return Study(lambda n, rng: draw(n, rng, RESAMPLES), _of_large(draw, large), sizes)
+) -> SimulatedStudy:
+    return SimulatedStudy(lambda n, rng: draw(n, rng, RESAMPLES), _of_large(draw, large), sizes)
 
 
 def _seed(rng: Rng) -> int:
@@ -308,13 +308,13 @@ STUDIES = {
     "substitution": _study(_substitution),
     "curve": _study(_curve),
     "audits": _study(_audits),
-    "gain": Study(_gain, _true_gain, FEWER),
-    "means": Study(_means, _true_means),
-    "generators": Study(_boards, lambda _: {"mean": 0.0}),
-    "prevalence": Study(_flags, lambda _: {"rogan_gladen": 0.15}),
+    "gain": SimulatedStudy(_gain, _true_gain, FEWER),
+    "means": SimulatedStudy(_means, _true_means),
+    "generators": SimulatedStudy(_boards, lambda _: {"mean": 0.0}),
+    "prevalence": SimulatedStudy(_flags, lambda _: {"rogan_gladen": 0.15}),
     "contrasts": _study(_contrasts, sizes=FEWER, large=50_000),
 }
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    _main()

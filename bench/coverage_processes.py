@@ -33,7 +33,7 @@ from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge import alt_test, calibration, corrected_means, mcnemar
 from analytics.stats.judge.panel import Meeting
 from bench import populations
-from bench.populations import Drawn
+from bench.populations import Sample
 
 # --- counts that can be stored, taken up again, and set in a table with a verdict -------------------------------------
 
@@ -45,7 +45,7 @@ HEADS = ("process", "n", "figure", "coverage", "samples", "MC error", "width", "
 
 
 @dataclass(slots=True)
-class Tally:
+class IntervalTally:
     """Of one figure: samples, intervals given, those that hold the truth, and the same of those not marked."""
 
     samples: int = 0
@@ -73,7 +73,7 @@ class Tally:
         if method not in self.methods:
             self.methods.append(method)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: IntervalTally) -> None:
         """The counts of further samples."""
         for name in ("samples", "given", "held", "marked", "plain_held", "width"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -118,7 +118,7 @@ class Store:
         """Whether this block has been counted."""
         return start in self.blocks[population, n]
 
-    def keep(self, population: str, n: int, start: int, code: str, tallies: dict[str, Tally]) -> None:
+    def keep(self, population: str, n: int, start: int, code: str, tallies: dict[str, IntervalTally]) -> None:
         """Store a block."""
         figures = {figure: asdict(tally) for figure, tally in tallies.items()}
         block = {"process": population, "n": n, "start": start, "code": code, "figures": figures}
@@ -126,12 +126,12 @@ class Store:
             lines.write(json.dumps(block) + "\n")
         self.blocks[population, n][start] = block
 
-    def tallies(self, population: str, n: int) -> dict[str, Tally]:
+    def tallies(self, population: str, n: int) -> dict[str, IntervalTally]:
         """The figures of all blocks of a process."""
-        found: dict[str, Tally] = {}
+        found: dict[str, IntervalTally] = {}
         for block in self.blocks[population, n].values():
             for figure, counts in block["figures"].items():
-                found.setdefault(figure, Tally()).add(Tally(**counts))
+                found.setdefault(figure, IntervalTally()).add(IntervalTally(**counts))
         return found
 
     def codes(self) -> list[str]:
@@ -139,7 +139,9 @@ class Store:
         return sorted({block["code"] for blocks in self.blocks.values() for block in blocks.values()})
 
 
-def rows(population: str, n: int, tallies: dict[str, Tally], limits: tuple[float, float] | None) -> Iterator[str]:
+def table_rows(
+    population: str, n: int, tallies: dict[str, IntervalTally], limits: tuple[float, float] | None
+) -> Iterator[str]:
     """Lines of the table; ``limits`` None: coverage of something that the intervals do not claim, without a verdict."""
     for figure, t in tallies.items():
         if not t.given:
@@ -186,7 +188,7 @@ PANELS, FRESH_ITEMS, THESE_TOO = 300, 1000, 0.25
 CORRECTED = ("classical_mean", "ppi_mean", "ppi_plus_mean", "rogan_gladen")
 
 
-def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
+def agreed(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Agreement of the three raters: counts, one pair's and the mean kappa, ICC."""
     cell, how = coded_from_matrix(drawn.humans, scale=scale, clusters=drawn.cluster), Resampling(RESAMPLES)
     chosen = [f for f in from_counts.figures_for(cell) if (f.statistic, f.variant) in COUNTED]
@@ -195,10 +197,10 @@ def agreed(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate
         if e.variant != "linear" and raters in (None, ("1", "2")):
             yield f"kappa {'of a pair' if raters else 'of pairs, mean'} {e.variant}", e
     if scale.has_order:
-        yield from icc(drawn, scale, rng)
+        yield from icc_forms(drawn, scale, rng)
 
 
-def icc(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
+def icc_forms(drawn: Sample, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
     """Intraclass correlations, and of continuous scores interval alpha."""
     for form in FORMS:
         yield f"icc {form}", reliability.icc(drawn.humans, form, cluster=drawn.cluster)
@@ -210,7 +212,7 @@ def icc(drawn: Drawn, scale: Scale, rng: Rng) -> Iterator[tuple[str, Estimate]]:
         yield "krippendorff_alpha", alpha
 
 
-def calibrated(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
+def calibrated(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     """The judge against the panel."""
     meeting = _meeting(drawn.humans, drawn, scale)
     rule = calibration.default_reference(scale)
@@ -220,7 +222,7 @@ def calibrated(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     return [(f"judge {_name(e)}", e) for e in found if e.reason is None or e.statistic == "f1"]
 
 
-def corrections(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
+def corrections(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     """Means and prevalence from labels of the first tenth of the clusters and the judge's scores of all."""
     names = np.unique(drawn.cluster)
     labelled = drawn.cluster < len(names) // 10
@@ -229,7 +231,7 @@ def corrections(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     return [(_name(e), e) for e in found]
 
 
-def tests(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
+def tests(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     """McNemar's test of two raters who are alike, and the alternative annotator test of a judge at the limit."""
     table = _table(drawn.humans[:, :2], drawn.humans[:, 2], drawn.cluster, scale)
     pair = mcnemar.mcnemar_report(
@@ -245,7 +247,7 @@ def tests(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
     yield "size of the alternative annotator test", next(r.estimate for r in rows if r.annotator == "a")
 
 
-def _meeting(humans: Floats, drawn: Drawn, scale: Scale) -> Meeting:
+def _meeting(humans: Floats, drawn: Sample, scale: Scale) -> Meeting:
     return Meeting(drawn.judge, humans, drawn.cluster, ("a", "b", "c")[: humans.shape[1]], scale, pd.DataFrame())
 
 
@@ -263,14 +265,14 @@ def _table(humans: Floats, judge: Floats, cluster: NDArray[np.intp], scale: Scal
     return ratings_table(frame, scales={"*": scale})
 
 
-def fresh(drawn: Drawn, scale: Scale, rng: Rng) -> Named:
+def fresh(drawn: Sample, scale: Scale, rng: Rng) -> Named:
     """Agreement and the judge beside the panel, by raters like these; beside it what speaks for these raters alone."""
     asked = {"sample": ""} | ({"these": ", these"} if rng.random() < THESE_TOO else {})
     for raters_as, suffix in asked.items():
         yield from ((f"{name}{suffix}", e) for name, e in _of_panel(drawn, scale, rng, raters_as, RESAMPLES))
 
 
-def _of_panel(drawn: Drawn, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
+def _of_panel(drawn: Sample, scale: Scale, rng: Rng, raters_as: Any, resamples: int) -> Named:
     table, by = _table(drawn.humans, drawn.judge, drawn.cluster, scale), ["criterion"]
     made = among_raters.agreement_report(
         table,
@@ -303,28 +305,28 @@ def panels_of(n_raters: int) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def alike(n_clusters: int, rng: Rng, *, flags: bool) -> Drawn:
+def alike(n_clusters: int, rng: Rng, *, flags: bool) -> Sample:
     """Four raters who are alike, each in a mood of their own in every dialogue of ten turns."""
     cluster = np.repeat(np.arange(n_clusters), 10)
     quality = rng.normal(size=n_clusters)[cluster] + rng.normal(size=len(cluster))
     seen = quality[:, None] + rng.normal(size=(n_clusters, 4))[cluster] + rng.normal(size=(len(cluster), 4))
     scores = (seen > 1).astype(float) if flags else np.clip(np.round(1.5 + seen), 0, 3)
-    return Drawn(scores[:, :3], scores[:, 3], cluster)
+    return Sample(scores[:, :3], scores[:, 3], cluster)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CoverageCell:
     """``draw`` one sample; ``large`` one that gives the population's figures; what is asked of both."""
 
-    draw: Callable[[Rng], Drawn]
-    large: Callable[[Rng], Drawn] | None
+    draw: Callable[[Rng], Sample]
+    large: Callable[[Rng], Sample] | None
     scale: Scale
-    asked: tuple[Callable[[Drawn, Scale, Rng], Named], ...]
+    asked: tuple[Callable[[Sample, Scale, Rng], Named], ...]
     known: dict[str, float] | Callable[[], dict[str, float]] = field(default_factory=dict)
 
 
-def _of(drawn_from: Callable[..., Drawn], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
-    return lambda n: Cell(
+def _of(drawn_from: Callable[..., Sample], scale: Scale, *asked: Any, large: int = LARGE, **fixed: Any) -> Any:
+    return lambda n: CoverageCell(
         lambda rng: drawn_from(n, rng, **fixed), lambda rng: drawn_from(large, rng, **fixed), scale, asked
     )
 
@@ -336,31 +338,31 @@ HEAVY = {
 """Of ``populations.heavy_tails``, from the variances of its parts."""
 
 
-def _heavy(n: int) -> Cell:
-    return Cell(
+def _heavy(n: int) -> CoverageCell:
+    return CoverageCell(
         lambda rng: populations.heavy_tails(n, rng), lambda rng: populations.heavy_tails(20_000, rng), DISTANCES,
-        (icc, calibrated), HEAVY,
+        (icc_forms, calibrated), HEAVY,
     )  # fmt: skip
 
 
-def _fresh(n_raters: int) -> Callable[[int], Cell]:
-    return lambda n: Cell(
+def _fresh(n_raters: int) -> Callable[[int], CoverageCell]:
+    return lambda n: CoverageCell(
         lambda rng: populations.fresh_raters(n, n_raters, rng), None, GRADES, (fresh,), lambda: panels_of(n_raters)
     )
 
 
-def _sizes(n: int, *, flags: bool) -> Cell:
-    return Cell(lambda rng: alike(n, rng, flags=flags), None, FLAG if flags else GRADES, (tests,))
+def _sizes(n: int, *, flags: bool) -> CoverageCell:
+    return CoverageCell(lambda rng: alike(n, rng, flags=flags), None, FLAG if flags else GRADES, (tests,))
 
 
-CELLS: dict[str, tuple[Callable[[int], Cell], tuple[int, ...]]] = {
-    "dialogues of 10": (_of(populations.dialogues, GRADES, agreed, calibrated, large=20_000), (10, 20, 30)),
+CELLS: dict[str, tuple[Callable[[int], CoverageCell], tuple[int, ...]]] = {
+    "dialogues of 10": (_of(populations.dialogue_sample, GRADES, agreed, calibrated, large=20_000), (10, 20, 30)),
     "dialogues of 1 to 19": (
-        _of(populations.dialogues, GRADES, agreed, calibrated, large=20_000, unequal=True), (10, 20, 30)),
+        _of(populations.dialogue_sample, GRADES, agreed, calibrated, large=20_000, unequal=True), (10, 20, 30)),
     "flags in dialogues of 10": (
         _of(populations.clustered_flags, FLAG, agreed, calibrated, large=20_000), (10, 20, 30)),
     "labels in a tenth of the dialogues": (
-        _of(populations.dialogues, GRADES, corrections, large=20_000), (100, 200, 300)),
+        _of(populations.dialogue_sample, GRADES, corrections, large=20_000), (100, 200, 300)),
     "labels of flags in a tenth of the dialogues": (
         _of(populations.clustered_flags, FLAG, corrections, large=20_000), (200, 300)),
     "tests of grades in dialogues of 10": (lambda n: _sizes(n, flags=False), (10, 20, 30)),
@@ -377,7 +379,7 @@ CELLS: dict[str, tuple[Callable[[int], Cell], tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-def truth(cell: Cell) -> dict[str, float]:
+def truth(cell: CoverageCell) -> dict[str, float]:
     """The population's figures: of a very large sample, all items alone, or known."""
     if callable(cell.known):
         return cell.known()
@@ -385,7 +387,7 @@ def truth(cell: Cell) -> dict[str, float]:
         return {}
     large = cell.large(np.random.default_rng(99))
     found: dict[str, float] = {}
-    alone = Drawn(large.humans, large.judge, np.arange(len(large.judge)))
+    alone = Sample(large.humans, large.judge, np.arange(len(large.judge)))
     if agreed in cell.asked:
         coded = coded_from_matrix(alone.humans, scale=cell.scale)
         patterns = patterns_of(coded)
@@ -406,9 +408,9 @@ def truth(cell: Cell) -> dict[str, float]:
     return found | dict.fromkeys(means, mean) | {"rogan_gladen": share} | cell.known
 
 
-def counted(cell: Cell, true: dict[str, float], n: int, numbers: Iterable[int]) -> dict[str, Tally]:
+def counted(cell: CoverageCell, true: dict[str, float], n: int, numbers: Iterable[int]) -> dict[str, IntervalTally]:
     """Of the samples of these numbers."""
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    tallies: defaultdict[str, IntervalTally] = defaultdict(IntervalTally)
     for number in numbers:
         rng = np.random.default_rng([17, n, number])
         drawn = cell.draw(rng)
@@ -419,7 +421,7 @@ def counted(cell: Cell, true: dict[str, float], n: int, numbers: Iterable[int]) 
     return tallies
 
 
-def limits(name: str, n: int) -> tuple[float, float]:
+def coverage_limits(name: str, n: int) -> tuple[float, float]:
     """What is asked of a cell: n counts dialogues where there are dialogues, of which a tenth may have labels."""
     if "dialogues" in name:
         return STRICT if n >= (300 if "labels" in name else 30) else WIDE
@@ -430,7 +432,7 @@ def _name(estimate: Estimate) -> str:
     return " ".join(filter(None, (estimate.statistic, estimate.variant)))
 
 
-def run(chosen: list[tuple[str, int]], store: Store, samples: int, minutes: float) -> None:
+def run_blocks(chosen: list[tuple[str, int]], store: Store, samples: int, minutes: float) -> None:
     """Blocks of all cells in turn, until there are ``samples`` of each or the time is over."""
     end, truths, code = time.monotonic() + 60 * minutes, dict[tuple[str, int], dict[str, float]](), _commit()
     for block in range(-(-samples // BLOCK)):
@@ -453,15 +455,15 @@ def _commit() -> str:
     return made.stdout.strip() or "unknown"
 
 
-def table(chosen: list[tuple[str, int]], store: Store) -> Iterator[str]:
+def coverage_table(chosen: list[tuple[str, int]], store: Store) -> Iterator[str]:
     """Lines of the table of what is stored."""
     yield f"| {' | '.join(HEADS)} |"
     yield "|---" * len(HEADS) + "|"
     for name, n in chosen:
-        yield from rows(name, n, store.tallies(name, n), limits(name, n))
+        yield from table_rows(name, n, store.tallies(name, n), coverage_limits(name, n))
 
 
-def main() -> None:
+def _main() -> None:
     """Count what is missing, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cells", nargs="*", metavar="CELL", help="; ".join(CELLS))
@@ -475,11 +477,11 @@ def main() -> None:
     sizes = {name: [arguments.size] if arguments.size else CELLS[name][1] for name in arguments.cells or CELLS}
     chosen, store = [(name, n) for name, several in sizes.items() for n in several], Store(arguments.store)
     if not arguments.table:
-        run(chosen, store, arguments.samples, arguments.minutes)
-    print("\n".join(table(chosen, store)))
+        run_blocks(chosen, store, arguments.samples, arguments.minutes)
+    print("\n".join(coverage_table(chosen, store)))
     print("\nCode:", ", ".join(store.codes()))
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    _main()

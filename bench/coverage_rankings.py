@@ -85,7 +85,7 @@ POPULATIONS = {
 }
 
 
-def main() -> None:
+def _main() -> None:
     """One table to standard output, rows as soon as they are known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("populations", nargs="*", metavar="POPULATION", help="; ".join(POPULATIONS))
@@ -95,11 +95,11 @@ def main() -> None:
     print("|---" * 8 + "|")
     for name in arguments.populations or POPULATIONS:
         for n in SIZES:
-            for row in covered(POPULATIONS[name], n, arguments.simulations):
+            for row in ranking_coverage(POPULATIONS[name], n, arguments.simulations):
                 print(f"| {name} | {n} | {row} |", flush=True)
 
 
-def covered(population: Population, n: int, simulations: int) -> Iterator[str]:
+def ranking_coverage(population: Population, n: int, simulations: int) -> Iterator[str]:
     """A row for each kind of interval."""
     rng, truth = np.random.default_rng([11, n]), population.truth()
     found = [intervals(population, n, rng) for _ in range(simulations)]
@@ -143,4 +143,4 @@ def _quantiles(boards: Floats) -> Floats:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    _main()

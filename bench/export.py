@@ -112,7 +112,7 @@ def _scene() -> Any:
     from bench.clients import CRITERIA
 
     items = RATINGS // PEOPLE // len(CRITERIA)
-    made = scene.make(items=items, annotators=PEOPLE)
+    made = scene.make_scene(items=items, annotators=PEOPLE)
     duty = made.duty("Everyone", PEOPLE, overlap=PEOPLE)
     filled = made.fill(Assignment.objects.filter(duty=duty), Assignment.State.SUBMITTED)
     fields = ("campaign_id", "item_id", "annotator_id", "assignment_id", "key", "revision", "seconds", "submitted_at")
@@ -136,10 +136,10 @@ def _scene() -> Any:
     return made.campaign
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         RESULTS.write_text(f"# Exports\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -59,7 +59,7 @@ PAPER = "paper_compat"
 
 
 @dataclass(slots=True)
-class Drawn:
+class DrawnTable:
     """A table to be: its rows, what is declared about it, and the words of what it is made of."""
 
     rows: list[dict[str, Any]]
@@ -69,7 +69,7 @@ class Drawn:
     allow_values: bool = False
 
 
-def read(drawn: Sequence[Drawn], order: Sequence[int] | None = None) -> RatingsTable:
+def read(drawn: Sequence[DrawnTable], order: Sequence[int] | None = None) -> RatingsTable:
     """One ratings table with a criterion for each of them, its rows in another order where one is given."""
     rows = [{**row, "criterion": f"t{at}", "item": f"t{at} {row['item']}", "cluster": f"t{at} {row['cluster']}"}
             for at, one in enumerate(drawn) for row in one.rows]  # fmt: skip
@@ -139,7 +139,7 @@ def _with_holes(scores: np.ndarray[Any, Any], holes: str, rng: np.random.Generat
     return found
 
 
-def draw(seed: int, number: int) -> Drawn:
+def draw_table(seed: int, number: int) -> DrawnTable:
     """The table of a number: the same on every machine."""
     rng = np.random.default_rng([seed, number])
     kind, holes = KINDS[number % len(KINDS)], str(rng.choice(HOLES, p=[0.3, 0.2, 0.1, *[0.06] * 5, 0.1]))
@@ -160,7 +160,7 @@ def draw(seed: int, number: int) -> Drawn:
             (JUDGE, "judge", judge[i]),
         ]:
             rows.append({**of_item, "rater": name, "rater_kind": kinds, "score": score})
-    found = Drawn(rows, f"{kind}; holes: {holes}; {n} x {r}; {clusters} clusters{'; languages' if across else ''}")
+    found = DrawnTable(rows, f"{kind}; holes: {holes}; {n} x {r}; {clusters} clusters{'; languages' if across else ''}")
     found.allow_values = number // BATCH % 10 > 0
     found.level = LEVELS[number // BATCH % len(LEVELS)]
     if rng.random() < 0.3 or kind in ("labels", "yes and no", "below nought", "constant", "decimals"):
@@ -329,15 +329,15 @@ class Result:
     failures: list[str] = field(default_factory=list)
 
 
-def check(seed: int, numbers: Sequence[int], result: Result, *, thorough: bool = False) -> None:
+def check_tables(seed: int, numbers: Sequence[int], result: Result, *, thorough: bool = False) -> None:
     """Send the tables of some numbers through the statistics together, or, where that fails, one by one."""
-    drawn = [draw(seed, number) for number in numbers]
+    drawn = [draw_table(seed, number) for number in numbers]
     try:
         table = read(drawn)
     except TableError as error:
         if len(numbers) > 1:
             for number in numbers:
-                check(seed, [number], result, thorough=thorough)
+                check_tables(seed, [number], result, thorough=thorough)
             return
         result.tables += 1
         result.refused += 1
@@ -379,7 +379,7 @@ def _failures(table: RatingsTable, command: Callable[[RatingsTable, int], list[C
     return [f"{row.cell.get('criterion')}: {wrong}" for row in rows for wrong in wrongs(row)]
 
 
-def run(tables: int, seed: int, workers: int = 1) -> Result:
+def check_in_processes(tables: int, seed: int, workers: int = 1) -> Result:
     """Check so many tables in so many processes, warnings being errors."""
     if workers == 1:
         return _part(tables, seed, 0, 1)
@@ -401,11 +401,11 @@ def _part(tables: int, seed: int, worker: int, workers: int) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for start in range(worker * BATCH, tables, workers * BATCH):
-            check(seed, range(start, min(start + BATCH, tables)), result)
+            check_tables(seed, range(start, min(start + BATCH, tables)), result)
     return result
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def _main(argv: Sequence[str] | None = None) -> int:
     """Check the tables and print what came of them; 1 when anything failed."""
     parser = argparse.ArgumentParser(description="Random small tables through the statistics.")
     parser.add_argument("--tables", type=int, default=2000)
@@ -415,12 +415,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     started = perf_counter()
     if arguments.only is None:
-        result = run(arguments.tables, arguments.seed, arguments.workers)
+        result = check_in_processes(arguments.tables, arguments.seed, arguments.workers)
     else:
         result = Result()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            check(arguments.seed, [arguments.only], result, thorough=True)
+            check_tables(arguments.seed, [arguments.only], result, thorough=True)
     sys.stdout.write("".join(f"{failure}\n" for failure in result.failures))
     sys.stdout.write(
         f"{result.tables} tables, {result.refused} refused in a sentence; {result.defined} estimates, "
@@ -431,4 +431,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -104,11 +104,11 @@ def _told(kind: str, seconds: dict[str, float]) -> str:
     return f"| {kind} | {baseline} | {per_second['bare']:,.0f} | {per_second['store']:,.0f} | {ratio:.2f} |"
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         title = f"# Import of {DIALOGUES:,} dialogues of {TURNS} turns, from parsed rows to commit"
         RESULTS.write_text(f"{title}\n\n`python -m bench.import_dialogues`\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

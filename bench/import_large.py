@@ -44,7 +44,7 @@ CRITERIA = {"fluency": 4, "coherence": 2}  # how many points
 BLANK = 97  # every so manyth rating has no score
 
 
-def dialogues(path: Path, size: int) -> int:
+def write_dialogues(path: Path, size: int) -> int:
     """A JSONL file of about ``size`` bytes; how many dialogues there are."""
     return _written(path, size, _dialogues(random.Random(1)))
 
@@ -67,7 +67,7 @@ def _text(language: str, chance: random.Random, number: int) -> str:
     return " ".join(chance.choices(PHRASES[language], k=chance.randint(1, 9))) + f" #{number}"
 
 
-def ratings(path: Path, size: int, items: int) -> tuple[int, int]:
+def write_ratings(path: Path, size: int, items: int) -> tuple[int, int]:
     """A CSV file of at most about ``size`` bytes: a reason with each, every 97th blank; how many rows and scores."""
     rows = _written(path, size, _ratings(items, random.Random(2)), b"item,rater,criterion,score,rationale\r\n")
     return rows, rows - rows // BLANK
@@ -82,7 +82,7 @@ def _ratings(items: int, chance: random.Random) -> Iterator[bytes]:
         yield f'd{number},{rater},{criterion},{score},"{why}"\r\n'.encode()
 
 
-def verdicts(path: Path, size: int, items: int) -> int:
+def write_verdicts(path: Path, size: int, items: int) -> int:
     """A JSONL file of at most about ``size`` bytes: two judges, one raw reply for both criteria; how many rows."""
     return _written(path, size, _verdicts(items, random.Random(3)))
 
@@ -159,13 +159,13 @@ class _Scene:
     def made(self, kind: str, size: int) -> tuple[Path, int]:
         if kind == "dataset":
             path = self.folder / "dialogues.jsonl"
-            return path, dialogues(path, size)
+            return path, write_dialogues(path, size)
         if kind == "ratings":
             path = self.folder / "ratings.csv"
-            rows = ratings(path, size, sys.maxsize)[0]
+            rows = write_ratings(path, size, sys.maxsize)[0]
         else:
             path = self.folder / "verdicts.jsonl"
-            rows = verdicts(path, size, sys.maxsize)
+            rows = write_verdicts(path, size, sys.maxsize)
         self._items(-(-rows // len(CRITERIA) // 2))  # of two raters or judges each
         return path, rows
 
@@ -203,7 +203,7 @@ def _alone(kind: str, size: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", default=f"{USUAL}MB", help="of each file, such as 500MB")
     parser.add_argument("--kind", choices=KINDS, help="only this one, printed and not written")
@@ -218,4 +218,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -149,11 +149,11 @@ class _Scene:
             bulk.insert(Rating, RATING, ratings)
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         title = f"# Import of {RATINGS:,} ratings: {RATERS} raters, {CRITERIA} criteria"
         RESULTS.write_text(f"{title}\n\n`python -m bench.import_ratings`\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -142,8 +142,8 @@ def _told(kind: str, found: dict[str, list[Took]], missing: int) -> str:
     return " | ".join([shares, *(f"{cpu:.2f}" for cpu in cpus), f"{missing} |"])
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         RESULTS.write_text(f"# Replies stored a second by one worker\n\n{_said()}\n\n{table}\n", encoding="utf-8")
 
 
@@ -154,4 +154,4 @@ def _said() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

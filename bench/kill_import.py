@@ -21,14 +21,14 @@ from panelbench.supervisor import Warden
 from panelbench_client import Client
 
 if TYPE_CHECKING:
-    from bench.killing import Walk
+    from bench.killing import KillWalk
 
 RESULTS = Path(__file__).parent / "results" / "kill_import.md"
 SMALLEST, USUAL = 64, 100  # MB
 HEAD = "| # | killed while | how far | killed | staged rows | seen from outside | then |\n|---|---|---|---|---|---|---|"
 
 
-def measure(kind: str, size: int) -> str:
+def _measure(kind: str, size: int) -> str:
     """Walk a file of so many bytes through; what happened, as Markdown."""
     with contextlib.ExitStack() as started:
         warden = started.enter_context(Warden(grace=3))
@@ -49,11 +49,11 @@ def measure(kind: str, size: int) -> str:
         return _told(walk, size, time.monotonic() - begun, left)
 
 
-def _walk(kind: str, programs: server.Stack, folder: Path) -> Walk:
+def _walk(kind: str, programs: server.Stack, folder: Path) -> KillWalk:
     from accounts import people, tokens
     from accounts.models import Scope, User
     from bench import scene
-    from bench.killing import NAME, Outside, Walk
+    from bench.killing import NAME, KillWalk, Outside
     from tests import make
 
     lead = User.objects.create_user("lead@panelbench.test", ui_language="en")
@@ -61,8 +61,8 @@ def _walk(kind: str, programs: server.Stack, folder: Path) -> Walk:
     criteria = [make.criterion(name, range(points)) for name, points in import_large.CRITERIA.items()]
     _token, secret = tokens.issue(user=lead, name="bench", scope=Scope.WRITE, project=project)
     client = Client(programs.address, secret, "bench")
-    outside = Outside(client, secret, scene.signed_in(lead), NAME, folder)
-    return Walk(kind, programs, client, outside, folder, make.rubric(project, *criteria).pk)
+    outside = Outside(client, secret, scene.session_key(lead), NAME, folder)
+    return KillWalk(kind, programs, client, outside, folder, make.rubric(project, *criteria).pk)
 
 
 def _orphans(folder: Path) -> int:
@@ -74,7 +74,7 @@ def _orphans(folder: Path) -> int:
     return sum(1 for path in media.rglob("*") if path.is_file() and str(path.relative_to(media)) not in named)
 
 
-def _told(walk: Walk, size: int, seconds: float, left: tuple[int, int]) -> str:
+def _told(walk: KillWalk, size: int, seconds: float, left: tuple[int, int]) -> str:
     rows = [point.row(number) for number, point in enumerate(walk.points, start=1)]
     peaks = f"web {walk.programs.web.peak} MB, worker {walk.programs.worker.peak} MB"
     after = f"Left over: {left[0]} temporary files, {left[1]} files that no row names."
@@ -90,17 +90,17 @@ def _bytes(said: str) -> int:
     return megabytes * 1_000_000
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=_bytes, default=_bytes(f"{USUAL}MB"), help="of the dialogues, such as 500MB")
     parser.add_argument("--database", choices=server.DATABASES, default="postgresql")
     parser.add_argument("--keep", action="store_true", help=f"write what comes out to {RESULTS.name}")
     asked = parser.parse_args()
-    told = measure(asked.database, asked.size)
+    told = _measure(asked.database, asked.size)
     print(told)
     if asked.keep:
         RESULTS.write_text(f"# Killed with SIGKILL at ten points of an import\n\n{told}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

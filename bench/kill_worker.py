@@ -39,7 +39,7 @@ def workers(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
             each.wait()
 
 
-def judged(provider: Any, path: Path | None) -> dict[str, Any]:
+def run_through_kill(provider: Any, path: Path | None) -> dict[str, Any]:
     """Start the run, kill a worker in the middle of it, wait for its end, and hold rows against what was answered."""
     from judging import calls, runs, tasks
     from judging.models import Attempt, Call, Verdict
@@ -113,7 +113,7 @@ def _wait(found: Any) -> None:
         time.sleep(0.2)
 
 
-def main() -> None:
+def _main() -> None:
     """Run it on PostgreSQL and print what came out."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with redis_server(), running_provider(latency=0.4) as provider:
@@ -121,9 +121,9 @@ def main() -> None:
             [{"name": "simulated", "base_url": provider.base_url, "simulated": True}]
         )
         with database("postgresql"):
-            for what, count in judged(provider, path).items():
+            for what, count in run_through_kill(provider, path).items():
                 print(f"{what:<42}{count}")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

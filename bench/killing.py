@@ -152,7 +152,7 @@ class Point:
 
 
 @dataclass(slots=True)
-class Walk:
+class KillWalk:
     """A file on its way in: a dataset, then ratings of its items."""
 
     kind: str
@@ -168,8 +168,8 @@ class Walk:
     def dataset(self, size: int) -> int:
         """Bring a dataset in past eight deaths; how many items there are."""
         path = self.folder / "dialogues.jsonl"
-        count = import_large.dialogues(path, size)
-        say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
+        count = import_large.write_dialogues(path, size)
+        print_progress(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} dialogues")
         self.before = self.outside.seen()
         key = self._upload_and_die(path)
         file_import = self._open_and_die(key)
@@ -247,8 +247,8 @@ class Walk:
     def ratings(self, size: int, items: int) -> None:
         """Bring ratings in past two deaths."""
         path = self.folder / "ratings.csv"
-        count, scores = import_large.ratings(path, size, items)
-        say(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} ratings, {scores:,} with a score")
+        count, scores = import_large.write_ratings(path, size, items)
+        print_progress(f"{path.stat().st_size / 1e6:,.0f} MB, {count:,} ratings, {scores:,} with a score")
         (dataset,) = self.client.datasets()
         campaign = self.client.open_campaign("Round", dataset=dataset["id"], rubric_version=self.rubric_version)["id"]
         key = self.client.upload(path)["key"]
@@ -272,7 +272,7 @@ class Walk:
         self.points[-1].then += f"; {scores:,} ratings exported, as many as the file has"
 
     # --- dying ------------------------------------------------------------------------------------------------------
-    def _die(self, file_import: int, during: str, now: Callable[[], bool], *doomed: server.Child) -> None:
+    def _die(self, file_import: int, during: str, now: Callable[[], bool], *doomed: server.ChildProgram) -> None:
         """Kill when it is time, and look around."""
         self._until(now, during)
         self._kill(*doomed)
@@ -289,11 +289,11 @@ class Walk:
             self._kill(self.programs.worker)
         self._note(during, "before the commit", self.programs.worker)
 
-    def _kill(self, *doomed: server.Child) -> None:
+    def _kill(self, *doomed: server.ChildProgram) -> None:
         for child in doomed:
             child.kill()
 
-    def _note(self, during: str, far: str, *doomed: server.Child) -> None:
+    def _note(self, during: str, far: str, *doomed: server.ChildProgram) -> None:
         """Look from outside, with the web server back and nobody else: is there anything that was not there before?"""
         if self.programs.web in doomed:
             self.programs.web.start()
@@ -303,7 +303,9 @@ class Walk:
         assert not changed, f"visible after the kill: {changed}: {[now[what] for what in changed]}"
         killed = " and ".join(child.name for child in doomed)
         self.points.append(Point(during, far, killed, staged, "nothing new"))
-        say(f"{len(self.points)}. {during}, {far}: {killed} killed; {staged:,} rows staged, nothing to be seen")
+        print_progress(
+            f"{len(self.points)}. {during}, {far}: {killed} killed; {staged:,} rows staged, nothing to be seen"
+        )
 
     # --- going on ---------------------------------------------------------------------------------------------------
     def _resume(self, file_import: int) -> None:
@@ -312,9 +314,9 @@ class Walk:
         silent_since(file_import, long_ago())
         self._back_to_work()
         started = time.monotonic()
-        self._until(lambda: tries(file_import) > tried, "somebody to take the import up", sweep)
+        self._until(lambda: tries(file_import) > tried, "somebody to take the import up", ask_for_sweep)
         self.points[-1].then = f"taken up by the next sweep, try {tried + 1}"
-        say(f"   taken up again {time.monotonic() - started:.1f} s after the worker's start")
+        print_progress(f"   taken up again {time.monotonic() - started:.1f} s after the worker's start")
 
     def _resume_by_the_clock(self, file_import: int) -> None:
         """The same in real time: the clock runs, and nobody dates anything back."""
@@ -326,14 +328,16 @@ class Walk:
         self.programs.beat.kill()
         waited = time.monotonic() - started
         self.points[-1].then = f"left to the clock: taken up {waited:.0f} s later, try {tried + 1}"
-        say(f"   {self.points[-1].then}")
+        print_progress(f"   {self.points[-1].then}")
 
     def _give_up(self, file_import: int) -> None:
         """The third death: the sweep gives the import up, and clears what it had staged."""
         silent_since(file_import, long_ago())
         Dataset.objects.filter(state=Dataset.State.LOADING).update(staged_at=long_ago())
         self._back_to_work()
-        self._until(lambda: not Item.objects.exists() and state(file_import) == "failed", "the sweep to clear", sweep)
+        self._until(
+            lambda: not Item.objects.exists() and state(file_import) == "failed", "the sweep to clear", ask_for_sweep
+        )
         assert not Dataset.objects.exists(), "an empty dataset is left"
         told = self.client.get_import(file_import)["report"]["sentence"]
         assert "interrupted" in str(told), told
@@ -400,10 +404,10 @@ def long_ago() -> datetime:
     return timezone.now() - timedelta(hours=1)
 
 
-def sweep() -> None:
+def ask_for_sweep() -> None:
     """What the clock asks for twice a minute."""
     app.send_task("accounts.tasks.sweep", expires=30)
 
 
-def say(line: str) -> None:
+def print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)

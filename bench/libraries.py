@@ -61,7 +61,7 @@ BODY = b'{"test": 2432232314}'
 
 
 # --- languages and signatures -----------------------------------------------------------------------------------------
-def ours(question: str) -> Callable[[Any], str]:
+def our_function(question: str) -> Callable[[Any], str]:
     from accounts import languages, outgoing
     from panelbench.client import Forged, received
 
@@ -91,7 +91,7 @@ def ours(question: str) -> Callable[[Any], str]:
 
 def requests() -> tuple[list[dict[str, Any]], list[str | None]]:
     """Signed requests as a stranger may send them, and what is to become of each."""
-    now, sign = time.time(), ours("signed")
+    now, sign = time.time(), our_function("signed")
 
     def case(body: bytes = BODY, *, key: str = "msg_1", at: float = now, **headers: str) -> dict[str, Any]:
         plain = {"secret": SECRET, "key": key, "now": at, "body": base64.b64encode(body).decode()}
@@ -396,7 +396,7 @@ def _pss(pid: int) -> float:
     return 0.0
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.libraries", description=__doc__)
     parser.add_argument("--others", help="an interpreter with the libraries")
     parser.add_argument("--only", choices=["answers", "supervisor", "start"])
@@ -404,8 +404,8 @@ def main() -> None:
     parser.add_argument("--ours", choices=list(library_answers.FUNCTIONS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ours:
-        function, cases = ours(options.ours), json.load(sys.stdin)
-        measured = library_answers.cost(function, cases)
+        function, cases = our_function(options.ours), json.load(sys.stdin)
+        measured = library_answers.measured_cost(function, cases)
         print(json.dumps({"version": "", "answers": library_answers.answers(function, cases), **measured}))
         return
     tables = {
@@ -419,4 +419,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -80,7 +80,7 @@ def _answer(function: Callable[[Any], str], case: Any) -> str | None:
         return None if "Locale" in type(error).__name__ else type(error).__name__
 
 
-def cost(function: Callable[[Any], str], cases: list[Any]) -> dict[str, float]:
+def measured_cost(function: Callable[[Any], str], cases: list[Any]) -> dict[str, float]:
     """Milliseconds of CPU time and MB of memory until the first answers are there, and microseconds for each later."""
     memory, began = _memory(), time.process_time()
     answers(function, cases)
@@ -105,14 +105,14 @@ FUNCTIONS: dict[str, dict[str, Callable[[Any], str]]] = {
 }
 
 
-def main() -> None:
+def _main() -> None:
     """``library_answers.py QUESTION PACKAGE``: one package in one process, so that memory is its own."""
     question, package = sys.argv[1:]
     function, cases = FUNCTIONS[question][package], json.load(sys.stdin)
-    measured = cost(function, cases)
+    measured = measured_cost(function, cases)
     name = package.partition(",")[0]
     print(json.dumps({"version": version(name), "answers": answers(function, cases), **measured}))
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -131,7 +131,7 @@ def mlqe(folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def main(source: Path, out: Path) -> None:
+def write_long_form(source: Path, out: Path) -> None:
     """Write every table."""
     out.mkdir(parents=True, exist_ok=True)
     hanna = source / "hanna/hanna_metric_scores_llm.csv"
@@ -153,4 +153,4 @@ def main(source: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    write_long_form(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -41,7 +41,7 @@ Counts = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ImportWay:
     """One import of a whole file: how it is read, where its rows go, and how many rows ``each`` of its records is,
     where that is one number."""
 
@@ -64,7 +64,7 @@ class Rooms:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.ways: dict[tuple[str, int], list[Way]] = {}
+        self.ways: dict[tuple[str, int], list[ImportWay]] = {}
         self._rooms = 0
 
     def wholes(self, paths: Iterable[Path], most: int) -> list[Original]:
@@ -85,7 +85,7 @@ class Rooms:
                 kept.append(form)
         return kept
 
-    def _way(self, each: StudyImport, plain: Original, form: Original) -> Way | None:
+    def _way(self, each: StudyImport, plain: Original, form: Original) -> ImportWay | None:
         mapping = (
             with_word_codes(each.mapping, observed_scales([(plain.name, plain.raw)], each.mapping))
             if _is_coded(each)
@@ -99,7 +99,7 @@ class Rooms:
             print(f"{form.name} as {each.kind}: left out, {sentence}", file=sys.stderr)
             return None
         target = {} if each.kind == "dataset" else self._target(parsed.rows)
-        return Way(each.kind, mapping, target, _rows_per_record(each, plain.name))
+        return ImportWay(each.kind, mapping, target, _rows_per_record(each, plain.name))
 
     def _target(self, rows: Sequence[Any]) -> dict[str, Any]:
         """A dataset of the items that the rows name, and a rubric on whose scales their scores are."""
@@ -221,7 +221,7 @@ def _difference(before: Counts, after: Counts) -> str:
     return f"left behind: {', '.join(left)}" if left else ""
 
 
-def _unaccounted(file_import: Import, way: Way, others: int | None, records: int | None) -> str:
+def _unaccounted(file_import: Import, way: ImportWay, others: int | None, records: int | None) -> str:
     """What of a stored file's rows is in no count, or counted and not there."""
     said = Import.objects.get(pk=file_import.pk).report
     accounted = sum(said[name] for name in ("stored", "collapsed", "missing", "refused"))

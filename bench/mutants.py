@@ -43,7 +43,7 @@ COLUMNS = ("mutants", "crashes", "silent losses", "half-loaded", "refused", "cle
 
 
 @dataclass(slots=True)
-class Outcome:
+class MutantOutcome:
     """What became of one mutant: whether something was raised, lost or left behind, and whether a problem was said."""
 
     crash: str = ""
@@ -72,9 +72,9 @@ def mutants(wholes: Sequence[Original], count: int, seed: int) -> Iterator[Mutan
         yield Mutant(whole, mutation, mutation.happen(random, whole.raw, other.raw) or b"\n")
 
 
-def examine(mutant: Mutant) -> Outcome:
+def examine(mutant: Mutant) -> MutantOutcome:
     """Read a mutant in every way in which an import would."""
-    outcome, started = Outcome(), time.process_time()
+    outcome, started = MutantOutcome(), time.process_time()
     try:
         outcome.refused, outcome.loss = _read(mutant)
         outcome.loss = outcome.loss or _parsed(mutant)
@@ -122,7 +122,7 @@ def _counts(parsed: Any) -> tuple[int, int]:
     return report.read, len(kept) + report.collapsed + report.refused
 
 
-class Tally:
+class MutantTally:
     """Counts outcomes by kind of file and by kind of damage."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Tally:
         self.slowest: dict[str, float] = defaultdict(float)
         self.faults: list[str] = []
 
-    def enter(self, kind: str, damage: str, outcome: Outcome) -> None:
+    def enter(self, kind: str, damage: str, outcome: MutantOutcome) -> None:
         fault = outcome.crash or outcome.loss or outcome.half
         for key in (f"file: {kind}", f"damage: {damage}", "**all**"):
             counts = self.counts[key]
@@ -176,7 +176,7 @@ def wholes_of(paths: Iterable[Path], most: int = MOST_BYTES) -> list[Original]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--count", type=int, default=10_000)
@@ -201,26 +201,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return bool(tally.faults)
 
 
-def only_read(said: argparse.Namespace) -> Tally:
+def only_read(said: argparse.Namespace) -> MutantTally:
     """Damage the files and read them."""
-    tally = Tally()
+    tally = MutantTally()
     for mutant in mutants(wholes_of(said.files, said.bytes or MOST_BYTES), said.count, said.seed):
         tally.enter(mutant.whole.kind, mutant.mutation.name, examine(mutant))
     return tally
 
 
-def stored_everywhere(said: argparse.Namespace) -> Tally:
+def stored_everywhere(said: argparse.Namespace) -> MutantTally:
     """Half of the mutants on each database, both at once."""
     asked = ["--count", str(said.count), "--seed", str(said.seed), "--bytes", str(said.bytes or STORE_BYTES)]
     command = [sys.executable, "-m", "bench.mutants", *map(str, said.files), *asked]
     halves = [subprocess.Popen([*command, "--database", kind], stdout=subprocess.PIPE, text=True) for kind in DATABASES]
-    tally = Tally()
+    tally = MutantTally()
     for half in halves:
         tally.add(json.loads(half.communicate()[0].splitlines()[-1]))
     return tally
 
 
-def stored_here(said: argparse.Namespace) -> Tally:
+def stored_here(said: argparse.Namespace) -> MutantTally:
     """This database's half of the mutants: three quarters damaged, one quarter imagined."""
     with server.database(said.database):
         from accounts import people
@@ -228,7 +228,7 @@ def stored_here(said: argparse.Namespace) -> Tally:
         from bench.mutant_imports import Rooms
 
         founder = User.objects.create_user("lead@panelbench.test")
-        rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), Tally()
+        rooms, tally = Rooms(people.found_project(name="Mutants", slug="mutants", founder=founder)), MutantTally()
         wholes = rooms.wholes(said.files, said.bytes)
         place, imagined_count = DATABASES.index(said.database), said.count // 8
         with suppress(KeyboardInterrupt):  # what was counted until then is told
@@ -242,9 +242,9 @@ def stored_here(said: argparse.Namespace) -> Tally:
         return tally
 
 
-def _stored(rooms: Any, whole: Original, raw: bytes, turn: int, records: int | None = None) -> Outcome:
+def _stored(rooms: Any, whole: Original, raw: bytes, turn: int, records: int | None = None) -> MutantOutcome:
     """Store a mutant; ``turn`` chooses among the ways in which its whole file is imported."""
-    outcome, started = Outcome(), time.process_time()
+    outcome, started = MutantOutcome(), time.process_time()
     try:
         fate = rooms.examine(whole, raw, turn // len(DATABASES), records)
     except Exception:  # noqa: BLE001 - what is counted here
@@ -258,4 +258,4 @@ def _stored(rooms: Any, whole: Original, raw: bytes, turn: int, records: int | N
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

@@ -30,25 +30,25 @@ def measure(kind: str) -> str:
         from annotation.models import Assignment
         from bench import scene
 
-        made = scene.make(items=ITEMS, annotators=ANNOTATORS + OVERLAP)
+        made = scene.make_scene(items=ITEMS, annotators=ANNOTATORS + OVERLAP)
         duty = made.duty("Everybody", ANNOTATORS + OVERLAP, overlap=OVERLAP)
         done = Assignment.objects.filter(duty=duty, position__lte=ITEMS // 2)
         made.fill(done, Assignment.State.SUBMITTED, first=ANNOTATORS)  # as three other people would have left it
-        signed_in = [clients.Client(port, session) for _user, _annotator, session in made.people[:ANNOTATORS]]
+        signed_in = [clients.SessionClient(port, session) for _user, _annotator, session in made.people[:ANNOTATORS]]
         _run(signed_in, duty.pk, 3, opens=True)
         takes = [_run(signed_in, duty.pk, EACH, opens=False) for _turn in range(RUNS)]
         waits = [_run(signed_in, duty.pk, EACH, opens=True) for _turn in range(RUNS)]
         return _told(kind, takes, waits, *_given(duty))
 
 
-def _run(signed_in: list[clients.Client], duty: int, requests: int, *, opens: bool) -> clients.Run:
-    def job(client: clients.Client) -> Callable[[], list[float]]:
+def _run(signed_in: list[clients.SessionClient], duty: int, requests: int, *, opens: bool) -> clients.Run:
+    def job(client: clients.SessionClient) -> Callable[[], list[float]]:
         return lambda: [_one(client, duty, opens) for _request in range(requests)]
 
     return clients.together([job(client) for client in signed_in])
 
 
-def _one(client: clients.Client, duty: int, opens: bool) -> float:
+def _one(client: clients.SessionClient, duty: int, opens: bool) -> float:
     """Take an item and submit it; the seconds of `take`, and of the page if it is opened."""
     taken = client.post(f"/desk/{duty}/", {})
     _require(302, taken)
@@ -85,10 +85,10 @@ def _told(kind: str, takes: list[clients.Run], waits: list[clients.Run], given: 
     return f"| {kind} | {ITEMS} | {ANNOTATORS} | {p50:.1f} | {p95:.1f} | {page:.1f} | {given} | {over} |"
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         RESULTS.write_text(f"# The next item\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

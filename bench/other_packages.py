@@ -30,7 +30,7 @@ MOST_FITTED = 60
 Found = Iterator[tuple[str, str, float | None]]
 
 
-def key(statistic: str, variant: str = "", level: str = "", pair: str = "", field: str = "value") -> str:
+def figure_key(statistic: str, variant: str = "", level: str = "", pair: str = "", field: str = "value") -> str:
     return f"{statistic}|{variant}|{level}|{pair}|{field}"
 
 
@@ -39,7 +39,7 @@ def categorical(scores: np.ndarray[Any, Any], points: list[float]) -> Found:
     yield from _by_irrcac(scores, points)
     yield from _by_hand(scores)
     for level in LEVELS:
-        yield key("krippendorff_alpha", "", level), "krippendorff", _alpha(scores, level, points)
+        yield figure_key("krippendorff_alpha", "", level), "krippendorff", _alpha(scores, level, points)
     for a, b in itertools.combinations(range(scores.shape[1]), 2):
         yield from _cohen(scores[:, [a, b]], points, f"{a + 1}-{b + 1}")
 
@@ -54,25 +54,25 @@ def _by_irrcac(scores: np.ndarray[Any, Any], points: list[float]) -> Found:
     for name in WEIGHTINGS:
         for statistic, method in (("gwet_ac", "gwet"), ("brennan_prediger", "bp"), ("conger_kappa", "conger")):
             found = _estimate(getattr(made(name), method))
-            yield key(statistic, name), "irrCAC", found["coefficient_value"]
-            yield key(statistic, name, field="se"), "irrCAC", found["se"]
+            yield figure_key(statistic, name), "irrCAC", found["coefficient_value"]
+            yield figure_key(statistic, name, field="se"), "irrCAC", found["se"]
     step = np.abs(np.subtract.outer(np.arange(len(points)), np.arange(len(points))))
-    yield key("percent_agreement"), "irrCAC", _estimate(made("identity").bp)["pa"]
-    yield key("percent_agreement_adjacent"), "irrCAC", _estimate(made((step <= 1).astype(float)).gwet)["pa"]
+    yield figure_key("percent_agreement"), "irrCAC", _estimate(made("identity").bp)["pa"]
+    yield figure_key("percent_agreement_adjacent"), "irrCAC", _estimate(made((step <= 1).astype(float)).gwet)["pa"]
     whole = rated[~np.isnan(rated).any(axis=1)]
     for variant, rows in (("unequal", rated), ("complete", whole)):
         if len(rows) < 2:
             continue
         found = _estimate(made("identity", rows).fleiss)
-        yield key("fleiss_kappa", variant), "irrCAC", found["coefficient_value"]
-        yield key("fleiss_kappa", variant, field="se"), "irrCAC", found["se"]
+        yield figure_key("fleiss_kappa", variant), "irrCAC", found["coefficient_value"]
+        yield figure_key("fleiss_kappa", variant, field="se"), "irrCAC", found["se"]
     for level, name in (("nominal", "identity"), ("interval", "quadratic")):
         found = _estimate(made(name).krippendorff)
-        yield key("krippendorff_alpha", "", level), "irrCAC", found["coefficient_value"]
+        yield figure_key("krippendorff_alpha", "", level), "irrCAC", found["coefficient_value"]
     if len(whole) >= 2:
         tools = import_module("statsmodels.stats.inter_rater")
         counts = np.stack([(whole == point).sum(axis=1) for point in points], axis=1)
-        yield key("fleiss_kappa", "complete"), "statsmodels", float(tools.fleiss_kappa(counts))
+        yield figure_key("fleiss_kappa", "complete"), "statsmodels", float(tools.fleiss_kappa(counts))
 
 
 def _estimate(method: Callable[[], dict[str, Any]]) -> dict[str, float | None]:
@@ -91,8 +91,8 @@ def _by_hand(scores: np.ndarray[Any, Any]) -> Found:
         pairs = [float(a == b) for a, b in itertools.combinations(given, 2)]
         agreeing += pairs
         unanimous += [float(all(pairs))] if pairs else []
-    yield key("percent_agreement_pooled"), "pairs counted here", _mean(agreeing)
-    yield key("percent_agreement_exact"), "pairs counted here", _mean(unanimous)
+    yield figure_key("percent_agreement_pooled"), "pairs counted here", _mean(agreeing)
+    yield figure_key("percent_agreement_exact"), "pairs counted here", _mean(unanimous)
 
 
 def _mean(numbers: list[float]) -> float | None:
@@ -117,12 +117,12 @@ def _cohen(pair: np.ndarray[Any, Any], points: list[float], name: str) -> Found:
     kappa = import_module("statsmodels.stats.inter_rater").cohens_kappa
     for variant, wt in (("unweighted", None), ("linear", "linear"), ("quadratic", "quadratic")):
         found = kappa(table, weights=None if wt is None else np.array(points), wt=wt)
-        yield key("cohen_kappa", variant, "", name), "statsmodels", found.kappa
-        yield key("cohen_kappa", variant, "", name, "se"), "statsmodels", math.sqrt(max(found.var_kappa, 0.0))
+        yield figure_key("cohen_kappa", variant, "", name), "statsmodels", found.kappa
+        yield figure_key("cohen_kappa", variant, "", name, "se"), "statsmodels", math.sqrt(max(found.var_kappa, 0.0))
     if len(set(np.diff(points))) == 1:
         score = import_module("sklearn.metrics").cohen_kappa_score
         for variant, wt in (("unweighted", None), ("linear", "linear"), ("quadratic", "quadratic")):
-            yield (key("cohen_kappa", variant, "", name), "scikit-learn",
+            yield (figure_key("cohen_kappa", variant, "", name), "scikit-learn",
                    score(a, b, weights=wt, labels=list(range(len(points)))))  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def numeric(scores: np.ndarray[Any, Any], name: str) -> Found:
     if name != "large":
         components = henderson(scores)
         for part, value in zip(("item", "rater", "residual"), components, strict=True):
-            yield key("variance_component", part), "quadratic forms made here", max(float(value), 0.0)
+            yield figure_key("variance_component", part), "quadratic forms made here", max(float(value), 0.0)
     if len(whole) == len(scores):
         yield from _balanced(scores)
 
@@ -148,10 +148,10 @@ def _icc(whole: np.ndarray[Any, Any]) -> Found:
     )
     found = pingouin.intraclass_corr(long, targets="item", raters="rater", ratings="score").set_index("Type")
     for form, label in FORMS.items():
-        yield key("icc", form), "pingouin", found.loc[label, "ICC"]
+        yield figure_key("icc", form), "pingouin", found.loc[label, "ICC"]
         low, high = found.loc[label, "CI95"]
-        yield key("icc", form, field="low"), "pingouin", low
-        yield key("icc", form, field="high"), "pingouin", high
+        yield figure_key("icc", form, field="low"), "pingouin", low
+        yield figure_key("icc", form, field="high"), "pingouin", high
 
 
 def henderson(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -183,7 +183,7 @@ def _balanced(scores: np.ndarray[Any, Any]) -> Found:
         anova, package = import_module("pingouin").anova(long, dv="score", between=["item", "rater"]), "pingouin anova"
         bms, jms, ems = anova["MS"].iloc[0], anova["MS"].iloc[1], anova["SS"].iloc[2:].sum() / ((n - 1) * (k - 1))
     for part, value in (("item", (bms - ems) / k), ("rater", (jms - ems) / n), ("residual", ems)):
-        yield key("variance_component", part), package, max(value, 0.0)
+        yield figure_key("variance_component", part), package, max(value, 0.0)
     if min(bms - ems, jms - ems) > 0.2 * ems and scores.size <= MOST_FITTED:
         unit = float(np.std(scores))
         mixed = formula.mixedlm(
@@ -192,20 +192,20 @@ def _balanced(scores: np.ndarray[Any, Any]) -> Found:
         )  # fmt: skip
         fit = mixed.fit(reml=True, method="bfgs", gtol=1e-9, maxiter=200)
         for part, value in zip(("item", "rater"), fit.vcomp, strict=True):
-            yield key("variance_component", part), "statsmodels MixedLM", float(value) * unit**2
-        yield key("variance_component", "residual"), "statsmodels MixedLM", float(fit.scale) * unit**2
+            yield figure_key("variance_component", part), "statsmodels MixedLM", float(value) * unit**2
+        yield figure_key("variance_component", "residual"), "statsmodels MixedLM", float(fit.scale) * unit**2
     if min(bms - ems, jms - ems) > 0:
-        ((_, _, value),) = (found for found in _icc(scores) if found[0] == key("icc", "2,k"))
-        yield key("panel_reliability", str(k)), "pingouin", value
+        ((_, _, value),) = (found for found in _icc(scores) if found[0] == figure_key("icc", "2,k"))
+        yield figure_key("panel_reliability", str(k)), "pingouin", value
 
 
 def continuous(scores: np.ndarray[Any, Any]) -> Found:
     for level in ("interval", "ratio"):
         if level == "interval" or np.nanmin(scores) >= 0:
-            yield key("krippendorff_alpha", "", level), "krippendorff", _alpha(scores, level, None)
+            yield figure_key("krippendorff_alpha", "", level), "krippendorff", _alpha(scores, level, None)
 
 
-def figures(table: dict[str, Any]) -> list[tuple[str, str, float | None]]:
+def package_figures(table: dict[str, Any]) -> list[tuple[str, str, float | None]]:
     """All figures of one table; a package's exception is the figure's value null with the words beside it."""
     scores = np.array(table["scores"], dtype=float)
     parts: list[Callable[[], Found]] = [lambda: numeric(scores, table["name"])]
@@ -225,7 +225,7 @@ def _number(value: Any) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def main() -> None:
+def _main() -> None:
     """Versions and figures of every table, one JSON document."""
     tables = json.load(sys.stdin)
     versions = {name: version(name) for name in PACKAGES}
@@ -233,9 +233,13 @@ def main() -> None:
         sys.exit("irrCAC gives wrong values with pandas 3: install 'pandas<3' beside it")
     for name in ("irrCAC.raw", "krippendorff", "pingouin", "statsmodels", "sklearn"):
         import_module(name)
-    output = {"python": sys.version.split()[0], "versions": versions, "tables": [figures(table) for table in tables]}
+    output = {
+        "python": sys.version.split()[0],
+        "versions": versions,
+        "tables": [package_figures(table) for table in tables],
+    }
     sys.stdout.write(json.dumps(output))
 
 
 if __name__ == "__main__":
-    main()
+    _main()

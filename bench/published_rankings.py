@@ -30,7 +30,7 @@ DATASETS = ("XQuAD", "MGSM", "WMT23", "XDailyDialog", "WikiLingua")
 PRINTED_RHO = {"Yes/No": (0, 0.6, -0.5, -0.3, 0.7), "Grade": (-0.2, -0.5, 0, 0.5, 0.4)}
 
 
-def main(seeds: Path) -> None:
+def _main(seeds: Path) -> None:
     """Both tables, as Markdown."""
     stability = (seeds / "000_6c401da552dc32de.txt").read_text(encoding="utf-8")
     judges = (seeds / "001_8c06343c58a2986d.txt").read_text(encoding="utf-8")
@@ -86,4 +86,4 @@ def _level(rows: list[list[str]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    _main(Path(sys.argv[1]))

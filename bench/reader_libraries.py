@@ -45,7 +45,7 @@ CODECS = {
 }  # fmt: skip
 
 
-def measured(part: str, *arguments: str) -> dict[str, Any]:
+def in_own_process(part: str, *arguments: str) -> dict[str, Any]:
     """What a function of this module returns in a process of its own, with its ``seconds`` and ``mb``."""
     command = [sys.executable, "-m", "bench.reader_libraries", "--part", part, *arguments]
     env = {**os.environ, "DEBUG": "on"}
@@ -228,7 +228,7 @@ def workbooks() -> list[tuple[str, bytes, Any]]:
     ]  # fmt: skip
 
 
-def ours(path: str) -> Iterator[list[Any]]:
+def our_rows(path: str) -> Iterator[list[Any]]:
     from annotation.readers.problems import Problems
     from annotation.readers.reading import read_rows
 
@@ -272,7 +272,7 @@ def _plain(cell: Any) -> Any:
     return cell
 
 
-READERS = {"ours": ours, "openpyxl, read-only": openpyxl_rows, "python-calamine": calamine_rows}
+READERS = {"ours": our_rows, "openpyxl, read-only": openpyxl_rows, "python-calamine": calamine_rows}
 
 
 def sheets(which: str) -> dict[str, Any]:
@@ -394,7 +394,7 @@ def _encoding_table() -> str:
     lines = ["| encodings | right | wrong | no answer | all files, s | 1 MB, s | MB |", "|---|---|---|---|---|---|---|"]
     notes = []
     for which in _there(list(DETECTORS)):
-        got = measured("encodings", which)
+        got = in_own_process("encodings", which)
         if "wrong" not in got:
             lines.append(f"| {which} | {got['answer']} | | | | | |")
             continue
@@ -411,7 +411,7 @@ def _sheet_tables() -> str:
     from tests.annotation.readers.test_rows import bombs
 
     there = _there(list(READERS))
-    small = {which: measured("sheets", which) for which in there}
+    small = {which: in_own_process("sheets", which) for which in there}
     lines = ["| workbooks | " + " | ".join(there) + " |", "|---" * (len(there) + 1) + "|"]
     lines.append("| hostile ones, right | " + " | ".join(small[which]["answer"] for which in there) + " |")
     with tempfile.TemporaryDirectory() as folder:
@@ -421,7 +421,7 @@ def _sheet_tables() -> str:
         large.write_bytes(make.workbook({"Data": [header, *body]}))
         files = {f"{ROWS:,} rows": large, **{k: p for k, p in bombs(Path(folder)).items() if p.suffix == ".xlsx"}}
         for name, path in files.items():
-            cells = [measured("sheet", which, str(path)) for which in there]
+            cells = [in_own_process("sheet", which, str(path)) for which in there]
             lines.append(
                 f"| {name}: outcome, s, MB | "
                 + " | ".join(f"{got['answer']}, {got['seconds']:.1f}, {got['mb']:.0f}" for got in cells) + " |"
@@ -433,12 +433,12 @@ def _sheet_tables() -> str:
 def _spill_table() -> str:
     lines = [f"| {SPILLED:,} rows on disk | answer | s | MB |", "|---|---|---|---|"]
     for which in ("ours", "sqlite3, a blob a row", "sqlite3, columns"):
-        got = measured("spilled", which)
+        got = in_own_process("spilled", which)
         lines.append(f"| {which} | {got['answer']} | {got['seconds']:.1f} | {got['mb']:.0f} |")
     return "\n".join(lines)
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="write the tables to a file, too")
     parser.add_argument("--part", nargs="+", help=argparse.SUPPRESS)
@@ -463,4 +463,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

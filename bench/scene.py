@@ -75,7 +75,7 @@ def _key(slot: Slot) -> object:
     return Assignment._meta.get_field("key").get_db_prep_value(slot.key, connection)
 
 
-def make(*, items: int, annotators: int) -> Scene:
+def make_scene(*, items: int, annotators: int) -> Scene:
     founder = User.objects.create_user("lead@panelbench.test")
     project = people.found_project(name="Bench", slug="bench", founder=founder)
     dataset = storage.store(project=project, name="Dialogues", items=(_item(n) for n in range(1, items + 1)))
@@ -106,10 +106,10 @@ def _rubric(project: Project) -> Any:
 def _person(project: Project, number: int) -> tuple[User, Annotator, str]:
     user = User.objects.create_user(f"annotator{number}@panelbench.test", ui_language="en")
     Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
-    return user, panels.annotator_for(project=project, user=user), signed_in(user)
+    return user, panels.annotator_for(project=project, user=user), session_key(user)
 
 
-def signed_in(user: User) -> str:
+def session_key(user: User) -> str:
     """The key of a new session of this person."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)

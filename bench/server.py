@@ -111,7 +111,7 @@ def _wait(port: int) -> None:
     raise RuntimeError("the server did not start")
 
 
-def compared(measure: Callable[[str], str], *, head: str) -> str:
+def on_both_databases(measure: Callable[[str], str], *, head: str) -> str:
     """A measurement's command: prints and returns the table of both databases, to be kept; of one only prints the rows.
 
     Each is measured in a process of its own: Django knows one database in its life.
@@ -151,7 +151,7 @@ PATIENCE = 60.0  # seconds until a program has started
 
 
 @dataclass(slots=True)
-class Child:
+class ChildProgram:
     """A program of ours, the same again after each death. ``peak`` is the most memory any of its processes ever had."""
 
     name: str
@@ -216,9 +216,9 @@ class Stack:
     """The programs, and the address of the web server, which stays the same after each of its deaths."""
 
     address: str
-    web: Child
-    worker: Child
-    beat: Child
+    web: ChildProgram
+    worker: ChildProgram
+    beat: ChildProgram
 
     def start(self) -> None:
         self.web.start()
@@ -246,9 +246,9 @@ def running(kind: str, warden: Warden, log: Path) -> Iterator[Stack]:
     web = [sys.executable, "-m", "panelbench.cli", "web", "--port", str(port)]
     made = Stack(
         address=f"http://127.0.0.1:{port}",
-        web=Child("web", web, warden, log),
-        worker=Child("worker", [*CELERY, *WORKER, "-l", "CRITICAL"], warden, log),
-        beat=Child("beat", [*CELERY, "beat", "-l", "CRITICAL", "--pidfile="], warden, log),
+        web=ChildProgram("web", web, warden, log),
+        worker=ChildProgram("worker", [*CELERY, *WORKER, "-l", "CRITICAL"], warden, log),
+        beat=ChildProgram("beat", [*CELERY, "beat", "-l", "CRITICAL", "--pidfile="], warden, log),
     )
     try:
         made.start()
@@ -297,7 +297,7 @@ def filled(folder: Path) -> Iterator[None]:
         filler.unlink()
 
 
-def kill(*pids: int) -> None:
+def kill_now(*pids: int) -> None:
     """SIGKILL: no handler runs, nothing is flushed."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -329,11 +329,11 @@ class Instance:
     def kill(self, name: str, *, most: int = 99) -> None:
         """SIGKILL to programs of this name with everything below them."""
         for pid in self.programs(name)[:most]:
-            kill(pid, *descendants(pid))
+            kill_now(pid, *descendants(pid))
 
     def kill_everything(self) -> None:
         """What a power cut does: supervisor, warden and every program at once."""
-        kill(self.pid, *descendants(self.pid))
+        kill_now(self.pid, *descendants(self.pid))
         self.wait()
 
     def wait(self) -> None:
@@ -413,7 +413,7 @@ class Postgresql:
     def kill(self) -> None:
         """SIGKILL to the server and every process that serves a connection."""
         assert self._running
-        kill(self._running.pid, *descendants(self._running.pid))
+        kill_now(self._running.pid, *descendants(self._running.pid))
         self._running.wait()
 
     def stop(self, number: int = signal.SIGINT) -> None:

@@ -29,7 +29,7 @@ from typing import Any
 
 from bench.clients import CRITERIA
 from bench.server import Instance, Postgresql, Redis, filled, small_disk
-from bench.siege_clients import PASSWORD, Annotator, Attack, Browser, Request, Visitor, together
+from bench.siege_clients import PASSWORD, AnnotatorThread, Attack, Browser, SentRequest, Visitor, start_threads
 from panelbench import connections
 from panelbench.programs import WEB_PROCESSES
 from tests.provider_server import RunningProvider, running_provider
@@ -67,7 +67,7 @@ class Siege:
     database: Postgresql | None
     broker: Redis | None
     blows: list[Blow] = field(default_factory=list)
-    annotators: list[Annotator] = field(default_factory=list)
+    annotators: list[AnnotatorThread] = field(default_factory=list)
     visitors: list[Visitor] = field(default_factory=list)
     lead: Visitor | None = None
     stop: threading.Event = field(default_factory=threading.Event)
@@ -108,23 +108,23 @@ class Siege:
     def _blow(self, what: str, strike: Callable[[], None]) -> None:
         blow = Blow(what, time.monotonic())
         self.blows.append(blow)
-        say(f"{blow.began - self.began:5.0f} s  {what}")
+        _print_progress(f"{blow.began - self.began:5.0f} s  {what}")
         strike()
         self._until_back()
         blow.back = time.monotonic()
-        say(f"         all answered again after {blow.back - blow.began:.1f} s")
+        _print_progress(f"         all answered again after {blow.back - blow.began:.1f} s")
 
     def _until_back(self) -> None:
         """Wait until both web processes run and the site says that database and broker are well."""
         deadline = time.monotonic() + BACK_WITHIN
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError, ValueError):
-                state = health(self.instance.port)
+                state = health_answer(self.instance.port)
                 fine = all(state[part] == "ok" for part in ("database", "migrations", "broker"))
                 if fine and len(self.instance.programs("web")) == WEB_PROCESSES:
                     return
             time.sleep(0.2)
-        say(f"         NOT BACK within {BACK_WITHIN:.0f} s")
+        _print_progress(f"         NOT BACK within {BACK_WITHIN:.0f} s")
 
     def _kill_database(self) -> None:
         assert self.database
@@ -165,7 +165,7 @@ class Siege:
     def _attack(self) -> None:
         blow = Blow("25 slow bodies, 10 slow heads, 6 unread downloads for 20 s", time.monotonic(), alive=True)
         self.blows.append(blow)
-        say(f"{blow.began - self.began:5.0f} s  {blow.what}")
+        _print_progress(f"{blow.began - self.began:5.0f} s  {blow.what}")
         assert self.lead
         attack = Attack(self.instance.port, session=self.lead.browser.session, download=self.lead.paths[0])
         time.sleep(20)
@@ -174,14 +174,14 @@ class Siege:
         blow.back = time.monotonic()
 
     # --- what came of it --------------------------------------------------------------------------------------------
-    def requests(self) -> list[tuple[str, Request]]:
+    def requests(self) -> list[tuple[str, SentRequest]]:
         """Every request with who sent it."""
         found = [("annotator", each) for person in self.annotators for each in person.browser.requests]
         found += [("visitor", each) for visitor in self.visitors for each in visitor.browser.requests]
         return found + ([("lead", each) for each in self.lead.browser.requests] if self.lead else [])
 
 
-def health(port: int) -> dict[str, str]:
+def health_answer(port: int) -> dict[str, str]:
     """What /healthz says, whether all is well or not."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
@@ -190,13 +190,13 @@ def health(port: int) -> dict[str, str]:
         return dict(json.load(error))
 
 
-def say(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
 # --- the scene ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SiegeScene:
     """What is worked on, by primary key, and who may sign in."""
 
     campaign: int
@@ -208,7 +208,7 @@ class Scene:
     emails: list[str]
 
 
-def make_scene(annotators: int) -> Scene:
+def make_scene(annotators: int) -> SiegeScene:
     """A project of two thousand items on three annotators each, and a judge's run under a cap."""
     from django.contrib.auth.hashers import make_password
 
@@ -217,7 +217,7 @@ def make_scene(annotators: int) -> Scene:
     from judging import judges, runs, tasks
     from tests import make
 
-    made = scene.make(items=ITEMS, annotators=annotators)
+    made = scene.make_scene(items=ITEMS, annotators=annotators)
     User.objects.update(password=make_password(PASSWORD))
     duty = made.duty("Everybody", annotators, OVERLAP)
     version = made.campaign.rubric_version
@@ -232,7 +232,7 @@ def make_scene(annotators: int) -> Scene:
     dataset = make.dataset(made.project, JUDGED, name="Judged")
     run = runs.start(judge=judge, dataset=dataset, rubric_version=version, budget=CAP)
     tasks.enqueue_run(run.pk)
-    return Scene(
+    return SiegeScene(
         campaign=made.campaign.pk,
         dataset=made.campaign.dataset_id,
         rubric_version=version.pk,
@@ -243,7 +243,7 @@ def make_scene(annotators: int) -> Scene:
     )
 
 
-def downloads(scene: Scene) -> list[str]:
+def downloads(scene: SiegeScene) -> list[str]:
     """The address of every export in every format."""
     from analytics.exports import FORMATS, SUBJECTS
 
@@ -255,7 +255,7 @@ def downloads(scene: Scene) -> list[str]:
     return paths
 
 
-def pages(scene: Scene) -> list[str]:
+def pages(scene: SiegeScene) -> list[str]:
     """Pages that a lead looks at."""
     return [
         "/p/bench/",
@@ -269,7 +269,7 @@ def pages(scene: Scene) -> list[str]:
 
 
 # --- one run --------------------------------------------------------------------------------------------------------
-def measure(kind: str, keep: Path | None) -> str:
+def _measure(kind: str, keep: Path | None) -> str:
     """Besiege one kind of database; what came of it, as Markdown."""
     with contextlib.ExitStack() as started:
         folder, is_disk = started.enter_context(small_disk())
@@ -327,13 +327,13 @@ def _django() -> Iterator[None]:
     yield
 
 
-def _people(siege: Siege, scene: Scene) -> None:
+def _people(siege: Siege, scene: SiegeScene) -> None:
     """Everybody signs in, a few at a time."""
     port, (lead, *emails) = siege.instance.port, scene.emails
     for number in range(len(emails)):
         browser = Browser(port, f"127.0.1.{number + 1}")
         siege.annotators.append(
-            Annotator(
+            AnnotatorThread(
                 browser, scene.duty, scene.criteria, PAUSE[siege.kind], siege.stop, siege.give_up, random.Random(number)
             )
         )
@@ -356,18 +356,18 @@ def _people(siege: Siege, scene: Scene) -> None:
                 failures.append(failure)
 
     began = time.monotonic()
-    for thread in together([sign_in] * 4):
+    for thread in start_threads([sign_in] * 4):
         thread.join()
     if failures:
         raise failures[0]
-    say(f"{len(siege.annotators)} annotators and a lead signed in within {time.monotonic() - began:.0f} s")
+    _print_progress(f"{len(siege.annotators)} annotators and a lead signed in within {time.monotonic() - began:.0f} s")
 
 
 def _besiege(siege: Siege) -> None:
     assert siege.lead
     siege.began = time.monotonic()
-    people = together([person.work for person in siege.annotators])
-    others = together([visitor.work for visitor in (siege.lead, *siege.visitors)])
+    people = start_threads([person.work for person in siege.annotators])
+    others = start_threads([visitor.work for visitor in (siege.lead, *siege.visitors)])
     siege.strike()
     siege.stop.set()
     for thread in people:
@@ -376,7 +376,7 @@ def _besiege(siege: Siege) -> None:
     for thread in (*people, *others):
         thread.join(60)
     _let_the_judge_end(siege.run)
-    say(f"{time.monotonic() - siege.began:5.0f} s  over")
+    _print_progress(f"{time.monotonic() - siege.began:5.0f} s  over")
 
 
 def _let_the_judge_end(run: int) -> None:
@@ -393,7 +393,7 @@ def _let_the_judge_end(run: int) -> None:
 
 
 # --- counting -------------------------------------------------------------------------------------------------------
-def _told(siege: Siege, scene: Scene, provider: RunningProvider) -> str:
+def _told(siege: Siege, scene: SiegeScene, provider: RunningProvider) -> str:
     lines = [f"## {siege.kind}: {len(siege.annotators)} annotators", "", *_blow_table(siege), ""]
     lines += [
         f"- {line}" if line[0] != " " else f"  - {line.strip()}"
@@ -404,7 +404,7 @@ def _told(siege: Siege, scene: Scene, provider: RunningProvider) -> str:
     return "\n".join(lines)
 
 
-def _submissions(siege: Siege, scene: Scene) -> list[str]:
+def _submissions(siege: Siege, scene: SiegeScene) -> list[str]:
     from django.db.models import Count, F
 
     from annotation.models import Annotation, Assignment, Rating
@@ -460,7 +460,7 @@ def _answers(siege: Siege) -> list[str]:
     return lines
 
 
-def _disturbed(siege: Siege, request: Request) -> bool:
+def _disturbed(siege: Siege, request: SentRequest) -> bool:
     """Whether something was dead at any moment of the request."""
     return any(request.sent < blow.back and request.answered > blow.began for blow in siege.blows if not blow.alive)
 
@@ -487,7 +487,7 @@ def _blow_table(siege: Siege) -> list[str]:
     return rows
 
 
-def _money(scene: Scene, provider: RunningProvider) -> list[str]:
+def _money(scene: SiegeScene, provider: RunningProvider) -> list[str]:
     from judging import runs
     from judging.models import Attempt, JudgeRun
 
@@ -513,13 +513,13 @@ def _count() -> Any:
 
 
 # --- the command ----------------------------------------------------------------------------------------------------
-def main(arguments: Sequence[str] | None = None) -> None:
+def _main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", choices=tuple(ANNOTATORS), help="only this one, printed and not written")
     parser.add_argument("--logs", type=Path, help="a folder for the programs' logs")
     asked = parser.parse_args(arguments)
     if asked.database:
-        print(measure(asked.database, asked.logs))
+        print(_measure(asked.database, asked.logs))
         return
     told = [_alone(kind, asked.logs) for kind in ANNOTATORS]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
@@ -536,4 +536,4 @@ def _alone(kind: str, logs: Path | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

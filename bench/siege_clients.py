@@ -24,7 +24,7 @@ TOKEN = "a" * 32
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SentRequest:
     """One request: when it was sent and answered (seconds of the monotonic clock); status 0 is no answer at all."""
 
     what: str
@@ -50,7 +50,7 @@ class Browser:
     port: int
     address: str
     session: str = ""
-    requests: list[Request] = field(default_factory=list)
+    requests: list[SentRequest] = field(default_factory=list)
     _connection: http.client.HTTPConnection | None = None
 
     def sign_in(self, email: str) -> None:
@@ -85,7 +85,7 @@ class Browser:
             self.hang_up()
             status, found, content, note = 0, None, repr(error).encode(), type(error).__name__
         what = f"{method} {path}"
-        self.requests.append(Request(what, sent, time.monotonic(), status, note))
+        self.requests.append(SentRequest(what, sent, time.monotonic(), status, note))
         return status, found, content
 
     def _exchange(
@@ -114,7 +114,7 @@ class Browser:
 
 
 @dataclass(slots=True)
-class Annotator:
+class AnnotatorThread:
     """Takes an item, reads it, submits it under its key, and sends it again until it is acknowledged."""
 
     browser: Browser
@@ -228,7 +228,7 @@ class Attack:
             each.close()
 
 
-def together(jobs: Sequence[Callable[[], None]]) -> list[threading.Thread]:
+def start_threads(jobs: Sequence[Callable[[], None]]) -> list[threading.Thread]:
     """Every job in a thread of its own."""
     threads = [threading.Thread(target=job, daemon=True) for job in jobs]
     for thread in threads:

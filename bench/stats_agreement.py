@@ -56,7 +56,7 @@ def best(action: Callable[[], object], repeats: int = 5) -> float:
     return min(times)
 
 
-def ratings(n_items: int, n_raters: int = 3, missing: float = 0.2) -> Codes:
+def random_codes(n_items: int, n_raters: int = 3, missing: float = 0.2) -> Codes:
     """Codes of raters who agree more often than not; -1 where missing."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 5, (n_items, 1))
@@ -80,7 +80,7 @@ def ours_bootstrap(codes: Codes, level: str) -> resampling.Interval:
 
 
 def alpha_rows() -> list[str]:
-    codes = ratings(333_334)
+    codes = random_codes(333_334)
     scores = np.where(codes < 0, np.nan, codes.astype(float)).T
     rows = []
     for level in ("nominal", "ordinal"):
@@ -98,7 +98,7 @@ def alpha_rows() -> list[str]:
 
 
 def bootstrap_rows() -> list[str]:
-    small, large = ratings(1000), ratings(333_000)
+    small, large = random_codes(1000), random_codes(333_000)
     rows = []
     for level in ("nominal", "ordinal"):
         theirs = best(lambda level=level: package_loop(small, level, 100), 3) * 15  # type: ignore[misc]
@@ -174,7 +174,7 @@ def row(what: str, against: str, theirs: float, ours: float, target: str, remark
     return f"| {what} | {against} | {theirs * 1e3:.1f} ms | {ours * 1e3:.1f} ms | {ratio} | {target} | {remark} |"
 
 
-def main(argv: list[str]) -> None:
+def _main(argv: list[str]) -> None:
     rows = [*alpha_rows(), *bootstrap_rows(), campaign_row()]
     if argv:
         rows.append(dawid_skene_row(argv[0]))
@@ -183,4 +183,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    _main(sys.argv[1:])

@@ -24,7 +24,7 @@ from analytics.stats.text.surface import self_bleu
 Floats = NDArray[np.float64]
 
 
-def main() -> None:
+def _main() -> None:
     """One table to standard output."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nltk", metavar="DIRECTORY", help="where NLTK is installed")
@@ -122,4 +122,4 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    _main()

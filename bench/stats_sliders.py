@@ -48,7 +48,7 @@ def slider(ratings: int, *, decimals: int, criteria: int = 1, per_cluster: int =
     return frame.astype({"score": int}) if decimals == 0 else frame
 
 
-def measured(checkout: Path, arguments: list[str], limit: float) -> str:
+def measured_command(checkout: Path, arguments: list[str], limit: float) -> str:
     """Seconds on the clock, seconds of the processor and memory of one run, or that it took too long."""
     command = [sys.executable, "-m", "analytics.stats.cli.commandline", *arguments, "--format", "csv"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -70,7 +70,7 @@ def measured(checkout: Path, arguments: list[str], limit: float) -> str:
     return f"{seconds:.1f} s ({own:.1f} s of processor)"
 
 
-def main() -> None:
+def _main() -> None:
     """Rows of a table to standard output."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ratings", type=int, default=1_000_000)
@@ -86,11 +86,12 @@ def main() -> None:
             frame.to_csv(path, index=False)
             for subcommand, options in SUBCOMMANDS.items():
                 runs = [
-                    measured(checkout, [subcommand, str(path), *options], arguments.limit) for checkout in checkouts
+                    measured_command(checkout, [subcommand, str(path), *options], arguments.limit)
+                    for checkout in checkouts
                 ]
                 print("|", " | ".join([subcommand, name, f"{frame['score'].nunique():,}", *runs]), "|", flush=True)
     print(f"\nMost memory of one run: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024} MB")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

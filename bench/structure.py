@@ -220,7 +220,7 @@ def report(root: Path, *, names: bool) -> str:
     return "\n".join([*table, *([""] if lists else []), *lists])
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, help="another checkout")
     parser.add_argument("--names", action="store_true", help="list the duplicate names and where they are")
@@ -229,4 +229,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -28,7 +28,7 @@ def measure(kind: str) -> str:
     with server.database(kind), server.serving() as port:
         from bench import scene
 
-        made = scene.make(items=max(map(_each, REQUESTS)), annotators=max(REQUESTS))
+        made = scene.make_scene(items=max(map(_each, REQUESTS)), annotators=max(REQUESTS))
         return "\n".join(_row(kind, made, port, count) for count in REQUESTS)
 
 
@@ -39,7 +39,7 @@ def _each(count: int) -> int:
 
 def _row(kind: str, made: Any, port: int, count: int) -> str:
     desks = made.lease(made.duty(f"{count} clients", count, overlap=count), count, _each(count))
-    signed_in = [clients.Client(port, session) for _user, _annotator, session in made.people[:count]]
+    signed_in = [clients.SessionClient(port, session) for _user, _annotator, session in made.people[:count]]
     acknowledged: list[str] = []
     submit, bare = _submission(), _bare(made)
     for way in (submit, bare):  # connections, caches and code warm up outside the measurement
@@ -51,13 +51,13 @@ def _row(kind: str, made: Any, port: int, count: int) -> str:
     return _told(kind, count, found, len(acknowledged), _stored(acknowledged))
 
 
-Way = Callable[[clients.Client, Any], clients.Reply]
+Way = Callable[[clients.SessionClient, Any], clients.Reply]
 
 
 def _run(
-    signed_in: list[clients.Client], desks: list[list[Any]], requests: int, way: Way, acknowledged: list[str]
+    signed_in: list[clients.SessionClient], desks: list[list[Any]], requests: int, way: Way, acknowledged: list[str]
 ) -> clients.Run:
-    def job(client: clients.Client, desk: list[Any]) -> Callable[[], list[float]]:
+    def job(client: clients.SessionClient, desk: list[Any]) -> Callable[[], list[float]]:
         return lambda: [_acknowledge(way(client, slot), slot, acknowledged) for slot in desk]
 
     batches = [[desk.pop() for _slot in range(requests)] for desk in desks]
@@ -107,10 +107,10 @@ def _told(kind: str, count: int, found: dict[str, list[clients.Run]], acknowledg
     )
 
 
-def main() -> None:
-    if table := server.compared(measure, head=HEAD):
+def _main() -> None:
+    if table := server.on_both_databases(measure, head=HEAD):
         RESULTS.write_text(f"# Submissions a second\n\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -159,7 +159,7 @@ CRITERIA = ("fluency", "coherence")
 ITEMS = range(1, 4)
 
 
-def items_file() -> bytes:
+def three_items_file() -> bytes:
     """A CSV file of three items."""
     rows = [f"d{n},et,Kus on minu pakk number {n}?,Vaatan kohe järele.,atlas,note {n}" for n in ITEMS]
     return "\n".join(["id,language,question,answer,model,note", *rows, ""]).encode()
@@ -224,7 +224,7 @@ def prepared(folder: Path) -> Prepared:
     command("create_user", "lead@panelbench.test")
     command("create_project", "Trace", lead="lead@panelbench.test", slug="trace")
     command("import_rubric", kept("rubric.json", rubric_file()), project="trace", publish=True)
-    command("import_dataset", kept("first.csv", items_file()), project="trace", name="First")
+    command("import_dataset", kept("first.csv", three_items_file()), project="trace", name="First")
     client, user = Client(SERVER_NAME="localhost"), get_user_model().objects.get()
     client.force_login(user)
     addresses = present_addresses()
@@ -245,7 +245,7 @@ def prepared(folder: Path) -> Prepared:
     return Prepared(client.cookies["sessionid"].value, campaign, duty, addresses)
 
 
-class Walk:
+class TracedWalk:
     """The steps by one way, each recorded, in a process that has answered nothing yet."""
 
     def __init__(self, way: str, given: Prepared) -> None:
@@ -280,10 +280,10 @@ class Walk:
         from django.core.files.uploadedfile import SimpleUploadedFile
 
         if self.by_page:
-            form = {"files": [SimpleUploadedFile("second.csv", items_file())], "kind": self.kind}
+            form = {"files": [SimpleUploadedFile("second.csv", three_items_file())], "kind": self.kind}
             return str(self.asked(step, self.at("page upload"), form)["Location"])
         where, body = self.at("API imports"), {"content_type": "application/octet-stream"}
-        answer = self.asked(step, f"{where}?name=second.csv&kind={self.kind}", items_file(), **body)
+        answer = self.asked(step, f"{where}?name=second.csv&kind={self.kind}", three_items_file(), **body)
         return f"{where}{answer.json()['id']}/"
 
     def _submitted(self, key: str) -> None:
@@ -350,7 +350,7 @@ def walked(way: str, given: Prepared) -> dict[str, Any]:
     importlib.import_module(settings.ROOT_URLCONF)
     import_string(settings.WSGI_APPLICATION)
     tasks_at_once()
-    walk = Walk(way, given)
+    walk = TracedWalk(way, given)
     walk.run()
     measured: dict[str, Any] = {}
     for step, recorder in walk.recorders.items():
@@ -372,7 +372,7 @@ def walked(way: str, given: Prepared) -> dict[str, Any]:
 Measured = dict[str, dict[str, Any]]  # by way, by step
 
 
-def measure() -> Measured:
+def _measure() -> Measured:
     """Every way, each in a process of its own, on one instance."""
     os.environ.pop("REDIS_URL", None)
     with server.database("sqlite"):
@@ -386,7 +386,7 @@ def measure() -> Measured:
         }
 
 
-def tables(measured: Measured) -> str:
+def trace_tables(measured: Measured) -> str:
     """Modules and switches by step, then Python calls of an upload."""
     page, api = measured[PAGE], measured[API_WAY]
     rows = [
@@ -414,7 +414,7 @@ def _counts(step: dict[str, Any]) -> str:
     return f"{len(step['modules'])} / {step['switches']:,}"
 
 
-def listed(measured: Measured, step: str) -> str:
+def entered_modules(measured: Measured, step: str) -> str:
     """The modules of a step in the order in which they are entered; + marks what only the whole request enters."""
     lines = []
     for way, steps in measured.items():
@@ -433,7 +433,7 @@ def write_docs(table: str) -> None:
     WALK.write_text(f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}", encoding="utf-8")
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", choices=STEPS, metavar="STEP", help=f"the modules of one step: {', '.join(STEPS)}")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables to a file, too")
@@ -443,9 +443,9 @@ def main() -> None:
     if asked.walk:
         print(json.dumps(walked(asked.walk, Prepared(**json.load(sys.stdin)))))
         return
-    measured = measure()
-    table = tables(measured)
-    print(listed(measured, asked.list) if asked.list else table)
+    measured = _measure()
+    table = trace_tables(measured)
+    print(entered_modules(measured, asked.list) if asked.list else table)
     if asked.markdown:
         asked.markdown.write_text(f"{table}\n", encoding="utf-8")
     if asked.docs:
@@ -453,4 +453,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from tests.releases import archives
-from tests.releases.databases import database
+from tests.releases.databases import release_database
 from tests.releases.running import environment
 from tests.releases.test_migrating import HERE, MEANT
 
@@ -57,7 +57,7 @@ def kept(filled: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """The variables of an instance that was never started, on each kind of database."""
-    with database(request.param) as url:
+    with release_database(request.param) as url:
         address = {"DATABASE_URL": url} if url else {}
         yield environment(tmp_path / "restored", providers="", **address)
 

@@ -39,7 +39,7 @@ def _due(now: datetime) -> QuerySet[Delivery]:
     return Delivery.objects.filter(state=Delivery.State.WAITING, due_at__lte=now)
 
 
-def carry_out(*, webhook_pk: int) -> int:
+def deliver_due(*, webhook_pk: int) -> int:
     """Send what is due at one webhook, unless another worker does; returns how many got through.
 
     While deliveries get through, the next job is enqueued for what is still due, or became so just now.

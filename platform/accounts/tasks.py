@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 @shared_task
 def deliver(webhook_pk: int) -> None:
     """Send what is due at one webhook."""
-    deliveries.carry_out(webhook_pk=webhook_pk)
+    deliveries.deliver_due(webhook_pk=webhook_pk)
 
 
 @shared_task

@@ -18,7 +18,7 @@ from accounts.models import Webhook
 def send_due(webhook: Webhook) -> int:
     """Send what is due at a webhook, as a worker does that was asked to; how many got through."""
     webhooks.ask_to_send(webhook.pk)
-    return deliveries.carry_out(webhook_pk=webhook.pk)
+    return deliveries.deliver_due(webhook_pk=webhook.pk)
 
 
 @dataclass

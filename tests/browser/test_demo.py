@@ -23,14 +23,14 @@ def test_scoring_right_to_left_moves_the_heatmap(
     loading.load_demo()
     settings.DEMO = True
     _offered(browser, live_server.url)
-    with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:
-        before = tour.heatmap(lead)
+    with tour.sign_in(browser, live_server.url, tour.LEAD) as lead:
+        before = tour.draw_heatmap(lead)
     rated = Annotation.objects.count()
-    with tour.signed_in(browser, live_server.url, tour.ARABIC) as page:
+    with tour.sign_in(browser, live_server.url, tour.ARABIC) as page:
         tour.score_three(page, tour.ARABIC)
     assert Annotation.objects.count() == rated + 3
-    with tour.signed_in(browser, live_server.url, tour.LEAD) as lead:
-        after = tour.heatmap(lead)
+    with tour.sign_in(browser, live_server.url, tour.LEAD) as lead:
+        after = tour.draw_heatmap(lead)
     assert before != after
     assert Snapshot.objects.count() >= 2
 

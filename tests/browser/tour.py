@@ -24,7 +24,7 @@ REASON = {ARABIC: "صياغة غير طبيعية", SPANISH: "suena a traducció
 
 
 @contextmanager
-def signed_in(browser: Browser, root: str, email: str, *, size: str = "wide", scheme: str = "light") -> Iterator[Page]:
+def sign_in(browser: Browser, root: str, email: str, *, size: str = "wide", scheme: str = "light") -> Iterator[Page]:
     """A page on which this person has signed in with the keyboard."""
     width, height = SIZES[size]
     context = browser.new_context(
@@ -63,7 +63,7 @@ def score_three(page: Page, email: str) -> None:
     page.wait_for_url(lambda address: "/desk/at/" not in address)
 
 
-def heatmap(page: Page) -> list[str]:
+def draw_heatmap(page: Page) -> list[str]:
     """The cells of the heatmap, as they stand when nothing newer is being computed."""
     page.goto("/p/demo/numbers/")
     expect(page.locator(".heat:not(.shares)")).to_be_visible(timeout=60_000)
@@ -73,14 +73,14 @@ def heatmap(page: Page) -> list[str]:
 
 def tour(browser: Browser, root: str, out: Path) -> None:
     """The whole visit, with pictures."""
-    with signed_in(browser, root, LEAD) as lead:
-        before = heatmap(lead)
+    with sign_in(browser, root, LEAD) as lead:
+        before = draw_heatmap(lead)
     for email in (ARABIC, SPANISH):
-        with signed_in(browser, root, email) as page:
+        with sign_in(browser, root, email) as page:
             score_three(page, email)
             page.screenshot(path=out / f"done-{email[:4]}.png")
-    with signed_in(browser, root, LEAD) as lead:
-        after = heatmap(lead)
+    with sign_in(browser, root, LEAD) as lead:
+        after = draw_heatmap(lead)
         moved = sum(old != new for old, new in zip(before, after, strict=True))
         print(f"heatmap cells that moved: {moved} of {len(after)}")
         assert moved
@@ -95,12 +95,12 @@ def _pictures(browser: Browser, root: str, out: Path, size: str, scheme: str) ->
         ("noor.ar@demo.panelbench.test", "arabic", {"desk-home": "/desk/"}),
         ("yuki.ja@demo.panelbench.test", "japanese", {"desk-home": "/desk/"}),
     ):
-        with signed_in(browser, root, email, size=size, scheme=scheme) as page:
+        with sign_in(browser, root, email, size=size, scheme=scheme) as page:
             for label, address in addresses.items():
                 page.goto(address)
                 page.wait_for_load_state("networkidle" if "numbers" not in address else "load")
                 page.screenshot(path=out / f"{name}-{label}-{size}-{scheme}.png", full_page=name == "lead")
-    with signed_in(browser, root, "yuki.ja@demo.panelbench.test", size=size, scheme=scheme) as page:
+    with sign_in(browser, root, "yuki.ja@demo.panelbench.test", size=size, scheme=scheme) as page:
         page.locator("form[action^='/desk/'] button").locator("visible=true").last.click()
         page.wait_for_url(re.compile("/desk/at/"))
         page.screenshot(path=out / f"japanese-desk-{size}-{scheme}.png")
@@ -127,7 +127,7 @@ _LEADS_PAGES = {
 }
 
 
-def main() -> None:
+def _main() -> None:
     """Walk the demo that runs at the given address."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", help="where the demo answers, such as http://127.0.0.1:8000")
@@ -141,4 +141,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -13,7 +13,7 @@ import pytest
 
 
 @contextmanager
-def database(kind: str) -> Iterator[str]:
+def release_database(kind: str) -> Iterator[str]:
     """The address of an empty database of the test's PostgreSQL server; empty for SQLite, which needs none."""
     if kind == "sqlite":
         yield ""

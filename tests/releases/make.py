@@ -103,7 +103,7 @@ def pack(folder: Path, to: Path) -> None:
         raise SystemExit(f"larger than {LARGEST:,} bytes: make the demo or the import smaller")
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("code", type=Path, help="a checkout of the release")
     parser.add_argument("archive", type=Path, help="where the fixture goes")
@@ -129,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -17,7 +17,7 @@ import pytest
 
 from tests.provider_server import running_provider
 from tests.releases import archives
-from tests.releases.databases import database
+from tests.releases.databases import release_database
 from tests.releases.make import DIALOGUES, LEAD
 from tests.releases.running import Person, environment, until, up
 
@@ -59,7 +59,7 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
     before, after = tmp_path / "before.zip", tmp_path / "after.zip"
     old = environment(unpacked(release, tmp_path / "old"), providers=declared)
     panelbench("backup", str(before), variables=old)  # as that release left it
-    with database(kind) as url:
+    with release_database(kind) as url:
         if kind == "sqlite":
             new = old
             panelbench("migrate", variables=new)

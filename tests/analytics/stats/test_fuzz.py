@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bench.fuzz_stats import draw, run
+from bench.fuzz_stats import check_in_processes, draw_table
 
 pytestmark = pytest.mark.slow
 
 
 def test_no_table_gives_a_traceback_or_a_number_outside_its_range() -> None:
-    found = run(1000, seed=1, workers=2)
+    found = check_in_processes(1000, seed=1, workers=2)
     assert found.failures == []
     assert found.tables == 1000
     assert found.refused < 100
@@ -19,5 +19,5 @@ def test_no_table_gives_a_traceback_or_a_number_outside_its_range() -> None:
 
 
 def test_a_table_is_the_same_whenever_it_is_drawn() -> None:
-    assert repr(draw(1, 137).rows) == repr(draw(1, 137).rows)
-    assert len({draw(1, number).words for number in range(40)}) > 30
+    assert repr(draw_table(1, 137).rows) == repr(draw_table(1, 137).rows)
+    assert len({draw_table(1, number).words for number in range(40)}) > 30

@@ -96,7 +96,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bench import long_form
 
     folder = tmp_path_factory.mktemp("long")
-    long_form.main(DATA, folder)
+    long_form.write_long_form(DATA, folder)
     rated = re.sub(r",[23]$", ",", (folder / "mlqe-flags.csv").read_text(encoding="utf-8"), flags=re.MULTILINE)
     (folder / "mlqe-flags-rated.csv").write_text(rated, encoding="utf-8")
     return folder
