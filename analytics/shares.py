@@ -6,16 +6,23 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.core.cache import caches
 from django.db import transaction
 from django.utils import timezone
 
 from accounts import audit
 from accounts.models import User
+from analytics import exports, snapshots
 from analytics.models import Share
+from annotation.exports import pseudonyms
 from annotation.models import Campaign
+from judging.models import Judge
 
 LAST_USED_GRAIN = timedelta(minutes=1)
 LONGEST_SECRET = 64
+MOST_DIGESTED = 20_000
+"""Rows of a shared file up to which its page computes the digest by itself."""
+KEPT_DIGEST = 600  # seconds
 
 
 def share_digest(secret: str) -> str:
@@ -52,3 +59,39 @@ def revoke_share(*, share: Share, actor: User) -> None:
     with transaction.atomic():
         Share.objects.filter(pk=share.pk, revoked_at=None).update(revoked_at=timezone.now())
         audit.record(actor=actor, project=share.campaign.project, verb="revoke share", subject=share)
+
+
+# --- the files of a link ---------------------------------------------------------------------------------------------
+def shared_export(share: Share, table: str) -> exports.Export:
+    """The campaign's scores or items as CSV: pseudonyms of this link, and no rationales."""
+    options = exports.Options(renumbered=share.pk, rationales=False)
+    subject = share.campaign.dataset if table == "items" else share.campaign
+    return exports.checked_export(
+        project=share.campaign.project, what=table, kind="csv", subject=subject, options=options
+    )
+
+
+def file_digest(share: Share, table: str) -> str:
+    """The SHA-256 of that file as it is now, byte for byte."""
+    digest = hashlib.sha256()
+    for piece in exports.export_pieces(shared_export(share, table)):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def scores_digest(share: Share) -> str:
+    """The SHA-256 of the file of scores, kept until something in it changes; nothing where the file is large."""
+    if exports.row_count(shared_export(share, "scores")) > MOST_DIGESTED:
+        return ""
+    names = [
+        *sorted(pseudonyms(share.campaign.project, share.pk).items()),
+        *share.campaign.duties.order_by("pk").values_list("name", "panel__name"),
+        *Judge.objects.filter(project=share.campaign.project_id).order_by("pk").values_list("name", flat=True),
+        share.campaign.name,
+    ]
+    state = f"{share.pk} {snapshots.code_version()} {snapshots.snapshot_revision(share.campaign)} {names}"
+    key = f"shared-digest:{hashlib.sha256(state.encode()).hexdigest()}"
+    cache = caches["content"]
+    if (kept := cache.get(key)) is None:
+        cache.set(key, kept := file_digest(share, "scores"), KEPT_DIGEST)
+    return str(kept)

@@ -45,6 +45,7 @@ pages = [
     path("shared/<str:share>/rubric/", shares.shared_rubric, name="shared_rubric"),
     path("shared/<str:share>/<int:snapshot>/bias.svg", shares.shared_chart, name="shared_chart"),
     path("shared/<str:share>/<slug:table>.csv", shares.shared_table, name="shared_table"),
+    path("shared/<str:share>/<slug:table>.csv.sha256", shares.shared_digest, name="shared_digest"),
 ]
 
 api = [

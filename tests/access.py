@@ -61,7 +61,8 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("api_deliveries", "api_delivery_again"), LEAD),
     # Whoever holds the link, but for the study's own annotators.
     **dict.fromkeys(
-        ("shared", "shared_rubric", "shared_chart", "shared_table", "shared_figures"), EVERYONE - {"maarika", "layla"}
+        ("shared", "shared_rubric", "shared_chart", "shared_table", "shared_digest", "shared_figures"),
+        EVERYONE - {"maarika", "layla"},
     ),
 }
 # Django's and allauth's own account pages show their reader's own account and nothing else.

@@ -19,7 +19,7 @@ from tests.cast import Cast, make_cast
 
 ROUTES = access.routes()
 ANNOTATORS = ("layla", "maarika")
-BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_figures")
+BY_LINK = ("join", "shared", "shared_rubric", "shared_chart", "shared_table", "shared_digest", "shared_figures")
 
 
 @dataclass(frozen=True, slots=True)

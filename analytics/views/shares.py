@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import languages
 from accounts.api_requests import Throttle
 from accounts.models import Membership, Project, Role, User
-from analytics import data_cards, exports, shares, snapshots
+from analytics import data_cards, shares, snapshots
 from analytics.api.shares import LONGEST, found_in
 from analytics.data_cards import Described, on_panel
 from analytics.models import Share, Snapshot
@@ -143,9 +143,14 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
     """The numbers as they were last computed, and who rated."""
     snapshot, is_stale = snapshots.current_snapshot(campaign=share.campaign)
     page = _page(request, share, snapshot, secret) if snapshot else None
-    numbers = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
-    addresses = {"scores": reverse("shared_table", args=[secret, "scores"])}
-    addresses["estimates"] = reverse("shared_figures", args=[secret])
+    numbers: dict[str, Any] = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
+    addresses = {
+        "scores": reverse("shared_table", args=[secret, "scores"]),
+        "scores_digest": reverse("shared_digest", args=[secret, "scores"]),
+        "estimates": reverse("shared_figures", args=[secret]),
+    }
+    if page:
+        numbers["scores_digest"] = shares.scores_digest(share)
     return _shown(request, share, "shared", {**numbers, "panels": _panels(share), "addresses": addresses}, secret)
 
 
@@ -178,11 +183,16 @@ def shared_table(request: HttpRequest, share: Share, *, secret: str, table: str)
     """The campaign's scores or items, raters under pseudonyms made for this link."""
     if table not in TABLES:
         raise Http404("There is no such table.")
-    campaign = share.campaign
-    options = exports.Options(renumbered=share.pk, rationales=False)
-    subject = campaign.dataset if table == "items" else campaign
-    export = exports.checked_export(project=campaign.project, what=table, kind="csv", subject=subject, options=options)
-    return unrecorded_download(export)
+    return unrecorded_download(shares.shared_export(share, table))
+
+
+@by_link
+def shared_digest(request: HttpRequest, share: Share, *, secret: str, table: str) -> HttpResponse:
+    """The SHA-256 of that file, as `sha256sum --check` reads it."""
+    if table not in TABLES:
+        raise Http404("There is no such table.")
+    name = shares.shared_export(share, table).file_name
+    return HttpResponse(f"{shares.file_digest(share, table)}  {name}\n", content_type="text/plain; charset=utf-8")
 
 
 def _page(request: HttpRequest, share: Share, snapshot: Snapshot, secret: str) -> NumbersPage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
 from datetime import timedelta
@@ -18,7 +19,7 @@ from analytics import shares, snapshots
 from analytics.models import Share
 from analytics.questions import NumbersQuestion, Settings
 from annotation.desk import service
-from annotation.models import Annotation, Campaign
+from annotation.models import Annotation, Annotator, Campaign
 from tests import access, make
 from tests.annotation import scene
 from tests.cast import Cast
@@ -192,7 +193,7 @@ def test_leads_alone_make_and_end_links_and_the_trail_says_so(cast: Cast, campai
     assert told == {"share campaign", "revoke share"}
 
 
-def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(link: str, campaign: Campaign) -> None:
+def test_every_link_of_the_page_leads_somewhere(link: str, campaign: Campaign) -> None:
     page = Client().get(link).content.decode()
     offered = re.findall(r'class="btn btn-s" href="([^"]*)"', page)
     assert {f"{link}scores.csv", f"{link}figures.json"} <= set(offered)
@@ -200,5 +201,27 @@ def test_every_link_of_the_page_leads_somewhere_and_says_which_digest_it_prints(
     stored = snapshots.newest([campaign])[campaign.pk]
     assert (figures["inputs_digest"], figures["estimates"]) == (stored.inputs_digest, stored.content["estimates"])
     assert not re.search("Mari|Maasikas|Jaan|Tamm", str(figures))
-    assert "Its SHA-256 is the digest below" not in page
-    assert "belongs to the project’s own table" in page
+
+
+def test_the_digest_of_the_page_is_that_of_the_file_that_it_links_to(
+    link: str, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def digests(page: str) -> list[str]:
+        return re.findall(r"\b[0-9a-f]{64}\b", page)
+
+    def downloaded(page: str) -> str:
+        address = next(each for each in re.findall(r'href="([^"]*)"', page) if each.endswith("scores.csv"))
+        return hashlib.sha256(b"".join(Client().get(address))).hexdigest()
+
+    page = Client().get(link).content.decode()
+    assert digests(page) == [downloaded(page)]
+    Annotator.objects.create(project=campaign.project, pseudonym="Aadu")  # the pseudonyms of the link move
+    make.rated(campaign, {"fluency": {"Leena": [3, 2, 1, 0]}})
+    page = Client().get(link).content.decode()
+    assert digests(page) == [downloaded(page)]
+    monkeypatch.setattr(shares, "MOST_DIGESTED", 1)
+    page = Client().get(link).content.decode()
+    assert digests(page) == []
+    address = next(each for each in re.findall(r'href="([^"]*)"', page) if each.endswith(".sha256"))
+    assert digests(Client().get(address).content.decode()) == [downloaded(page)]
+    assert Client().get(f"{link}people.csv.sha256").status_code == 404
