@@ -7,8 +7,8 @@ The trust gate from a file of ratings: the evidence of each cell, its decision a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil
 from typing import TYPE_CHECKING
@@ -43,7 +43,10 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What a project declares before it sees the figures; ``bias_margin`` is a share of the scale's width."""
+    """What a project declares before it sees the figures; ``bias_margin`` is a share of the scale's width.
+
+    ``audits``: those that have to be run before a judge is used alone, besides repeats and readable replies.
+    """
 
     version: str
     epsilon: float
@@ -56,6 +59,7 @@ class Thresholds:
     readable: float = 0.99
     tau_b: float = 0.8
     tau_b_low: float = 0.5
+    audits: tuple[str, ...] = ("verbosity",)
 
 
 PRESETS = {
@@ -70,11 +74,16 @@ class Evidence:
     """What is known about a judge in one cell; an estimate that was not made is None and counts against the judge.
 
     ``audits`` are effects in points of the scale (perturbation shift, verbosity, self-preference): one is severe when
-    its interval lies beyond the bias margin.
+    its interval lies beyond the bias margin. Of the items that the judge scored, ``n_items`` have two raters or more,
+    ``n_single`` one, ``n_unrated`` none: those a correction is for. ``alt_test_items``: further items with which the
+    alternative annotator test would pass.
     """
 
     stale_because: str | None = None
     n_items: int
+    n_single: int = 0
+    n_unrated: int | None = None
+    alt_test_items: int | None = None
     scale_width: float
     alpha: Estimate | None = None
     ac: Estimate | None = None
@@ -89,22 +98,30 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class GateFinding:
-    """One condition: whether it holds, in words with its figure; what would change it, and the labels that takes."""
+    """One condition: whether it holds, in words with its figure; what would change it, and the labels that takes.
+
+    ``estimates`` are its figures. ``measured`` is False where there is none: what was not measured does not hold.
+    ``gap``: how far the figure is from its threshold, as a share of the threshold; 0 where it holds.
+    """
 
     name: str
     holds: bool
     text: str
     change: str | None = None
     more_labels: int | None = None
+    measured: bool = True
+    gap: float = 0.0
+    estimates: tuple[Estimate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """The decision and every finding on the way to it."""
+    """The decision and every finding on the way to it; ``others`` are those that it did not need."""
 
     decision: Decision
     thresholds: str
     findings: tuple[GateFinding, ...] = field(default=())
+    others: tuple[GateFinding, ...] = field(default=())
 
     @property
     def would_change_it(self) -> list[GateFinding]:
@@ -115,100 +132,149 @@ class GateVerdict:
 def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
     """The first use whose conditions all hold, from the strictest; the findings of every use asked about."""
     findings: list[GateFinding] = []
-    for decision, questions in _STEPS:
-        answers = [ask(evidence, thresholds) for ask in questions]
+    decision: Decision | None = None
+    asked = 0
+    for use, conditions in _STEPS:
+        answers = [finding for ask in conditions for finding in ask(evidence, thresholds)]
         findings += answers
-        if all(finding.holds for finding in answers):
-            return GateVerdict(decision, thresholds.version, tuple(findings))
-    return GateVerdict(Decision.HUMANS_ONLY, thresholds.version, tuple(findings))
-
-
-def _is_stale(e: Evidence, t: Thresholds) -> GateFinding:
-    return GateFinding(
-        "stale", bool(e.stale_because), e.stale_because or "judge, prompt and rubric are as they were measured"
+        if decision is None:
+            asked = len(findings)
+            decision = use if all(finding.holds for finding in answers) else None
+    return GateVerdict(
+        decision or Decision.HUMANS_ONLY, thresholds.version, tuple(findings[:asked]), tuple(findings[asked:])
     )
 
 
-def _is_insufficient(e: Evidence, t: Thresholds) -> GateFinding:
+Findings = Iterator[GateFinding]
+
+
+def _is_stale(e: Evidence, t: Thresholds) -> Findings:
+    text = e.stale_because or "judge, prompt and rubric are as they were measured"
+    yield GateFinding("stale", bool(e.stale_because), text)
+
+
+def _is_insufficient(e: Evidence, t: Thresholds) -> Findings:
     text = f"{e.n_items} items have two raters or more; {t.fewest_items} are needed"
-    return GateFinding("insufficient", e.n_items < t.fewest_items, text, None, max(0, t.fewest_items - e.n_items))
+    short = max(0, t.fewest_items - e.n_items)
+    yield GateFinding("insufficient", short > 0, text, None, short, gap=short / max(1, t.fewest_items))
 
 
-def _has_rubric_problem(e: Evidence, t: Thresholds) -> GateFinding:
+def _has_rubric_problem(e: Evidence, t: Thresholds) -> Findings:
     """Both upper bounds must be low: alpha alone blames a criterion that is merely skewed."""
     low = _high(e.alpha) < t.alpha_ceiling and _high(e.ac) < t.ac_ceiling
     text = (
         f"upper bounds: alpha {_high(e.alpha):.2f} (below {t.alpha_ceiling}?), AC2 {_high(e.ac):.2f} ({t.ac_ceiling}?)"
     )
-    return GateFinding("rubric_problem", low, text, None)
+    yield GateFinding("rubric_problem", low, text, None, estimates=_known(e.alpha, e.ac))
 
 
-def _passes_alt_test(e: Evidence, t: Thresholds) -> GateFinding:
+def _passes_alt_test(e: Evidence, t: Thresholds) -> Findings:
     omega = e.alt_test_omega.value if e.alt_test_omega else None
-    holds = omega is not None and omega >= t.omega
     shown = "not known" if omega is None else f"{omega:.0%}"
-    return GateFinding(
-        "alt_test", holds, f"beats {shown} of annotators; {t.omega:.0%} are needed", "a better judge or prompt"
-    )
+    text, change = f"beats {shown} of annotators; {t.omega:.0%} are needed", "a better judge or prompt"
+    if omega is None or omega < t.omega:
+        yield GateFinding(
+            "alt_test",
+            False,
+            text,
+            change,
+            e.alt_test_items,
+            omega is not None,
+            1.0 if omega is None else (t.omega - omega) / t.omega,
+            _known(e.alt_test_omega),
+        )
+        return
+    yield GateFinding("alt_test", True, text, change, estimates=_known(e.alt_test_omega))
 
 
-def _is_unbiased(e: Evidence, t: Thresholds) -> GateFinding:
-    margin = t.bias_margin * e.scale_width
-    holds = e.bias is not None and e.bias.low is not None and -margin < e.bias.low and _high(e.bias) < margin
+def _is_unbiased(e: Evidence, t: Thresholds) -> Findings:
+    margin, figures = t.bias_margin * e.scale_width, _known(e.bias)
     text = f"bias {_shown(e.bias)} within +-{margin:.3g}"
-    if holds or e.bias is None or e.bias.value is None or abs(e.bias.value) >= margin:
-        return GateFinding("bias", holds, text, "an offset, or another judge")
-    return GateFinding(
-        "bias", False, text, "more labels: the bias may lie within the margin", _for_width(e.bias, margin)
-    )
+    if e.bias is None or e.bias.value is None or e.bias.low is None:
+        yield GateFinding("bias", False, text, "an offset, or another judge", None, False, 1.0, figures)
+        return
+    beyond = max(-e.bias.low, _high(e.bias)) - margin
+    holds, gap = beyond < 0, max(0.0, beyond) / margin if margin else 1.0
+    if holds or abs(e.bias.value) >= margin:
+        yield GateFinding("bias", holds, text, "an offset, or another judge", None, True, gap, figures)
+        return
+    change, more = "more labels: the bias may lie within the margin", _for_reach(e.bias, -margin, margin)
+    yield GateFinding("bias", False, text, change, more, True, gap, figures)
 
 
-def _is_readable(e: Evidence, t: Thresholds) -> GateFinding:
+def _is_readable(e: Evidence, t: Thresholds) -> Findings:
     value = e.readable.value if e.readable else None
     text = f"{'unknown' if value is None else format(value, '.1%')} of replies readable; {t.readable:.0%} needed"
-    return GateFinding("readable", value is not None and value >= t.readable, text, "a stricter reply format")
+    holds = value is not None and value >= t.readable
+    gap = 0.0 if holds or value is None else t.readable - value
+    yield GateFinding(
+        "readable", holds, text, "a stricter reply format", None, value is not None, gap, _known(e.readable)
+    )
 
 
-def _is_steady(e: Evidence, t: Thresholds) -> GateFinding:
+def _is_steady(e: Evidence, t: Thresholds) -> Findings:
     value = e.flip_rate.value if e.flip_rate else None
     text = (
         f"{'unknown' if value is None else format(value, '.1%')} of items flip over repeats; at most {t.flip_rate:.0%}"
     )
-    return GateFinding(
-        "flip_rate", value is not None and value <= t.flip_rate, text, "repeats at temperature 0, or their median"
-    )
+    holds = value is not None and value <= t.flip_rate
+    gap = 0.0 if holds or value is None else (value - t.flip_rate) / max(t.flip_rate, 0.01)
+    change = "repeats at temperature 0, or their median" if value is not None else "repeats of the judge: not run"
+    yield GateFinding("flip_rate", holds, text, change, None, value is not None, gap, _known(e.flip_rate))
 
 
-def _is_sound(e: Evidence, t: Thresholds) -> GateFinding:
+def _is_sound(e: Evidence, t: Thresholds) -> Findings:
+    """A finding for each audit that is asked for or was run: one that was not run does not hold."""
     margin = t.bias_margin * e.scale_width
-    severe = [a.statistic for a in e.audits if a.low is not None and (a.low > margin or _high(a) < -margin)]
-    text = f"severe: {', '.join(severe)}" if severe else f"no effect of {len(e.audits)} audits lies beyond the margin"
-    return GateFinding("audits", not severe, text, "a judge without this effect" if severe else None)
+    for name in dict.fromkeys((*t.audits, *(audit.statistic for audit in e.audits))):
+        effects = tuple(audit for audit in e.audits if audit.statistic == name)
+        measured = bool(effects) and all(_has_bounds(audit) for audit in effects)
+        if not measured:
+            yield GateFinding(name, False, f"{name}: not run", f"run the audit: {name}", None, False, 0.0, effects)
+            continue
+        beyond = max(max(a.low, -_high(a)) if a.low is not None else 0.0 for a in effects) - margin
+        text = (
+            f"{name} {', '.join(map(_shown, effects))} lies {'beyond' if beyond > 0 else 'not beyond'} +-{margin:.3g}"
+        )
+        gap = max(0.0, beyond) / margin if margin else 1.0
+        yield GateFinding(name, beyond <= 0, text, "a judge without this effect", None, True, gap, effects)
 
 
-def _gains_by_correction(e: Evidence, t: Thresholds) -> GateFinding:
+def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
     low = e.ppi_gain.low if e.ppi_gain else None
-    holds = low is not None and low > 1
+    holds, measured = low is not None and low > 1, low is not None
     text = f"gain of the judge over labels alone {_shown(e.ppi_gain)}, lower bound above 1 needed"
-    gain = e.ppi_gain.value if e.ppi_gain else None
+    gain, figures = e.ppi_gain.value if e.ppi_gain else None, _known(e.ppi_gain)
+    gap = 0.0 if holds else 1 - low if low is not None else 1.0
+    if e.n_unrated == 0 and not holds:
+        text = "people have rated every item that the judge scored: there is nothing to correct"
+        yield GateFinding("ppi_gain", False, text, "items that only the judge scores", None, False, gap, figures)
+        return
     if holds or e.ppi_gain is None or gain is None or gain <= 1:
-        return GateFinding("ppi_gain", holds, text, "a judge that correlates better with the panel")
-    return GateFinding(
-        "ppi_gain", False, text, "more labels: the gain may be real", _for_width(e.ppi_gain, gain - 1, centred=True)
-    )
+        change = "a judge that correlates better with the panel"
+        yield GateFinding("ppi_gain", holds, text, change, None, measured, gap, figures)
+        return
+    more = _for_reach(e.ppi_gain, 1.0, float("inf"))
+    yield GateFinding("ppi_gain", False, text, "more labels: the gain may be real", more, measured, gap, figures)
 
 
-def _ranks_alike(e: Evidence, t: Thresholds) -> GateFinding:
+def _ranks_alike(e: Evidence, t: Thresholds) -> Findings:
     value, low = (e.tau_b.value, e.tau_b.low) if e.tau_b else (None, None)
     holds = value is not None and low is not None and value >= t.tau_b and low > t.tau_b_low
     text = f"tau-b with the panel {_shown(e.tau_b)}; {t.tau_b} needed, lower bound above {t.tau_b_low}"
+    figures = _known(e.tau_b)
+    gap = 0.0 if holds else 1.0 if value is None or low is None else max(t.tau_b - value, t.tau_b_low - low, 0.0)
     if holds or e.tau_b is None or value is None or value < t.tau_b:
-        return GateFinding("tau_b", holds, text, "a judge that ranks generators as the panel does")
-    more = _for_width(e.tau_b, value - t.tau_b_low, centred=True)
-    return GateFinding("tau_b", False, text, "more labels: the ranking may be right", more)
+        change = "a judge that ranks generators as the panel does"
+        yield GateFinding("tau_b", holds, text, change, None, low is not None, gap, figures)
+        return
+    more = _for_reach(e.tau_b, t.tau_b_low, float("inf"))
+    yield GateFinding(
+        "tau_b", False, text, "more labels: the ranking may be right", more, low is not None, gap, figures
+    )
 
 
-_STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], GateFinding], ...]], ...] = (
+_STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], Findings], ...]], ...] = (
     (Decision.STALE, (_is_stale,)),
     (Decision.INSUFFICIENT, (_is_insufficient,)),
     (Decision.RUBRIC_PROBLEM, (_has_rubric_problem,)),
@@ -216,6 +282,15 @@ _STEPS: tuple[tuple[Decision, tuple[Callable[[Evidence, Thresholds], GateFinding
     (Decision.JUDGE_WITH_CORRECTION, (_gains_by_correction,)),
     (Decision.RANKING_ONLY, (_ranks_alike,)),
 )
+
+
+def _has_bounds(audit: Estimate) -> bool:
+    """Whether an effect has an interval; one of exactly nothing, as of a judge without errors, needs none."""
+    return audit.low is not None or audit.value == 0
+
+
+def _known(*estimates: Estimate | None) -> tuple[Estimate, ...]:
+    return tuple(estimate for estimate in estimates if estimate is not None)
 
 
 def _high(estimate: Estimate | None) -> float:
@@ -230,13 +305,15 @@ def _shown(estimate: Estimate | None) -> str:
     return f"{estimate.value:.2f}{bounds}"
 
 
-def _for_width(estimate: Estimate, reach: float, *, centred: bool = False) -> int | None:
-    """Further labels until the interval around today's value stays within ``reach``: widths fall as 1 / sqrt n."""
+def _for_reach(estimate: Estimate, low: float, high: float) -> int | None:
+    """Further labels until the interval around today's value lies within low and high: widths fall as 1 / sqrt n."""
     if estimate.value is None or estimate.low is None or not estimate.n_items:
         return None
-    half = (_high(estimate) - estimate.low) / 2
-    room = reach if centred else reach - abs(estimate.value)
-    return max(1, ceil(estimate.n_items * (half / room) ** 2) - estimate.n_items) if room > 0 else None
+    reach = (estimate.value - low, high - estimate.value)
+    if min(reach) <= 0:
+        return None
+    widest = max((estimate.value - estimate.low) / reach[0], (_high(estimate) - estimate.value) / reach[1])
+    return max(1, ceil(estimate.n_items * widest**2 - 1e-9) - estimate.n_items)
 
 
 # --- its evidence ----------------------------------------------------------------------------------------------------
@@ -245,6 +322,16 @@ Key = tuple[tuple[str, str | None], ...]
 
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
 HOLDS, FAILS = "holds", "does not hold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedCell:
+    """What the gate decides in one cell, from which evidence; ``counts`` are those of the items that it rests on."""
+
+    cell: dict[str, str | None]
+    evidence: Evidence
+    verdict: GateVerdict
+    counts: Mapping[str, int]
 
 
 def gate_report(
@@ -264,6 +351,30 @@ def gate_report(
     The value of a finding is 1 where its condition holds and 0 where it does not; its note has the figure, what would
     change it and how many more labels that takes. ``stale_because`` says that judge, prompt or rubric have changed.
     """
+    gated = gated_cells(
+        table, thresholds, judge=judge, by=by, raters=raters, length=length, stale_because=stale_because,
+        bootstrap=bootstrap, seed=seed,
+    )  # fmt: skip
+    report: list[CellEstimate] = []
+    for each in gated:
+        rows = [*_rows(each.verdict, each.counts), *_known(each.evidence.tau_b)]
+        report += [CellEstimate(estimate=row, cell=each.cell, judge=judge) for row in rows]
+    return report
+
+
+def gated_cells(
+    table: RatingsTable,
+    thresholds: Thresholds,
+    *,
+    judge: str,
+    by: Sequence[str] = ("language", "criterion"),
+    raters: Sequence[str] | None = None,
+    length: str | None = None,
+    stale_because: str | None = None,
+    bootstrap: int = 2000,
+    seed: int = 0,
+) -> list[GatedCell]:
+    """The decision of every cell with its evidence. ``length``: a column of numbers or texts, for verbosity."""
     chosen = table if raters is None else table.only(rater=[*raters, judge])
     shared = {"by": by, "seed": seed}
     estimates = [
@@ -281,22 +392,57 @@ def gate_report(
     by_cell: dict[Key, list[CellEstimate]] = {}
     for estimate in estimates:
         by_cell.setdefault(_key(estimate.cell), []).append(estimate)
-    report: list[CellEstimate] = []
+    gated: list[GatedCell] = []
     for cell in cells(chosen, by=by):
         key, meeting = cell_key(cell), meet(cell, judge)
-        tau = ranking_agreement(meeting, bootstrap=bootstrap, seed=seed)
-        paired = meeting.n_human >= 2
-        evidence = _evidence(by_cell.get(_key(key), []), tau, stale_because, int(paired.sum()), _width(meeting))
-        verdict = decide(evidence, thresholds)
+        judged = ~np.isnan(meeting.judge)
+        paired = (meeting.n_human >= 2) & judged
+        evidence = replace(
+            _evidence(by_cell.get(_key(key), [])),
+            stale_because=stale_because,
+            n_items=int(paired.sum()),
+            n_single=int(((meeting.n_human == 1) & judged).sum()),
+            n_unrated=int(((meeting.n_human == 0) & judged).sum()),
+            scale_width=_width(meeting),
+            tau_b=ranking_agreement(meeting, bootstrap=bootstrap, seed=seed),
+            alt_test_items=_items_for_alt_test(meeting, thresholds) if cell.has_persons else None,
+        )
         counts = {
             "n_items": evidence.n_items,
             "n_clusters": number_of(meeting.cluster[paired]),
             "n_raters": len(meeting.annotators),
             "n_ratings": int(meeting.n_human.sum()),
         }
-        rows = [*_rows(verdict, counts), tau]
-        report += [CellEstimate(estimate=row, cell=key, judge=judge) for row in rows]
-    return report
+        gated.append(GatedCell(cell=key, evidence=evidence, verdict=decide(evidence, thresholds), counts=counts))
+    return gated
+
+
+def _items_for_alt_test(meeting: Meeting, thresholds: Thresholds) -> int | None:
+    """Further items with which as many annotators would be beaten as are needed, if the judge stays as good.
+
+    Differences keep their mean and spread; the last of k annotators out of J is beaten at k alpha / (J sum 1/i). None
+    where too few annotators are within epsilon of the judge: more items of the same kind change nothing.
+    """
+    from scipy.special import ndtri
+
+    score, scores = alt_test.measured(meeting)
+    judge_wins, annotator_wins = alt_test.advantage(scores, meeting.humans, score)
+    gaps = annotator_wins - judge_wins
+    n = (~np.isnan(gaps)).sum(axis=0)
+    n_items = int((~np.isnan(gaps)).any(axis=1).sum())
+    J = len(n)
+    if not n_items:
+        return None
+    k = max(1, ceil(thresholds.omega * J))
+    z = float(ndtri(1 - 0.05 * k / (J * sum(1 / i for i in range(1, J + 1)))))
+    more = []
+    for j in np.flatnonzero(n >= 2):
+        own = gaps[~np.isnan(gaps[:, j]), j]
+        lead = thresholds.epsilon - float(own.mean())
+        if lead > 0:
+            needed = max(alt_test.FEW_ITEMS, (z * float(own.std(ddof=1)) / lead) ** 2)
+            more.append(max(0, ceil(needed * n_items / n[j]) - n_items))
+    return max(1, sorted(more)[k - 1]) if len(more) >= k else None
 
 
 def ranking_agreement(meeting: Meeting, *, bootstrap: int = 2000, seed: int = 0) -> Estimate:
@@ -350,9 +496,9 @@ def _width(meeting: Meeting) -> float:
     return float(np.ptp(meeting.scale.values)) if meeting.scale.q else 0.0
 
 
-def _evidence(
-    rows: Sequence[CellEstimate], tau: Estimate, stale_because: str | None, n_items: int, width: float
-) -> Evidence:
+def _evidence(rows: Sequence[CellEstimate]) -> Evidence:
+    """What the reports of one cell hold; its counts are set by the caller."""
+
     def named(statistic: str, *variants: str | None) -> Estimate | None:
         of_cell = [row.estimate for row in rows if row.estimate.statistic == statistic and row.annotator is None]
         for variant in variants or (None,):
@@ -364,12 +510,12 @@ def _evidence(
     unreadable = named("unreadable")
     readable = None
     if unreadable is not None and unreadable.value is not None:
-        readable = unreadable.with_(statistic="readable", value=1 - unreadable.value)
+        high, low = (None if end is None else 1 - end for end in (unreadable.low, unreadable.high))
+        readable = unreadable.with_(statistic="readable", value=1 - unreadable.value, low=low, high=high)
     effects = [row.estimate for row in rows if row.estimate.statistic == "verbosity" and row.estimate.is_defined]
     return Evidence(
-        stale_because=stale_because,
-        n_items=n_items,
-        scale_width=width,
+        n_items=0,
+        scale_width=0.0,
         alpha=named("krippendorff_alpha"),
         ac=named("gwet_ac", "quadratic", "identity"),
         alt_test_omega=named("alt_test_omega"),
@@ -378,7 +524,6 @@ def _evidence(
         flip_rate=named("flip_rate"),
         audits=tuple(effects),
         ppi_gain=named("ppi_gain"),
-        tau_b=tau,
     )
 
 

@@ -239,7 +239,8 @@ def judged(steady: bool, n: int = 80) -> pd.DataFrame:
         for repeat in range(2):
             score = truth[i] if steady else int(rng.integers(0, 5))
             records.append((i, "j", "judge", int(score), repeat, f"g{i % 4}"))
-    return pd.DataFrame(records, columns=["item", "rater", "rater_kind", "score", "repeat", "generator"])
+    frame = pd.DataFrame(records, columns=["item", "rater", "rater_kind", "score", "repeat", "generator"])
+    return frame.assign(characters=100 + frame["item"] * 37 % 90)
 
 
 def test_the_gate_lets_a_good_judge_through_and_says_what_a_bad_one_lacks(
@@ -248,11 +249,16 @@ def test_the_gate_lets_a_good_judge_through_and_says_what_a_bad_one_lacks(
     for steady, decision in ((True, "judge_alone"), (False, "humans_only")):
         path = str(tmp_path / f"{steady}.csv")
         judged(steady).to_csv(path, index=False)
-        found = rows(capsys, "gate", path, "--judge", "j", "--preset", "crowd")
+        found = rows(capsys, "gate", path, "--judge", "j", "--preset", "crowd", "--length", "characters")
         assert list(values(found, "gate_decision")) == [decision]
         findings = {row["variant"]: row for row in found if row["statistic"] == "gate_finding"}
         assert findings["flip_rate"]["value"] == float(steady)
     assert "would change it: a better judge" in findings["alt_test"]["note"]
+    judged(True).to_csv(path, index=False)
+    without_lengths = rows(capsys, "gate", path, "--judge", "j", "--preset", "crowd")
+    assert "judge_alone" not in values(without_lengths, "gate_decision")
+    notes = {row["variant"]: row["note"] for row in without_lengths if row["statistic"] == "gate_finding"}
+    assert notes["verbosity"] == "does not hold: verbosity: not run; would change it: run the audit: verbosity"
     changed = rows(capsys, "gate", path, "--judge", "j", "--stale", "a new prompt")
     assert list(values(changed, "gate_decision")) == ["stale"]
 

@@ -25,6 +25,7 @@ GOOD: dict[str, Any] = {
     "flip_rate": Estimate(statistic="flip_rate", value=0.02),
     "ppi_gain": known("ppi_gain", 1.5, 1.2, 1.9),
     "tau_b": known("kendall_tau_b", 0.9, 0.7, 1.0),
+    "audits": (known("verbosity", 0.0, -0.1, 0.1),),
 }
 SKILLED = PRESETS["skilled"]
 NO_ALT: dict[str, Any] = {"alt_test_omega": Estimate(statistic="alt_test_omega", value=0.0)}
@@ -41,6 +42,24 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     ({"flip_rate": Estimate(statistic="flip_rate", value=0.09)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.5, 0.3, 0.7),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.3, 0.1, 0.5),)}, Decision.JUDGE_ALONE),
+    ({"audits": ()}, Decision.JUDGE_WITH_CORRECTION),  # what was not run does not pass
+    ({"audits": (Estimate(statistic="verbosity", value=None, reason="no lengths"),)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"flip_rate": None}, Decision.JUDGE_WITH_CORRECTION),
+    ({"audits": (*GOOD["audits"], known("self_preference", 0.5, 0.3, 0.7))}, Decision.JUDGE_WITH_CORRECTION),
+    # Boundary values: at the threshold a share passes; an interval has to lie within, not on, its margin (.225).
+    ({"n_items": 30}, Decision.JUDGE_ALONE),
+    ({"alt_test_omega": Estimate(statistic="alt_test_omega", value=0.5)}, Decision.JUDGE_ALONE),
+    ({"readable": Estimate(statistic="readable", value=0.99)}, Decision.JUDGE_ALONE),
+    ({"flip_rate": Estimate(statistic="flip_rate", value=0.08)}, Decision.JUDGE_ALONE),
+    ({"bias": known("bias", 0.1, 0.0, 0.224999)}, Decision.JUDGE_ALONE),
+    ({"bias": known("bias", 0.1, 0.0, 0.225)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"bias": known("bias", -0.1, -0.225, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"audits": (known("verbosity", 0.3, 0.2249, 0.5),)}, Decision.JUDGE_ALONE),
+    ({"audits": (known("verbosity", 0.3, 0.226, 0.5),)}, Decision.JUDGE_WITH_CORRECTION),
+    (NO_ALT | {"ppi_gain": known("ppi_gain", 1.5, 1.0, 1.9)}, Decision.RANKING_ONLY),
+    (NO_ALT | NO_GAIN | {"tau_b": known("kendall_tau_b", 0.8, 0.51, 1.0)}, Decision.RANKING_ONLY),
+    (NO_ALT | NO_GAIN | {"tau_b": known("kendall_tau_b", 0.8, 0.5, 1.0)}, Decision.HUMANS_ONLY),
+    ({"alpha": known("a", 0.0, -0.1, 0.2), "ac": known("b", 0.2, 0.1, 0.3)}, Decision.JUDGE_ALONE),
     (NO_ALT | NO_GAIN, Decision.RANKING_ONLY),
     (NO_ALT | NO_GAIN | {"tau_b": known("kendall_tau_b", 0.9, 0.4, 1.0)}, Decision.HUMANS_ONLY),
     ({"alt_test_omega": None, "ppi_gain": None, "tau_b": None}, Decision.HUMANS_ONLY),
@@ -66,6 +85,7 @@ def test_a_wide_bias_interval_says_how_many_labels_would_settle_it() -> None:
     # Margin .075 * 4 = .3; value 0, half width .6: (.6 / .3)^2 * 100 - 100 = 300 more.
     verdict = decide(Evidence(**(GOOD | {"scale_width": 4.0, "bias": known("bias", 0.0, -0.6, 0.6)})), SKILLED)
     (finding,) = verdict.would_change_it
+    assert (finding.measured, finding.gap) == (True, 1.0)
     assert (finding.name, finding.more_labels) == ("bias", 300)
 
 
@@ -73,3 +93,20 @@ def test_the_verdict_carries_its_thresholds_and_evidence() -> None:
     verdict = decide(Evidence(**GOOD), SKILLED)
     assert verdict.thresholds == "skilled-1"
     assert "0.05 [-0.05, 0.15]" in next(f.text for f in verdict.findings if f.name == "bias")
+
+
+def test_what_was_not_run_says_so() -> None:
+    """An audit without a figure is neither passed nor failed: it is not measured, and running it is what helps."""
+    verdict = decide(Evidence(**(GOOD | {"audits": (), "flip_rate": None})), SKILLED)
+    lacking = {finding.name: finding for finding in verdict.findings if not finding.measured}
+    assert set(lacking) == {"verbosity", "flip_rate"}
+    assert not any(finding.holds for finding in lacking.values())
+    assert lacking["verbosity"].text == "verbosity: not run"
+
+
+def test_every_condition_has_a_finding_whatever_is_decided() -> None:
+    stale = decide(Evidence(**(GOOD | {"stale_because": "the prompt changed"})), SKILLED)
+    assert [finding.name for finding in stale.findings] == ["stale"]
+    assert {finding.name for finding in stale.others} == {
+        "insufficient", "rubric_problem", "alt_test", "bias", "readable", "flip_rate", "verbosity", "ppi_gain", "tau_b",
+    }  # fmt: skip
