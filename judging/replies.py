@@ -1,7 +1,8 @@
 """Parse the reply of a judge: from its text to one reading per criterion. Pure; never raises on any text.
 
-The ladder, from the top: a JSON object that is the whole reply; JSON objects inside prose or a code fence; members of
-a broken or cut-off object; tagged text (``[RESULT] 3 [END]``, ``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.
+The ladder, from the top: a JSON object that is the whole reply; one that is after small slips of its writer are mended;
+JSON objects inside prose or a code fence; members of a broken or cut-off object; tagged text (``[RESULT] 3 [END]``,
+``<answer>``, ``Score: 3``, a bare ``3/4``); unparsed.
 The first rung that speaks of any criterion answers for all of them. Where one rung holds two different answers to one
 criterion, none is taken. What a reply only quotes from the rated text is no answer: an object or a line that stands in
 the text too counts only as the whole reply. Nothing is ever replaced by a default; whatever was bent to be readable is
@@ -22,6 +23,7 @@ from judging.prompts import NOT_APPLICABLE, CriterionBrief, PromptVariant, check
 
 Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "error"]
 
+ENDED: Final = frozenset({"stop", "tool_calls"})
 CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
 _RATIONALE_FIELDS: Final = ("rationale", "explanation", "justification", "comment", "feedback", "reasoning", "reason")
@@ -60,7 +62,7 @@ class Reading:
 
     ``score`` is a number for ``ok`` (unless ``applicable`` is false) and for ``out_of_range``, else ``None``.
     ``fractional`` marks an ordinal score between two points. ``coerced`` names, comma-separated, what had to be bent
-    to read it: where it stood (prose, broken, tagged, wrapped, key, field, flat) and how it was written (text,
+    to read it: where it stood (mended, prose, broken, tagged, wrapped, key, field, flat) and how it was written (text,
     decimal, ratio, label, spelling).
     """
 
@@ -103,7 +105,7 @@ def parse(
     if cut_off and not _OPENS_AS_OBJECT.match(answer):
         # Cut off while it was still weighing: what it had come to by then is no answer.
         return [Reading(criterion.key, "truncated") for criterion in criteria]
-    offered = _climb(answer, criteria, variant, cut_off)
+    offered = _climb(answer, criteria, variant, cut_off, ended=finish_reason in ENDED)
     readings = [
         _agreed(criterion, [_settle(criterion, offer) for offer in offers])
         for criterion, offers in zip(criteria, offered, strict=True)
@@ -115,11 +117,18 @@ def parse(
     return readings
 
 
-def _climb(text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool) -> list[list[_Offer]]:
-    """The offers for each criterion on the first rung that has any; a reply with objects is never read as text."""
+def _climb(
+    text: str, criteria: Sequence[CriterionBrief], variant: PromptVariant, cut_off: bool, *, ended: bool
+) -> list[list[_Offer]]:
+    """The offers for each criterion on the first rung that has any; a reply with objects is never read as text.
+
+    Only a reply that its model ended is mended: what is missing of another may be what mattered.
+    """
     single = variant.grouping == "single"
     objects, whole, broken = _objects(text)
-    bent = () if whole else ("prose",)
+    bent: tuple[str, ...] = () if whole else ("prose",)
+    if broken and ended and (mended := _mended(text)) is not None:
+        objects, whole, broken, bent = [mended], True, False, ("mended",)
     offers_by_criterion = [
         [offer for members in objects for offer in _in_object(members, criterion, single, bent)]
         for criterion in criteria
@@ -349,6 +358,123 @@ def _loose_members(text: str, criterion: CriterionBrief, single: bool) -> Iterat
             value = decoded[0]
             bent = ("broken",)
             yield _from_members(value, bent) if isinstance(value, dict) else _Offer(value, bent=bent)
+
+
+# --- An object with slips ---------------------------------------------------------------------------------------------
+
+_QUOTES: Final = "\"'\u201c\u201d\u201e\u2018\u2019"
+_CLOSED_BY: Final = {
+    '"': '"',
+    "'": "'",
+    **dict.fromkeys("\u201c\u201d\u201e", "\u201c\u201d"),
+    **dict.fromkeys("\u2018\u2019", "\u2018\u2019"),
+}
+_NEXT_KEY: Final = rf"\s{{0,40}}(?:[{_QUOTES}][^{_QUOTES}:{{}}\n]{{1,120}}[{_QUOTES}]|[^\W\d]\w{{0,80}})\s{{0,40}}:"
+_AFTER_KEY: Final = re.compile(r"\s{0,40}:")
+_AFTER_NUMBER: Final = re.compile(rf"\s{{0,40}}(?:,?\s{{0,40}}[}}\]]|,\s{{0,40}}\Z|,?{_NEXT_KEY})")
+_AFTER_STRING: Final = re.compile(rf"{_AFTER_NUMBER.pattern}|\s{{0,40}}\Z")
+_BARE_KEY: Final = re.compile(r"[^\W\d]\w{0,80}")
+_BARE_VALUE: Final = re.compile(rf"{_NUMBER}|[A-Za-z]{{4,5}}")
+_BACKSLASHES: Final = re.compile(r"\\{0,64}$")
+_LITERALS: Final = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+_LONGEST_MENDED, _DEEPEST_MENDED = 100_000, 5
+
+
+class _Doubtful(Exception):
+    """The text can be read in more than one way, or in none."""
+
+
+def _mended(text: str) -> dict[str, Any] | None:
+    """The object that is the whole reply, its slips undone; None in any doubt.
+
+    Mended are: other quotation marks, keys without any, unescaped quotation marks and unknown escapes inside a string,
+    a comma too many or too few, Python's literals, and closing brackets that are missing at the end. A number is never
+    completed and never taken from words. (A library for this, json_repair, takes 3 of "3 or 4" and of "3%".)
+    """
+    text = re.sub(r"\A\s*(?:```\w{0,10}\s*)?|\s*(?:```)?\s*\Z", "", text)
+    if not text.startswith("{") or len(text) > _LONGEST_MENDED:
+        return None
+    try:
+        return _Mender(text).whole()
+    except _Doubtful:
+        return None
+
+
+class _Mender:
+    """Reads one object from a text, from its start to its end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def whole(self) -> dict[str, Any]:
+        members = self._object(1)
+        self._skip(" \t\r\n")
+        if self.at < len(self.text):
+            raise _Doubtful
+        return members
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        if depth > _DEEPEST_MENDED:
+            raise _Doubtful
+        self.at += 1
+        pairs: list[tuple[str, Any]] = []
+        while True:
+            self._skip(" \t\r\n")
+            if self.text.startswith(",", self.at) and pairs:
+                self.at += 1
+                self._skip(" \t\r\n")
+            if self.at >= len(self.text) or self.text[self.at] == "}":
+                self.at += 1
+                return _members(pairs)
+            pairs.append((self._key(), self._value(depth)))
+
+    def _key(self) -> str:
+        if self.text[self.at] in _QUOTES:
+            key = self._string(_AFTER_KEY)
+        elif bare := _BARE_KEY.match(self.text, self.at):
+            key, self.at = bare[0], bare.end()
+        else:
+            raise _Doubtful
+        self._skip(" \t\r\n")
+        if not self.text.startswith(":", self.at):
+            raise _Doubtful
+        self.at += 1
+        self._skip(" \t\r\n")
+        return key
+
+    def _value(self, depth: int) -> Any:
+        first = self.text[self.at : self.at + 1]
+        if first == "{":
+            return self._object(depth + 1)
+        if first and first in _QUOTES:
+            return self._string(_AFTER_STRING)
+        written = _BARE_VALUE.match(self.text, self.at)
+        if not written or not _AFTER_NUMBER.match(self.text, written.end()):
+            raise _Doubtful
+        self.at = written.end()
+        if not written[0].isalpha():
+            return float(written[0]) if "." in written[0] else int(written[0])
+        if written[0] not in _LITERALS:
+            raise _Doubtful
+        return _LITERALS[written[0]]
+
+    def _string(self, after: re.Pattern[str]) -> str:
+        """A string, up to the first mark that closes it and has behind it what may stand ``after`` a string."""
+        start = self.at + 1
+        for mark in re.compile(f"[{_CLOSED_BY[self.text[self.at]]}]").finditer(self.text, start):
+            backslashes = _BACKSLASHES.search(self.text, max(start, mark.start() - 64), mark.start())
+            if backslashes and len(backslashes[0]) % 2 == 0 and after.match(self.text, mark.end()):
+                self.at = mark.end()
+                return re.sub(
+                    r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[0]), self.text[start : mark.start()]
+                )
+        raise _Doubtful
+
+    def _skip(self, characters: str) -> None:
+        while self.at < len(self.text) and self.text[self.at] in characters:
+            self.at += 1
 
 
 # --- Tagged text ----------------------------------------------------------------------------------------------------

@@ -225,6 +225,45 @@ def test_what_does_not_say_one_thing_is_unparsed(text: str) -> None:
     assert replace(one(text), rationale="") == UNPARSED
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"rationale": "Fine.", "score": 3,}', "Fine."),
+        ("{'rationale': 'it's fine', 'score': 3}", "it's fine"),
+        ("{\u201crationale\u201d: \u201cFine.\u201d, \u201cscore\u201d: 3}", "Fine."),
+        ('```json\n{rationale: "Fine." score: 3}\n```', "Fine."),
+        ('{"rationale": "says "no" twice", "score": 3}', 'says "no" twice'),
+        ('{"rationale": "a path C:\\docs", "score": 3, "sure": True}', "a path C:\\docs"),
+        ('{"rationale": "it says {"score": 4} itself", "score": 3}', 'it says {"score": 4} itself'),
+    ],
+)
+def test_slips_of_a_reply_that_ended_are_mended_and_of_no_other(text: str, why: str) -> None:
+    assert one(text, finish_reason="stop") == ok(3, "mended", why)
+    for finish_reason in ("length", None):
+        assert "mended" not in (one(text, finish_reason=finish_reason).coerced or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 3 or 4,}',
+        '{"score": 3%,}',
+        '{"score": 3-4,}',
+        '{"score": 3, "score": 4,}',
+        '{"rationale": "says "fine", "score": 4" twice", "score": 1 or 2,}',
+        '{"score": 3} {"score": 4}',
+        "{'score'" * 5_000,
+        '{"a": "' * 20_000,
+        "{" * 50_000,
+        '{"rationale": "' + "\\" * 90_000 + '", "score": 3',
+    ],
+)
+def test_mending_makes_no_score_out_of_doubt_and_takes_no_time(text: str) -> None:
+    began = time.process_time()
+    assert one(text, finish_reason="stop").score is None
+    assert time.process_time() - began < 1
+
+
 def test_the_rationale_is_kept_when_the_score_is_missing() -> None:
     assert one('{"rationale": "I forgot the rest"}', replace(TO_FOUR, key="rationale")).status == "unparsed"
     assert all_of('{"fluency": {"rationale": "Hm."}}', TO_FOUR) == [replace(UNPARSED, rationale="Hm.")]
