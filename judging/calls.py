@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -22,7 +22,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -37,6 +37,7 @@ LEASE = timedelta(seconds=30)
 MOST_HOLDERS = 2  # workers at a run at once
 LONGEST_PAUSE = 60.0
 LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; for longer it pauses
+MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
 MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
 
 ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at")
@@ -323,7 +324,12 @@ def settle_call(*, outcomes: Sequence[CallOutcome]) -> int:
         again = [
             outcome for outcome in new if not outcome.readings and open_calls.get(outcome.call.pk) == outcome.lease
         ]
-        _insert_verdicts(settled)
+        asked_again = [
+            outcome.call.pk
+            for outcome in settled
+            if outcome.question.attempt.number > 1 or open_calls[outcome.call.pk] != outcome.lease
+        ]
+        _insert_verdicts(settled, kept=_kept_verdicts(asked_again))
         _move(settled, state=Call.State.SETTLED, not_before=None)
         _try_again(again)
         for run_pk in {outcome.call.run_id for outcome in (*settled, *again)}:
@@ -370,7 +376,7 @@ def _settled_row(attempt: Attempt) -> tuple[Any, ...]:
     return *(plain[name] if name in plain else getattr(attempt, name) for name in SETTLED), attempt.pk
 
 
-def _insert_verdicts(outcomes: Sequence[CallOutcome]) -> None:
+def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[int, str]]) -> None:
     versions = JudgeRun.objects.filter(pk__in={outcome.call.run_id for outcome in outcomes})
     pairs = versions.values_list("pk", "rubric_version__criteria__key", "rubric_version__criteria")
     criteria = {(run, key): pk for run, key, pk in pairs}
@@ -378,8 +384,18 @@ def _insert_verdicts(outcomes: Sequence[CallOutcome]) -> None:
         _verdict_row(outcome, reading, criteria[outcome.call.run_id, reading.criterion])
         for outcome in outcomes
         for reading in outcome.readings
+        if (outcome.call.pk, reading.criterion) not in kept
     ]
     bulk.insert(Verdict, VERDICT, rows)
+
+
+def _kept_verdicts(asked_again: Sequence[int]) -> set[tuple[int, str]]:
+    """Of calls that are asked again: those and their criteria whose score stays. Verdicts without one are deleted."""
+    if not asked_again:
+        return set()
+    earlier = Verdict.objects.filter(attempt__call__in=asked_again)
+    earlier.exclude(status=Verdict.Status.OK).delete()
+    return set(earlier.values_list("attempt__call", "criterion__key"))
 
 
 def _verdict_row(outcome: CallOutcome, reading: Reading, criterion_pk: int) -> tuple[Any, ...]:
@@ -396,12 +412,16 @@ def _move(outcomes: Sequence[CallOutcome], *, state: str, not_before: datetime |
 
 
 def _try_again(outcomes: Sequence[CallOutcome]) -> None:
-    """Calls without a reply wait until their time, or have failed when they were tried too often."""
+    """Calls without a reply wait until their time, or have failed when they were tried or paid in vain too often."""
+    unreadable = [outcome.call.pk for outcome in outcomes if outcome.attempt.reply]
+    bodies = Attempt.objects.filter(call__in=unreadable, outcome=Attempt.Outcome.UNAVAILABLE).exclude(reply={})
+    counted = dict(bodies.values_list("call").annotate(Count("pk"))) if unreadable else {}
     for outcome in outcomes:
         if outcome.retry_at is None:
             _move([outcome], state=Call.State.WAITING, not_before=None, tried=0)
             continue
         tired = outcome.call.tries + 1 >= judges.pace(outcome.call.run.judge).tries
+        tired = tired or counted.get(outcome.call.pk, 0) >= MOST_UNREADABLE
         _move([outcome], state=Call.State.FAILED if tired else Call.State.WAITING, not_before=outcome.retry_at)
 
 

@@ -28,6 +28,18 @@ EXPLANATIONS = [("yes", _("A short rationale before each score")), ("no", _("Onl
 INSTRUCTION_LANGUAGES = [(tag, languages.endonym(tag)) for tag in map(str, judges.FACTORS["instruction_language"])]
 
 
+def _pace(name: str, label: Any, help_text: Any) -> forms.IntegerField:
+    default, least, most = judges.PACES[name]
+    default_text = format_lazy("{} {}", help_text, _("Empty: the provider's value, or {default}."))
+    return forms.IntegerField(
+        label=label,
+        min_value=least,
+        max_value=most,
+        required=False,
+        help_text=format_lazy(default_text, default=default),
+    )
+
+
 class JudgeForm(forms.Form):
     """Provider, model, parameters, and the factors of the prompt."""
 
@@ -67,6 +79,10 @@ class JudgeForm(forms.Form):
         ),
     )
 
+    timeout = _pace("timeout", _("Seconds for a reply"), _("A reply that takes longer is given up and may still cost."))
+    tries = _pace("tries", _("Tries of a call"), _("How often a call without a reply is sent before it has failed."))
+    concurrency = _pace("concurrency", _("Calls at the same time"), _("At most; fewer if the provider is overloaded."))
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         names = [(provider.name, f"{provider.name} · {provider.base_url}") for provider in settings.PROVIDERS.values()]
@@ -83,7 +99,8 @@ class JudgeForm(forms.Form):
         """What `judges.declare` takes."""
         plain = {name: self.cleaned_data[name] for name in ("name", "provider", "model", "parameters")}
         variant = {name: self.cleaned_data[name] for name in ("grouping", "anchor_detail", "instruction_language")}
-        return {**plain, "variant": {**variant, "explanation": self.cleaned_data["explanation"] == "yes"}}
+        variant["explanation"] = self.cleaned_data["explanation"] == "yes"
+        return {**plain, "variant": variant, **{name: self.cleaned_data[name] for name in judges.PACES}}
 
 
 class MaterialForm(forms.Form):

@@ -274,14 +274,34 @@ def keep_width(*, run: JudgeRun, width: int) -> None:
     JudgeRun.objects.filter(pk=run.pk).update(width=width)
 
 
-def rerun_failed(*, run: JudgeRun, actor: User | None = None) -> int:
-    """Let failed calls of a run that was not cancelled wait again; returns how many. Refused where there are none."""
+RERUN = (
+    Call.State.FAILED.value,
+    *(status.value for status in Verdict.Status if status != Verdict.Status.OK),
+)
+"""Why a call may be asked again: it failed, or a verdict of its reply has this status."""
+
+
+def rerun_failed(*, run: JudgeRun, statuses: Sequence[str] = RERUN[:1], actor: User | None = None) -> int:
+    """Let calls of a run that was not cancelled wait again: failed ones, or those with a verdict of these ``statuses``.
+
+    Returns how many; refused where there are none. Scores that were read stay; a verdict without one is replaced by
+    what the new reply says. Every new request is paid.
+    """
+    if unknown := [status for status in statuses if status not in RERUN]:
+        sentence = _("“%(status)s” is not a status. Use one of: %(statuses)s.")
+        sentence %= {"status": unknown[0], "statuses": ", ".join(RERUN)}
+        raise Refused(sentence, code="status", fields={"statuses": sentence})
+    unread = Verdict.objects.filter(run=run, attempt__call=OuterRef("pk"), status__in=statuses)
+    wanted = Q(state=Call.State.SETTLED) & Q(Exists(unread))
+    if Call.State.FAILED in statuses:
+        wanted |= Q(state=Call.State.FAILED)
     with transaction.atomic():
-        failed = Call.objects.filter(run=run, run__state__in=LIVE, state=Call.State.FAILED)
-        count = failed.update(state=Call.State.WAITING, tries=0, not_before=None)
+        open_run = JudgeRun.objects.select_for_update(no_key=True).filter(pk=run.pk, state__in=LIVE).exists()
+        again = Call.objects.filter(wanted, run=run)
+        count = again.update(state=Call.State.WAITING, tries=0, not_before=None) if open_run else 0
         if not count:
             raise Refused(_("No call of this run can be repeated."), code="nothing_failed")
-        audit.record(actor=actor, project=run.project, verb="rerun failed calls", subject=run)
+        audit.record(actor=actor, project=run.project, verb="rerun calls", subject=run, fields=sorted(statuses))
     return count
 
 
@@ -410,7 +430,7 @@ def phase(run: JudgeRun, *, finished: bool) -> Phase:
 
 
 def run_revision(runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> str:
-    """Changes whenever one of the runs gains a verdict: verdicts are append-only."""
+    """Changes whenever one of the runs gains a verdict or has one replaced: a verdict is never changed."""
     verdicts = Verdict.objects.filter(run__in=runs).aggregate(count=Count("pk"), newest=Max("pk"))
     return f"{verdicts['count']}:{verdicts['newest'] or 0}"
 

@@ -71,6 +71,7 @@ api = [
         run_routes.RerunFailed.as_view(),
         name="api_run_rerun_failed",
     ),
+    path("projects/<slug:project>/runs/<int:run>/rerun/", run_routes.Rerun.as_view(), name="api_run_rerun"),
     path("projects/<slug:project>/runs/<int:run>/budget/", run_routes.Budget.as_view(), name="api_run_budget"),
     path("projects/<slug:project>/runs/<int:run>/calls/", run_routes.Calls.as_view(), name="api_calls"),
     path(

@@ -335,7 +335,9 @@ async def _gather(session: WorkSession) -> None:
 async def _wait(session: WorkSession) -> bool:
     """With nothing in flight: sleep until the next call is due, if that is within this session and no run waits."""
     due = await session.query(lambda: calls.next_due(session.run))
-    pause = (due - timezone.now()).total_seconds() if due else SESSION
+    if due is None:
+        return False
+    pause = (due - timezone.now()).total_seconds()
     if pause > session.left:
         return False
     if pause <= 0 and session.spent:

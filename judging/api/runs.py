@@ -271,6 +271,27 @@ class Cancel(_Move):
         return runs.cancel_run(run=run, actor=user)
 
 
+class RerunSerializer(StrictSerializer):
+    statuses = serializers.ListField(
+        child=serializers.ChoiceField(choices=runs.RERUN),
+        min_length=1,
+        default=lambda: [*runs.RERUN[:1]],
+        help_text="Why a call is repeated: it failed, or a verdict of its reply has this status.",
+    )
+
+
+class Rerun(APIView):
+    @extend_schema(request=RerunSerializer, responses=RunDetailSerializer)
+    def post(self, request: Request, project: str, run: int) -> Response:
+        """Repeat, and pay again, the calls that failed or whose verdicts have a status; 409 when there are none."""
+        again = _run(request.user, project, run)
+        serializer = RerunSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        runs.rerun_failed(run=again, actor=request.user, **serializer.validated_data)
+        tasks.enqueue_run(again.pk)
+        return Response(RunDetailSerializer(again).data)
+
+
 class RerunFailed(_Move):
     """Let the failed calls wait again; 409 when there are none."""
 

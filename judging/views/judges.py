@@ -75,6 +75,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "simulated": shown.simulated,
         "project": current_project,
         "judge": shown,
+        "pace": judges.pace(shown),
         "runs": runs.list_runs(shown.runs.all()),
         **_preview(request, current_project, shown),
     }

@@ -22,7 +22,7 @@ from accounts.refusals import Refused
 from annotation.views.campaigns import show_refusal
 from judging import runs, spending, tasks
 from judging.forms import BudgetForm, RunForm
-from judging.models import Judge, JudgeRun, Verdict
+from judging.models import Call, Judge, JudgeRun, Verdict
 from judging.views import calls
 from judging.views.judges import find_judge as find_judges
 
@@ -133,7 +133,17 @@ def _standing(run: JudgeRun) -> dict[str, Any]:
         "statuses": [(status, count) for status, count in statuses if count],
         "verdicts": sum(progress.verdicts.values()),
         "can_rerun": bool(progress.failed) and phase != runs.Phase.CANCELLED,
+        "rerun_statuses": _rerun_choices(progress, phase),
     }
+
+
+def _rerun_choices(progress: runs.RunProgress, phase: runs.Phase) -> list[tuple[str, str, int]]:
+    """Why calls of this run may be repeated: the reason, its name, and how many calls failed or verdicts have it."""
+    if phase in (runs.Phase.CANCELLED, runs.Phase.IMPORTED):
+        return []
+    labels = {**dict(Call.State.choices), **dict(Verdict.Status.choices)}
+    counts = {Call.State.FAILED.value: progress.failed, **progress.verdicts}
+    return [(reason, str(labels[reason]), counts[reason]) for reason in runs.RERUN if counts.get(reason)]
 
 
 @require_POST
@@ -149,7 +159,8 @@ def move_run(request: HttpRequest, project: str, run: int) -> HttpResponse:
 
 def _move(request: HttpRequest, run: JudgeRun, to: str) -> None:
     if to == "rerun":
-        again = runs.rerun_failed(run=run, actor=request.user)
+        statuses = request.POST.getlist("status") or runs.RERUN[:1]
+        again = runs.rerun_failed(run=run, statuses=statuses, actor=request.user)
         tasks.enqueue_run(run.pk)
         messages.success(request, ngettext("%d call will be repeated.", "%d calls will be repeated.", again) % again)
     elif to in MOVES:

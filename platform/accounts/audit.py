@@ -130,6 +130,7 @@ ACTIONS = {
     "rename project": gettext_lazy("changed the name or the description of the project"),
     "renew webhook secret": gettext_lazy("renewed the secret of a webhook"),
     "rerun failed calls": gettext_lazy("repeated failed calls"),
+    "rerun calls": gettext_lazy("repeated calls"),
     "revoke invitation": gettext_lazy("withdrew an invitation"),
     "revoke provider": gettext_lazy("revoked a provider"),
     "revoke share": gettext_lazy("revoked a share link"),

@@ -45,6 +45,7 @@ DECLARATION = {
     "explanation": "no",
     "instruction_language": "et",
     "parameters": '{"temperature": 0}',
+    "timeout": "240",
 }
 
 
@@ -59,6 +60,8 @@ class TestJudges:
         shown = post(boris, "judge_new", **DECLARATION)
         judge = Judge.objects.get()
         assert (judge.parameters, judge.simulated) == ({"temperature": 0}, True)
+        assert (judge.timeout, judge.tries, judge.concurrency) == (240, None, None)
+        assert "at most 240 s for a reply, 8 tries of a call, 64 calls" in shown
         assert judge.variant["explanation"] is False
         for chip in ("One criterion per call", "Only the score", "Instructions: eesti", "Simulated provider"):
             assert chip in shown

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.refusals import Refused
@@ -177,6 +182,74 @@ class TestStopping:
         assert 0 < done.settled < 600
         replied = Attempt.objects.filter(outcome="replied").count()
         assert provider.control()["answered"] == replied == Attempt.objects.count(), "what was in flight came in"
+
+
+class TestLongReplies:
+    def test_a_reply_longer_than_a_lease_is_sent_once_and_the_session_ends_with_it(
+        self, cast: Cast, provider: RunningProvider, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """95 s of a reply, 30 s of a lease and 60 s of a session, all at a thirtieth."""
+        monkeypatch.setattr(calls, "LEASE", timedelta(seconds=1))
+        monkeypatch.setattr(work_sessions, "SESSION", 2.0)
+        monkeypatch.setattr(work_sessions, "TICK", 0.1)
+        provider.control(latency=3)
+        run = started(cast, declared(cast), items=1)
+        began = time.monotonic()
+        with at_work(run):
+            for _look in range(4):
+                time.sleep(0.7)
+                assert calls.sweep_leases() == [], "the lease is kept alive"
+        done = runs.run_progress(run)
+        assert (done.settled, done.attempts, provider.control()["requests"]) == (1, 1, 1)
+        assert time.monotonic() - began < 5, "nothing is left to ask, so the worker is free"
+
+
+class TestRepeating:
+    def test_a_body_that_nobody_can_read_is_paid_three_times_at_most(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        run = started(cast, declared(cast, "sim-steady:not_json"), items=1)
+        for _round in range(6):
+            Call.objects.update(not_before=None)
+            worked(run)
+        done = runs.run_progress(run)
+        assert (done.failed, done.attempts) == (1, calls.MOST_UNREADABLE)
+        assert all("gateway page" in body for body in Attempt.objects.values_list("reply__body", flat=True))
+
+    def test_calls_are_repeated_by_status_and_scores_that_were_read_stay(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        boris = cast.client("boris")
+        provider.control(next=["refusal", "forbidden", "unparsable", "truncated", "none", "none"])
+        run = started(cast, declared(cast), items=6)
+        worked(run)
+        before = dict(run.verdicts.filter(status="ok").values_list("pk", "score"))
+        assert {"refused", "unparsed", "truncated"} <= {*run.verdicts.values_list("status", flat=True)}
+        address = f"/api/v1/projects/kassa/runs/{run.pk}/rerun/"
+        for sent, code in (({"statuses": ["ok"]}, 400), ({"statuses": []}, 400), ({"status": "refused"}, 400)):
+            assert boris.post(address, sent, content_type="application/json").status_code == code
+        assert boris.post(address, {}, content_type="application/json").json()["code"] == "nothing_failed"
+        answer = boris.post(address, {"statuses": ["refused"]}, content_type="application/json")
+        assert answer.json()["progress"]["waiting"] == 2
+        assert worked(run).finished
+        assert "refused" not in runs.run_progress(run).verdicts
+        page = reverse("run", args=["kassa", run.pk])
+        assert "Repeat calls" in boris.get(page).content.decode()
+        move = {"to": "rerun", "status": ["unparsed"]}
+        assert "1 call will be" in boris.post(f"{page}state/", move, follow=True).content.decode()
+        call_command("rerun_calls", str(run.pk), "--status", "truncated", "--here", stdout=StringIO())
+        assert runs.run_progress(run).verdicts == {"ok": 12}
+        assert before.items() <= dict(run.verdicts.values_list("pk", "score")).items()
+        assert provider.control()["requests"] == Attempt.objects.count() == 6 + 4
+        with pytest.raises(CommandError, match="No call of this run"):
+            call_command("rerun_calls", str(run.pk), "--status", "error", stdout=StringIO())
+
+    def test_a_run_that_was_cancelled_repeats_nothing(self, cast: Cast, provider: RunningProvider) -> None:
+        run = started(cast, declared(cast, "sim-steady:refusal"), items=1)
+        worked(run)
+        runs.cancel_run(run=run)
+        with pytest.raises(Refused, match="No call"):
+            runs.rerun_failed(run=run, statuses=["refused"])
 
 
 @contextmanager

@@ -53,15 +53,15 @@ class Command(BaseCommand):
             raise CommandError(refused.sentence, returncode=USAGE) from None
         self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.run_progress(run).planned} calls")
         if options["here"]:
-            self._work_here(run)
+            self.work_here(run)
         else:
             tasks.enqueue_run(run.pk)
             if not options["wait"]:
                 return
             self._watch(run, lambda: runs.run_progress(run).finished)
-        self._conclude(run)
+        self.conclude(run)
 
-    def _work_here(self, run: JudgeRun) -> None:
+    def work_here(self, run: JudgeRun) -> None:
         """Session after session in a thread, so that progress can be shown; Ctrl-C or SIGTERM pauses the run.
 
         What is in flight then comes in: it is paid for.
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             runs.pause_run(run=run, reason="Interrupted at the command line.")
 
-    def _conclude(self, run: JudgeRun) -> None:
+    def conclude(self, run: JudgeRun) -> None:
         progress = runs.run_progress(run)
         run.refresh_from_db(fields=["state", "reason"])
         self.stdout.write(_line(progress))

@@ -332,6 +332,15 @@ class JudgeMethods(ServerConnection):
         """End a run permanently; stored verdicts are kept."""
         return cast(types.RunDetail, self.json("POST", self.at("runs/{}/cancel/", run)))
 
+    @operation("POST", "/projects/{project}/runs/{run}/rerun/")
+    def rerun(self, run: int, *, statuses: Sequence[str] = ("failed",)) -> types.RunDetail:
+        """Repeat the calls that failed, or whose verdicts have one of these ``statuses``; every new request is paid.
+
+        Statuses: failed, unparsed, out_of_range, refused, truncated, error. Scores that were read stay.
+        """
+        body = {"statuses": [*statuses]}
+        return cast(types.RunDetail, self.json("POST", self.at("runs/{}/rerun/", run), json=body))
+
     @operation("POST", "/projects/{project}/runs/{run}/rerun-failed/")
     def rerun_failed(self, run: int) -> types.RunDetail:
         """Send the failed calls again."""

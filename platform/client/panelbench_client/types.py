@@ -32,6 +32,7 @@ ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "mini
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
 SavedMappingKindEnum: TypeAlias = Literal["dataset", "ratings", "verdicts"]
+StatusesEnum: TypeAlias = Literal["failed", "unparsed", "out_of_range", "refused", "truncated", "error"]
 TransferKindEnum: TypeAlias = Literal["export", "bundle"]
 TransferStateEnum: TypeAlias = Literal["waiting", "working", "done", "failed"]
 UnitEnum: TypeAlias = Literal["bytes", "rows", "deliveries"]
@@ -688,6 +689,12 @@ class Range(TypedDict):
     min: float
     max: float
     step: float | None
+
+
+class Rerun(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    statuses: NotRequired[list[StatusesEnum]]
 
 
 class Role(TypedDict):
