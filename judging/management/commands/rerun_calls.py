@@ -26,16 +26,16 @@ class Command(RunJudge):
         parser.add_argument("--status", action="append", choices=runs.RERUN, metavar="STATUS", help=reasons)
         parser.add_argument("--here", action="store_true", help="do the work in this process, without a queue")
 
-    def handle(self, *, run: int, status: list[str] | None, here: bool, **options: Any) -> None:
-        judge_run = JudgeRun.objects.select_related("judge", "project").filter(pk=run).first()
+    def handle(self, **options: Any) -> None:
+        judge_run = JudgeRun.objects.select_related("judge", "project").filter(pk=options["run"]).first()
         if judge_run is None:
-            raise CommandError(f"There is no run {run}.", returncode=USAGE)
+            raise CommandError(f"There is no run {options['run']}.", returncode=USAGE)
         try:
-            count = runs.rerun_failed(run=judge_run, statuses=status or runs.RERUN[:1])
+            count = runs.rerun_failed(run=judge_run, statuses=options["status"] or runs.RERUN[:1])
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         self.stdout.write(f"Run {judge_run.pk}: {count} calls will be repeated")
-        if not here:
+        if not options["here"]:
             tasks.enqueue_run(judge_run.pk)
             return
         self.work_here(judge_run)
