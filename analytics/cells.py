@@ -8,23 +8,29 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from analytics import ratings
 from analytics.questions import (
     AGREEMENT,
     CALIBRATION,
     CONSISTENCY,
+    LEFT_OUT,
     NEEDS_ORDER,
+    PAIRS,
     STABILITY,
+    TIMES,
+    WITHIN_PANEL,
     NumbersQuestion,
     chosen_runs,
 )
-from annotation.models import Campaign, Rating
-from annotation.writers.tables import Table
+from annotation.models import Annotation, Campaign, Rating
+from annotation.writers.tables import Column, Table
 from judging.models import JudgeRun
 
 if TYPE_CHECKING:
@@ -54,6 +60,8 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
         blind_only=question.blind_only,
         more=_of_panels(question) & _slow_enough(question),
     )
+    if set(TIMES) & set(question.dimensions):
+        found = _with_times(found, campaign)
     wanted: dict[int, set[str]] = {}
     for column, value in question.where:
         wanted.setdefault(found.names.index(column), set()).add(value)
@@ -66,6 +74,22 @@ def question_table(campaign: Campaign, question: NumbersQuestion, runs: Sequence
 
 def _cell(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+def _with_times(found: Table, campaign: Campaign) -> Table:
+    """The table with the columns `week` and `hundred` of each item, by its last annotation; nothing where it has none.
+
+    Ratings of one item so stay together. Items with the same time are in the order of the dataset.
+    """
+    here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
+    last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
+    times = {
+        item: ("{:04}-W{:02}".format(*moment.astimezone(UTC).isocalendar()), str(place // 100 * 100 + 1))
+        for place, (item, moment) in enumerate(last)
+    }
+    item_at = found.names.index("item")
+    rows = ((*row, *times.get(row[item_at], (None, None))) for row in found.rows)
+    return replace(found, columns=(*found.columns, *(Column(name, "text") for name in TIMES)), rows=rows)
 
 
 def _of_panels(question: NumbersQuestion) -> Q:
@@ -154,6 +178,8 @@ def _reports(table: RatingsTable, question: NumbersQuestion) -> Iterator[tuple[s
     for part in _parts(table, question):
         if wanted := question.wanted(AGREEMENT):
             yield "", partial(_reported, among_raters.agreement_report, part, {**how, "statistics": wanted})
+        for family, report, options in _within_panel(table, question, how):
+            yield family, partial(_reported, report, part, options)
         for judge in judges:
             for family, report, options in _of_judge(table, question, judge, how):
                 yield family, partial(_reported, report, part, options)
@@ -182,6 +208,57 @@ def _reported(report: Any, panel: str | None, options: dict[str, Any], table: Ra
 
 def _is_judge(table: RatingsTable) -> Any:
     return table.frame["rater_kind"] == "judge"
+
+
+def _within_panel(
+    table: RatingsTable, question: NumbersQuestion, how: dict[str, Any]
+) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """The family's prefix, a report and its options, on who and what makes a panel agree."""
+    from analytics.stats.agreement import within_panel
+    from analytics.stats.judge.panel import agreement_class_report
+
+    asked, by, pool = set(question.wanted(WITHIN_PANEL)), how["by"], {"by": how["by"], "pool": question.pool}
+    confidence = {"confidence": question.confidence}
+    if asked & {"class_share", "score_share"}:
+        yield "", agreement_class_report, {"by": by}
+    if "commonest_share" in asked:
+        yield "", within_panel.commonest_report, pool
+    if asked & set(within_panel.RATIONALES):
+        yield "", within_panel.rationale_length_report, {"by": by, **confidence}
+    if asked & set(within_panel.LABELS):
+        yield "", within_panel.spread_report, pool
+    if statistics := question.wanted(LEFT_OUT):
+        yield "left_out.", within_panel.left_out_report, {**pool, **confidence, "statistics": statistics}
+    if statistics := question.wanted(PAIRS):
+        yield "pairs.", within_panel.pair_report, {**how, "statistics": statistics}
+    for report, options in _of_means(table, question, asked, by):
+        yield "", report, options
+
+
+def _of_means(
+    table: RatingsTable, question: NumbersQuestion, asked: set[str], by: Sequence[str]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Two criteria, or two panels, on the same items; means of criteria that have them."""
+    from analytics.stats.agreement import within_panel
+    from analytics.stats.judge import differences
+
+    drawn = {"resamples": question.bootstrap, "seed": question.seed}
+    ordered = [key for key in sorted(table.frame["criterion"].unique()) if _has_means(table.scales[key])]
+    if "criteria_spearman" in asked:
+        of_means = {"by": [name for name in by if name != "criterion"], **drawn}
+        yield partial(_on_criteria, differences.between_criteria, ordered), of_means
+    panels = sorted(table.annotators().frame["panel"].dropna().unique()) if "panel" in table.frame else []
+    for first, second in combinations(panels, 2):
+        both = {"by": [name for name in by if name != "panel"], "first": first, "second": second}
+        if asked & {"panel_difference", "panel_spearman"}:
+            yield partial(_on_criteria, differences.between_panels, ordered), {**both, **drawn}
+        if "panel_same_mode" in asked:
+            yield within_panel.same_mode_report, {**both, "confidence": question.confidence}
+
+
+def _has_means(scale: Scale) -> bool:
+    """Whether a mean of its scores says something: scores in order, or a share of one of two labels."""
+    return scale.is_numeric and (scale.has_order or scale.q == 2)
 
 
 def _of_judge(

@@ -21,14 +21,20 @@ SMALL = 30
 MINUS = "−"
 LEFT_TO_RIGHT = "\u200e"
 
-PERCENTAGES = frozenset({"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate"})
+PERCENTAGES = frozenset(
+    {"percent_agreement", "applicability_agreement", "score_share", "class_share", "flip_rate"}
+    | {"commonest_share", "panel_same_mode", "rationale_share", "label_share"}
+)
 PARTS = {
     **dict.fromkeys(("f1", "precision", "recall", "score_share"), "variant"),
     "class_share": "agreement_class",
     **dict.fromkeys(("classical_mean", "judge_mean"), "generator"),
 }
 """What tells several figures of one statistic and cell apart, where there are several."""
-SIGNED = frozenset({"bias"})
+SIGNED = frozenset(
+    {"bias", "panel_difference"}
+    | {f"{name}_change" for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")}
+)
 SPEAKS_FOR = {
     "these raters": _lazy("for these raters"),
     "raters like these": _lazy("for raters like these"),

@@ -40,6 +40,7 @@ AGREEMENT = (
     "verdict_confidence",
     "applicability_agreement",
     "applicability_ac",
+    "panel_reliability",
 )
 CALIBRATION = (
     "mae",
@@ -60,13 +61,31 @@ CALIBRATION = (
     "ceiling_pearson",
     "without_reference",
     "out_of_range",
+)
+WITHIN_PANEL = (
     "class_share",
     "score_share",
+    "commonest_share",
+    "criteria_spearman",
+    "panel_difference",
+    "panel_spearman",
+    "panel_same_mode",
+    "rationale_share",
+    "rationale_length",
+    "label_spread",
+    "label_share",
 )
+LEFT_OUT = tuple(
+    f"left_out.{name}{change}"
+    for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
+    for change in ("", "_change")
+)
+PAIRS = ("pairs.cohen_kappa", "pairs.percent_agreement")
 STABILITY = tuple(f"stability.{name}" for name in ("mean", "kendall_tau_b", "spearman", "inversions", "tied_pairs"))
 CONSISTENCY = tuple(f"consistency.{name}" for name in ("fleiss_kappa", "cohen_kappa", "mean", "language_shift"))
-STATISTICS = (*AGREEMENT, *CALIBRATION, *STABILITY, *CONSISTENCY)
-"""What may be asked for: among raters, of a judge beside them, of rankings, of languages as raters (METHODS 1, 3, 4).
+STATISTICS = (*AGREEMENT, *WITHIN_PANEL, *LEFT_OUT, *PAIRS, *CALIBRATION, *STABILITY, *CONSISTENCY)
+"""What may be asked for: among raters, of who and what makes them agree, of a judge beside them, of rankings, of
+languages as raters (METHODS 1, 3, 4).
 """
 NEED_JUDGE = frozenset((*CALIBRATION, *CONSISTENCY))
 RULES: dict[str, tuple[str | None, Ties]] = {
@@ -87,7 +106,9 @@ TIES = ("exclude", "lower", "upper", "median")
 LEVELS = ("nominal", "ordinal", "interval")
 OWN_COLUMNS = ("criterion", "language", "generator", "scenario", "item", "dataset_version")
 """Columns of the ratings table that rows, columns and filters may be, beside the attributes of the items."""
-COMPUTED = ("judge", "panel", "languages")
+TIMES = ("week", "hundred")
+"""When an item was rated last, as rows or columns: the ISO week, or the first of the hundred items in that order."""
+COMPUTED = ("judge", "panel", "languages", *TIMES)
 """What else rows and columns may be: `languages` is the pair that a figure compares."""
 EACH_RUN = "each"
 BLIND_ONLY = "only"

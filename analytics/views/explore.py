@@ -44,6 +44,28 @@ STATISTIC_NAMES = {
     "verdict_confidence": gettext_lazy("Verdict Confidence"),
     "applicability_agreement": gettext_lazy("Percent agreement on N/A"),
     "applicability_ac": gettext_lazy("Gwet’s AC1 on N/A"),
+    "panel_reliability": gettext_lazy("Reliability of the mean of several raters"),
+    "class_share": gettext_lazy("Share of agreement classes"),
+    "score_share": gettext_lazy("Share of each score by agreement class"),
+    "commonest_share": gettext_lazy("Share of the most frequent score"),
+    "criteria_spearman": gettext_lazy("Spearman’s ρ between two criteria"),
+    "panel_difference": gettext_lazy("Difference of two panels’ means"),
+    "panel_spearman": gettext_lazy("Spearman’s ρ between two panels"),
+    "panel_same_mode": gettext_lazy("Items on which two panels have the same mode"),
+    "rationale_share": gettext_lazy("Ratings with a rationale"),
+    "rationale_length": gettext_lazy("Length of a rationale, median of characters"),
+    "label_spread": gettext_lazy("Items on which annotators differ most"),
+    "label_share": gettext_lazy("Share of each score on these items"),
+    "left_out.krippendorff_alpha": gettext_lazy("α without each annotator"),
+    "left_out.krippendorff_alpha_change": gettext_lazy("Change of α without each annotator"),
+    "left_out.fleiss_kappa": gettext_lazy("Fleiss’ κ without each annotator"),
+    "left_out.fleiss_kappa_change": gettext_lazy("Change of Fleiss’ κ without each annotator"),
+    "left_out.gwet_ac": gettext_lazy("Gwet’s AC without each annotator"),
+    "left_out.gwet_ac_change": gettext_lazy("Change of Gwet’s AC without each annotator"),
+    "left_out.percent_agreement": gettext_lazy("Percent agreement without each annotator"),
+    "left_out.percent_agreement_change": gettext_lazy("Change of percent agreement without each annotator"),
+    "pairs.cohen_kappa": gettext_lazy("Cohen’s κ of each pair of annotators"),
+    "pairs.percent_agreement": gettext_lazy("Percent agreement of each pair of annotators"),
     "mae": gettext_lazy("MAE"),
     "bias": gettext_lazy("Bias (judge − panel)"),
     "rmse": gettext_lazy("RMSE"),
@@ -62,8 +84,6 @@ STATISTIC_NAMES = {
     "ceiling_pearson": gettext_lazy("Pearson’s r beside a left-out annotator’s"),
     "without_reference": gettext_lazy("Items without a reference label"),
     "out_of_range": gettext_lazy("Judge scores off the scale"),
-    "class_share": gettext_lazy("Share of agreement classes"),
-    "score_share": gettext_lazy("Share of each score by agreement class"),
     "stability.mean": gettext_lazy("Mean of each generator"),
     "stability.kendall_tau_b": gettext_lazy("τ-b between the rankings of two languages"),
     "stability.spearman": gettext_lazy("ρ between the rankings of two languages"),
@@ -76,6 +96,10 @@ STATISTIC_NAMES = {
 }
 GROUPS = (
     (gettext_lazy("Agreement among raters"), questions.AGREEMENT),
+    (
+        gettext_lazy("Who and what makes raters agree"),
+        (*questions.WITHIN_PANEL, *questions.LEFT_OUT, *questions.PAIRS),
+    ),
     (gettext_lazy("A judge beside the panel"), questions.CALIBRATION),
     (gettext_lazy("Rankings of generators across languages"), questions.STABILITY),
     (gettext_lazy("Languages as raters"), questions.CONSISTENCY),
@@ -90,6 +114,8 @@ COLUMN_NAMES = {
     "judge": gettext_lazy("Judge"),
     "panel": gettext_lazy("Panel"),
     "languages": gettext_lazy("Pair of languages"),
+    "week": gettext_lazy("Week of the last rating"),
+    "hundred": gettext_lazy("Hundred items in the order of rating"),
 }
 REFERENCE_NAMES = {
     "": gettext_lazy("Mode; mean on interval scales"),
@@ -122,7 +148,18 @@ PRESETS = (
     ("S3", gettext_lazy("F1 against each annotator"), "statistic=f1&statistic=accuracy&reference=each"),
     ("S4", gettext_lazy("Classes of agreement"), "statistic=percent_agreement_exact&statistic=class_share"),
 )
-ABOUT = ("criterion", "judge", "panel", "language", "languages", "generator", "raters", "annotator", "agreement_class")
+ABOUT = (
+    "criterion",
+    "judge",
+    "panel",
+    "language",
+    "languages",
+    "generator",
+    "raters",
+    "annotator",
+    "agreement_class",
+    "item",
+)
 
 
 # --- cells as the template reads them --------------------------------------------------------------------------------
@@ -246,6 +283,7 @@ class AnswerPage:
             or question.min_seconds
             or question.level
             or set(wanted) & {"scenario", "item", "dataset_version", "languages"}
+            or set(question.dimensions) & set(questions.TIMES)
         ):
             return ""
         pairs: list[tuple[str, str]] = [

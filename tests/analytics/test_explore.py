@@ -294,7 +294,7 @@ def test_files_hold_the_stored_answer_while_a_newer_one_is_computed(
     client, address = cast.client("boris"), f"/p/kassa/numbers/{campaign.pk}/explore"
     told = client.get(f"{address}/cells.json?{asked.query}")
     assert told.status_code == 200 and told.json()["revision"] == stored.revision
-    assert b",mae," in b"".join(client.get(f"{address}/cells.csv?{asked.query}"))
+    assert b"\nmae," in b"".join(client.get(f"{address}/cells.csv?{asked.query}"))
     assert answers.open_job(campaign, asked)
 
 

@@ -185,6 +185,8 @@ def _figures(cell: Coded, request: _Request, streams: Sequence[np.random.Generat
         yield from pairwise.conger_rows(cell, rng=streams[2], how=request.how, positional=request.positional)
     if cell.scale.has_order and cell.scale.is_numeric:
         yield from ((estimate.with_(level=cell.scale.level), None) for estimate in _numeric(cell, request))
+    elif cell.scale.q == 2:
+        yield from ((estimate.with_(level=cell.scale.level), None) for estimate in _components(cell, request))
 
 
 def _quiet(request: _Request) -> _Request:
@@ -263,6 +265,12 @@ def _numeric(cell: Coded, request: _Request) -> Iterator[Estimate]:
                 values, form, cluster=cell.cluster, confidence=request.how.confidence, positional=request.positional
             )
             yield estimate.with_(n_missing=cell.n_missing)
+    yield from _components(cell, request)
+
+
+def _components(cell: Coded, request: _Request) -> Iterator[Estimate]:
+    """Of numbers, or of two labels as 0 and 1: the mean is then a share."""
+    values = cell.values() if cell.scale.has_order else np.where(cell.matrix() < 0, np.nan, cell.matrix())
     for name in ("variance_component", "panel_reliability"):
         if request.statistics is not None and name in request.statistics:
             yield from reliability.component_estimates(values, name, n_missing=cell.n_missing)
