@@ -61,7 +61,7 @@ def store_verdicts(import_pk: int, actor_pk: int | None = None) -> None:
 @shared_task(**LONGEST)
 def check_study(import_pk: int) -> None:
     """Store a whole study, keep what was seen, and roll it back."""
-    checks.carry_out(import_pk=import_pk, look=studies.study_outlook)
+    checks.carry_out(import_pk=import_pk, look=studies.study_preview_report)
 
 
 @shared_task(**LONGEST)

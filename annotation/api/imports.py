@@ -32,7 +32,7 @@ from annotation import tasks
 from annotation.api.import_files import ImportFileSerializer
 from annotation.generator_names import CHOICES
 from annotation.imports import checks, lifecycle, opening, removal, targets, uploads
-from annotation.imports.previews import Preview, outlook
+from annotation.imports.previews import Preview, preview_report
 from annotation.imports.storage import FileRefused
 from annotation.models import Import
 from annotation.readers import File, FormatError, Mapping
@@ -144,7 +144,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
 
 
-class OutlookSerializer(serializers.Serializer[Any]):
+class ImportPreviewSerializer(serializers.Serializer[Any]):
     """What storing would do: the mapping that was used, the first rows, the report and the problems."""
 
     kind = serializers.ChoiceField(choices=Import.Kind.choices)
@@ -191,7 +191,9 @@ def preview_response(file_import: Import, preview: Callable[[], Preview]) -> Res
     """What storing would do. For a large import: the result of the last check, or 202 while a check is running."""
     if file_import.state == Import.State.CHECKING or file_import.is_large():
         return looked_at(file_import)
-    return Response(outlook(preview(), targets.resolve(project=file_import.project, said=file_import.target)))
+    return Response(
+        preview_report(preview(), targets.resolve(project=file_import.project, target_fields=file_import.target))
+    )
 
 
 def looked_at(file_import: Import) -> Response:
@@ -267,7 +269,7 @@ class Imports(generics.ListAPIView[Import]):
         current_project = access.require(user=request.user, slug=project)
         _check_length(request)
         files, keys, fields = _sent(request)
-        opened = opening.receive(
+        opened = opening.open_imports(
             project=current_project,
             files=files,
             keys=keys,
@@ -373,7 +375,7 @@ class ImportDetail(APIView):
 
 
 class ImportPreview(APIView):
-    @extend_schema(responses={200: OutlookSerializer, 202: ImportSerializer})
+    @extend_schema(responses={200: ImportPreviewSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would do; 202 while a worker is still reading a large file."""
         current_import = _require_stored_here(get_import(request.user, project, file_import))
@@ -407,7 +409,9 @@ class ImportAlso(APIView):
         current_import = get_import(request.user, project, file_import)
         serializer = AlsoSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        opened = opening.also(file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user)
+        opened = opening.import_as_kind(
+            file_import=current_import, kind=serializer.validated_data["kind"], actor=request.user
+        )
         tasks.look(opened)
         return answer(opened, status.HTTP_201_CREATED)
 
@@ -416,7 +420,7 @@ class ImportApart(APIView):
     @extend_schema(request=None, responses={201: ImportSerializer})
     def post(self, request: Request, project: str, file_import: int) -> Response:
         """Replace the import of a study by separate imports, one per kind. The response is the first of them."""
-        opened = opening.apart(file_import=get_import(request.user, project, file_import), actor=request.user)
+        opened = opening.split_study(file_import=get_import(request.user, project, file_import), actor=request.user)
         for opened_import in opened:
             tasks.look(opened_import)
         return answer(opened[0], status.HTTP_201_CREATED)

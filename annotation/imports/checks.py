@@ -20,12 +20,12 @@ from accounts.jobs import JobHeartbeat
 from accounts.models import Job
 from accounts.refusals import Refused
 from annotation.imports import targets, uploads
-from annotation.imports.previews import Outlook, Preview, outlook
+from annotation.imports.previews import Preview, PreviewReport, preview_report
 from annotation.models import DryRun, Import
 
 State = Import.State
 Progress = Callable[[int, int], None]
-Look = Callable[[Import, Progress], Preview | Outlook]
+Look = Callable[[Import, Progress], Preview | PreviewReport]
 EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 
 
@@ -40,7 +40,7 @@ def start(*, file_import: Import) -> None:
     file_import.state, file_import.report = State.CHECKING, {}
 
 
-def current(file_import: Import) -> Outlook | None:
+def current(file_import: Import) -> PreviewReport | None:
     """What the last check saw, as long as it answers what the import asks now."""
     run = DryRun.objects.filter(file_import=file_import, asked=asked(file_import)).first()
     return run.seen if run else None
@@ -71,7 +71,7 @@ def carry_out(*, import_pk: int, look: Look) -> None:
         raise
     else:
         if isinstance(seen, Preview):
-            seen = outlook(seen, targets.resolve(project=held.project, said=held.target))
+            seen = preview_report(seen, targets.resolve(project=held.project, target_fields=held.target))
         _keep(held, seen)
 
 
@@ -115,7 +115,7 @@ def end(held: Import, state: str, report: dict[str, Any], **changes: Any) -> boo
     return False
 
 
-def _keep(held: Import, seen: Outlook) -> None:
+def _keep(held: Import, seen: PreviewReport) -> None:
     with transaction.atomic():
         if end(held, State.UPLOADED, {}):
             kept = {"asked": asked(held), "seen": seen, "made_at": timezone.now()}

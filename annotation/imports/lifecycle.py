@@ -61,15 +61,15 @@ def revise(
     there is nothing left to guess, unless it lays out the files in another way. A check that runs is given up.
     """
     changes: dict[str, Any] = {}
-    about = file_import.target if target is None else opening.kept_target(target)
+    about = file_import.target if target is None else opening.storable_target(target)
     if kind is not None and kind != file_import.kind:
         changes = {"kind": kind, **_laid(file_import, kind, _layout(file_import.column_mapping()), about)}
     elif mapping is not None and file_import.kind in opening.UNMAPPED:
-        changes = {"mapping": opening.kept_mapping(mapping)}
+        changes = {"mapping": opening.storable_mapping(mapping)}
     elif mapping is not None:
         is_laid_out_anew = is_whole and _layout(mapping) != _layout(file_import.column_mapping())
         is_complete = is_whole and bool(mapping.columns) and not is_laid_out_anew and file_import.is_packed()
-        complete = {"mapping": opening.kept_mapping(mapping)} if is_complete else None
+        complete = {"mapping": opening.storable_mapping(mapping)} if is_complete else None
         changes = complete or _laid(file_import, file_import.kind, mapping, about, narrow=is_laid_out_anew)
     if target is not None:
         changes["target"] = about
@@ -78,16 +78,16 @@ def revise(
 
 
 def _laid(
-    file_import: Import, kind: str, said: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
+    file_import: Import, kind: str, given: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
 ) -> dict[str, Any]:
     """The mapping ``said``, laid over the guess: here and now, or by the worker who may open the files. ``narrow``
     leaves out the columns that the files, laid out in another way, have no longer."""
     if file_import.is_packed():
-        later = {**opening.as_unread(kind, said, about), **({"narrow": True} if narrow else {})}
-        return {"mapping": opening.kept_mapping(said), "unread": later}
+        later = {**opening.unopened_fields(kind, given, about), **({"narrow": True} if narrow else {})}
+        return {"mapping": opening.storable_mapping(given), "unread": later}
     with file_import.opened() as files:
-        said = without_absent_columns(files, said) if narrow else said
-        return {"mapping": opening.kept_mapping(opening.proposal(file_import.project, kind, files, said))}
+        given = without_absent_columns(files, given) if narrow else given
+        return {"mapping": opening.storable_mapping(opening.proposal(file_import.project, kind, files, given))}
 
 
 def _change(file_import: Import, changes: dict[str, Any], actor: User | None) -> None:
@@ -190,7 +190,7 @@ def tell(file_import: Import, report: Report, **rows: Any) -> None:
 
 def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:
     is_more = bool(file_import.target.get("extends"))
-    extends = targets.extended(project=file_import.project, said=file_import.target) if is_more else None
+    extends = targets.extended(project=file_import.project, target_fields=file_import.target) if is_more else None
     if is_more and extends is None:
         raise Refused(
             _("The dataset to which these items should be added no longer exists. Choose another dataset, or none."),
@@ -254,7 +254,7 @@ def _store_rubrics(file_import: Import, actor: User | None, _held: ImportLease, 
 
 
 def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, keeps: bool) -> None:
-    target = targets.resolve(project=file_import.project, said=file_import.target)
+    target = targets.resolve(project=file_import.project, target_fields=file_import.target)
     if target is None:
         raise Refused(
             _("Choose the campaign that these ratings belong to, or a dataset and a rubric."), code="no_target"
@@ -272,7 +272,7 @@ def _store_ratings(file_import: Import, actor: User | None, held: ImportLease, k
             file_import=file_import,
             identified=not parsed.mapping.positional,
             actor=actor,
-            told=held.writing,
+            progress=held.writing,
         )
         previews.add_stored(report, stored)
         opened_here = {} if target.campaign else {"opened_campaign": campaign.pk}
@@ -319,6 +319,6 @@ def aim(*, file_import: Import) -> None:
         return
     for sibling in siblings(file_import):
         is_waiting = sibling.kind in opening.ABOUT_ITEMS and sibling.state in UNSTORED
-        if is_waiting and targets.resolve(project=file_import.project, said=sibling.target) is None:
+        if is_waiting and targets.resolve(project=file_import.project, target_fields=sibling.target) is None:
             target = {**sibling.target, **targets.about(file_import)}
             Import.objects.filter(pk=sibling.pk, state=sibling.state).update(target=target)

@@ -61,7 +61,7 @@ def open_import(
     if not files:
         raise no_file()
     proposed = proposal(project, kind, files, mapping or Mapping())
-    return enter(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
+    return create_import(project=project, kind=kind, files=files, mapping=proposed, target=target, actor=actor)
 
 
 def no_file() -> Refused:
@@ -70,18 +70,18 @@ def no_file() -> Refused:
     return Refused(sentence, code="no_file", fields={"files": sentence})
 
 
-def proposal(project: Project, kind: str, files: Sequence[File], said: Mapping) -> Mapping:
+def proposal(project: Project, kind: str, files: Sequence[File], given: Mapping) -> Mapping:
     """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
 
     The criteria of the project's rubrics are known by any of their names.
     """
     if kind in UNMAPPED:
-        return said
+        return given
     criteria = names_known(project) if kind in ABOUT_ITEMS else ()
-    return propose_mapping(kind, files, said, criteria)  # type: ignore[arg-type]
+    return propose_mapping(kind, files, given, criteria)  # type: ignore[arg-type]
 
 
-def enter(
+def create_import(
     *,
     project: Project,
     kind: str,
@@ -103,11 +103,11 @@ def enter(
         entered = Import.objects.create(
             project=project,
             kind=kind,
-            mapping=kept_mapping(mapping),
-            target=kept_target(target),
+            mapping=storable_mapping(mapping),
+            target=storable_target(target),
             batch=batch,
             part_of=part_of,
-            unread=None if unread is None else kept_target(unread),
+            unread=None if unread is None else storable_target(unread),
             created_by=actor,
         )
         for name, raw in files:
@@ -148,7 +148,7 @@ def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
         raise
 
 
-def kept_mapping(mapping: Mapping) -> dict[str, Any]:
+def storable_mapping(mapping: Mapping) -> dict[str, Any]:
     """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
     fields = mapping.as_dict()
     if is_storable(fields):
@@ -157,7 +157,7 @@ def kept_mapping(mapping: Mapping) -> dict[str, Any]:
     raise Refused(sentence, code="invalid", fields={"mapping": sentence})
 
 
-def kept_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
+def storable_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
     fields = dict(target or {})
     if is_storable(fields):
         return fields
@@ -165,9 +165,9 @@ def kept_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
     raise Refused(sentence, code="invalid", fields={"target": sentence})
 
 
-def as_unread(kind: str, mapping: Mapping, target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
+def unopened_fields(kind: str, mapping: Mapping, target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
     """What is said of files that nobody has opened yet."""
-    return {"kind": kind, "mapping": kept_mapping(mapping), "target": target}
+    return {"kind": kind, "mapping": storable_mapping(mapping), "target": target}
 
 
 # --- files that come together ----------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Part(NamedTuple):
     kept: list[KeptFile]
 
 
-def receive(
+def open_imports(
     *,
     project: Project,
     files: Sequence[File] = (),
@@ -199,38 +199,40 @@ def receive(
     with opened_files(arrived) as kept:
         if not files and not kept:
             raise no_file()
-        said = mapping or Mapping()
+        given = mapping or Mapping()
         if any(is_compressed(name) for name, _raw in (*files, *(kept_file.file for kept_file in kept))):
-            unread = as_unread(kind, said, target)
+            unread = unopened_fields(kind, given, target)
             with transaction.atomic():
                 _take_over(arrived)
-                return [_entered_unread(project, unread, files=files, kept=kept, actor=actor)]
-        kind, target, parts = _looked_into(project, files, kept, kind, said, target)
+                return [_create_unopened(project, unread, files=files, kept=kept, actor=actor)]
+        kind, target, parts = _parts_by_kind(project, files, kept, kind, given, target)
         with transaction.atomic():
             _take_over(arrived)
-            return _entered(project, parts, target, actor)
+            return _create_parts(project, parts, target, actor)
 
 
-def _looked_into(
+def _parts_by_kind(
     project: Project,
     files: Sequence[File],
     kept: Sequence[KeptFile],
     kind: str,
-    said: Mapping,
+    given: Mapping,
     target: dict[str, Any] | None,
 ) -> tuple[str, dict[str, Any] | None, list[Part]]:
     """What the files hold, part by part, and the kind and target of all of them where they are a study's."""
-    heads = {id(file): with_cached_head(file, said) for file in (*files, *(kept_file.file for kept_file in kept))}
-    if kind == Kind.STUDY or (not kind and target is None and said == Mapping()):
+    heads = {id(file): with_cached_head(file, given) for file in (*files, *(kept_file.file for kept_file in kept))}
+    if kind == Kind.STUDY or (not kind and target is None and given == Mapping()):
         kind, target = _recognised(list(heads.values()), kind, target)
-    return kind, target, _parts(project, files, kept, kind, said, heads)
+    return kind, target, _parts(project, files, kept, kind, given, heads)
 
 
-def _entered_unread(project: Project, unread: dict[str, Any], **files: Any) -> Import:
+def _create_unopened(project: Project, unread: dict[str, Any], **files: Any) -> Import:
     """One import of files that a worker is to open: what they hold, and so what becomes of them, is not known yet."""
-    said = Mapping.from_dict(unread["mapping"])
+    given = Mapping.from_dict(unread["mapping"])
     kind, target = unread["kind"] or Kind.DATASET, unread["target"] or {}
-    return enter(project=project, kind=kind, mapping=said, target=target, unread=unread, batch=uuid4(), **files)
+    return create_import(
+        project=project, kind=kind, mapping=given, target=target, unread=unread, batch=uuid4(), **files
+    )
 
 
 def open_files(*, file_import: Import) -> list[Import]:
@@ -239,14 +241,14 @@ def open_files(*, file_import: Import) -> list[Import]:
     Called by whoever holds the lease on it; nothing changes where somebody else has got it meanwhile.
     """
     unread, project, actor = (
-        file_import.unread or as_unread("", Mapping(), None),
+        file_import.unread or unopened_fields("", Mapping(), None),
         file_import.project,
         file_import.created_by,
     )
-    said = Mapping.from_dict(unread["mapping"])
+    given = Mapping.from_dict(unread["mapping"])
     with opened_files(file_import.files.order_by("pk")) as kept:
-        said = without_absent_columns([kept_file.file for kept_file in kept], said) if unread.get("narrow") else said
-        _kind, target, parts = _looked_into(project, (), kept, unread["kind"], said, unread["target"])
+        given = without_absent_columns([kept_file.file for kept_file in kept], given) if unread.get("narrow") else given
+        _kind, target, parts = _parts_by_kind(project, (), kept, unread["kind"], given, unread["target"])
         first, *others = parts
         brings_items = any(part.kind == Kind.DATASET for part in parts)
         about = {
@@ -258,7 +260,7 @@ def open_files(*, file_import: Import) -> list[Import]:
             now = held.select_for_update().values_list("unread", flat=True).first() or {}
             changes = {
                 "kind": first.kind,
-                "mapping": kept_mapping(first.mapping),
+                "mapping": storable_mapping(first.mapping),
                 "target": about[first.kind],
             }
             is_meant = now.get("store") in (True, file_import.job_id)  # True: asked for before the upgrade
@@ -272,7 +274,7 @@ def open_files(*, file_import: Import) -> list[Import]:
             own = [kept_file.content for kept_file in first.kept]
             file_import.files.exclude(content__in=own).delete()
             entered = [
-                enter(
+                create_import(
                     project=project,
                     kind=part.kind,
                     mapping=part.mapping,
@@ -300,32 +302,32 @@ def _parts(
     files: Sequence[File],
     kept: Sequence[KeptFile],
     kind: str,
-    said: Mapping,
+    given: Mapping,
     heads: dict[int, File] | None = None,
 ) -> list[Part]:
     """The files by what they hold, each part with its mapping guessed. ``heads`` are the files to be looked at instead,
     by the identity of each."""
-    heads = heads or {id(file): file for file in (*files, *(each.file for each in kept))}
-    kinds = {key: kind or _kind_of(head, said) for key, head in heads.items()}
+    heads = heads or {id(file): file for file in (*files, *(kept_file.file for kept_file in kept))}
+    kinds = {key: kind or _kind_of(head, given) for key, head in heads.items()}
     parts = []
-    for each in ORDER:
-        own = [file for file in files if kinds[id(file)] == each]
-        own_kept = [one for one in kept if kinds[id(one.file)] == each]
+    for part_kind in ORDER:
+        own = [file for file in files if kinds[id(file)] == part_kind]
+        own_kept = [kept_file for kept_file in kept if kinds[id(kept_file.file)] == part_kind]
         if own or own_kept:
-            read = [heads[id(file)] for file in (*own, *(one.file for one in own_kept))]
-            parts.append(Part(each, proposal(project, each, read, said), own, own_kept))
+            read = [heads[id(file)] for file in (*own, *(kept_file.file for kept_file in own_kept))]
+            parts.append(Part(part_kind, proposal(project, part_kind, read, given), own, own_kept))
     return parts
 
 
-def _kind_of(file: File, said: Mapping) -> str:
+def _kind_of(file: File, given: Mapping) -> str:
     """What a file holds; one that holds several kinds of files would be read as one of them."""
-    file_kinds = kinds_of_files([file], said)
+    file_kinds = kinds_of_files([file], given)
     if len(set(file_kinds.values())) > 1:
         kinds = ", ".join(f"{name} ({Kind(kind).label})" for name, kind in list(file_kinds.items())[:MOST_LISTED])
         several = _("%(file)s contains several kinds of files: %(kinds)s.") % {"file": file[0], "kinds": kinds}
         sentence = several + " " + _("Unpack it and choose the files together, or choose what it contains.")
         raise Refused(sentence, code="several_kinds", fields={"files": sentence})
-    return guess_kind([file], said)
+    return guess_kind([file], given)
 
 
 def _take_over(arrived: Sequence[Upload]) -> None:
@@ -334,13 +336,13 @@ def _take_over(arrived: Sequence[Upload]) -> None:
         raise Refused(_("These files are already part of an import. See the page “Imports”."), code="gone")
 
 
-def _entered(
+def _create_parts(
     project: Project, parts: Sequence[Part], target: dict[str, Any] | None, actor: User | None
 ) -> list[Import]:
     batch = uuid4()
     brings_items = any(part.kind == Kind.DATASET for part in parts)
     return [
-        enter(
+        create_import(
             project=project,
             kind=part.kind,
             mapping=part.mapping,
@@ -368,7 +370,7 @@ def likely_target(project: Project, kind: str) -> dict[str, Any]:
 # --- other kinds of the same files ------------------------------------------------------------------------------------
 
 
-def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
+def import_as_kind(*, file_import: Import, kind: str, actor: User | None = None) -> Import:
     """One more import of the same files, for what else they hold; nothing is uploaded or copied again."""
     if kind == file_import.kind or kind not in Kind.values:
         raise Refused(_("These files are already imported as this kind."), code="same_kind")
@@ -377,7 +379,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
             _("A whole study is one import. Import its files one by one, or upload them together."), code="study"
         )
     batch = file_import.batch or uuid4()
-    unread = as_unread(kind, Mapping(), None) if file_import.is_packed() else None
+    unread = unopened_fields(kind, Mapping(), None) if file_import.is_packed() else None
     with opened_files(file_import.files.order_by("pk")) as kept:
         files = [kept_file.file for kept_file in kept]
         mapping = proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
@@ -386,7 +388,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
         if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):
             raise Refused(_("This import no longer exists. Upload the files again."), code="gone")
         target = targets.about(file_import) if file_import.state == Import.State.STORED else {}
-        return enter(
+        return create_import(
             project=file_import.project,
             kind=kind,
             mapping=mapping,
@@ -398,7 +400,7 @@ def also(*, file_import: Import, kind: str, actor: User | None = None) -> Import
         )
 
 
-def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
+def split_study(*, file_import: Import, actor: User | None = None) -> list[Import]:
     """Import the files of a study kind by kind after all; nothing is uploaded or copied again."""
     if file_import.kind != Kind.STUDY:
         raise Refused(_("These files are not the import of a whole study."), code="wrong_kind")
@@ -406,9 +408,9 @@ def apart(*, file_import: Import, actor: User | None = None) -> list[Import]:
         own = [kept_file for kept_file in kept if not is_not_data(kept_file.file[0])] or kept
         if file_import.is_packed():
             # A target keeps the study from being recognised once more.
-            entered = [_entered_unread(file_import.project, as_unread("", Mapping(), {}), kept=own, actor=actor)]
+            entered = [_create_unopened(file_import.project, unopened_fields("", Mapping(), {}), kept=own, actor=actor)]
             removal.discard(file_import=file_import, actor=actor)
             return entered
-        entered = _entered(file_import.project, _parts(file_import.project, [], own, "", Mapping()), None, actor)
+        entered = _create_parts(file_import.project, _parts(file_import.project, [], own, "", Mapping()), None, actor)
         removal.discard(file_import=file_import, actor=actor)
     return entered

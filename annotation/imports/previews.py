@@ -78,41 +78,45 @@ def preview_files(
     kind: str,
     files: Sequence[File],
     mapping: Mapping,
-    said: dict[str, Any],
+    target_fields: dict[str, Any],
 ) -> Preview:
     """Read files that are no import yet. ``said`` is an import's target. Verdicts are the business of judging."""
     if kind == Import.Kind.RUBRIC:
         return _rubrics(files)
-    target = targets.resolve(project=project, said=said) if kind == Import.Kind.RATINGS else None
+    target = targets.resolve(project=project, target_fields=target_fields) if kind == Import.Kind.RATINGS else None
     parsed = parse_files(kind, files, mapping, target.rubric_version if target else None, is_shown=True)
-    return _compared(parsed, project, kind, said, target)
+    return _compared(parsed, project, kind, target_fields, target)
 
 
 def preview_import(file_import: Import, mapping: Mapping, progress: Progress | None = None) -> Preview:
     """Read everything, store nothing. What was read is kept, and is what storing stores."""
-    project, kind, said = file_import.project, file_import.kind, file_import.target
+    project, kind, target_fields = file_import.project, file_import.kind, file_import.target
     if kind == Import.Kind.RUBRIC:
         with file_import.opened() as files:
             return _rubrics(files)
-    target = targets.resolve(project=project, said=said) if kind == Import.Kind.RATINGS else None
+    target = targets.resolve(project=project, target_fields=target_fields) if kind == Import.Kind.RATINGS else None
     way = TwoStepProgress(progress)
-    told = way.reading if target else progress
-    parsed = parse_import(file_import, mapping, target.rubric_version if target else None, told, is_shown=True)
-    return _compared(parsed, project, kind, said, target, way.holding)
+    reading_progress = way.reading if target else progress
+    parsed = parse_import(
+        file_import, mapping, target.rubric_version if target else None, reading_progress, is_shown=True
+    )
+    return _compared(parsed, project, kind, target_fields, target, way.holding)
 
 
 def _compared(
     parsed: ParsedFiles,
     project: Project,
     kind: str,
-    said: dict[str, Any],
+    target_fields: dict[str, Any],
     target: Target | None,
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> Preview:
     """What was read, and what the database has to say to it."""
     if kind == Import.Kind.DATASET:
-        extends = targets.extended(project=project, said=said) if said.get("extends") else None
-        report, _shown = compare_items(parsed, extends, names=said.get("generator_names", ""))
+        extends = (
+            targets.extended(project=project, target_fields=target_fields) if target_fields.get("extends") else None
+        )
+        report, _shown = compare_items(parsed, extends, names=target_fields.get("generator_names", ""))
     else:
         report = report_ratings(parsed, target)
         if target is not None:
@@ -121,7 +125,7 @@ def _compared(
                 rubric_version=target.rubric_version,
                 campaign=target.campaign,
                 rows=parsed.rows,
-                told=told,
+                progress=progress,
             )
             append_problems(parsed.problems, fit.problems)
             add_stored(report, fit.report)
@@ -262,14 +266,14 @@ def append_problems(problems: Problems, more: Problems) -> None:
 
 # --- what storing would come to, in plain values ---------------------------------------------------------------------
 # One shape for the page, the API and what a worker leaves behind.
-Outlook = dict[str, Any]
+PreviewReport = dict[str, Any]
 MOST_KINDS, FIRST_PLACES = 50, 5
 MOST_UNREAD = 30  # values of a column
 LONGEST_CELL, LONGEST_LINE = 40, 120
 MOST_SHOWN = 4 * 2**20  # bytes of first rows: fifty long documents are more than a page can show
 
 
-def outlook(preview: Preview, target: Target | None) -> Outlook:
+def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
     """The preview as JSON can hold it. Keys: kind, mapping, columns, rows, report, criteria, scales, problems,
     more_problems, documents, first_lines, sheets,
     kinds_of_problems.
@@ -293,9 +297,9 @@ def outlook(preview: Preview, target: Target | None) -> Outlook:
     return plain(shown)
 
 
-def plain(shown: abc.Mapping[str, Any]) -> Outlook:
+def plain(shown: abc.Mapping[str, Any]) -> PreviewReport:
     """What is shown as JSON that the database can keep."""
-    kept: Outlook = storable_value(json.loads(_text(shown)))
+    kept: PreviewReport = storable_value(json.loads(_text(shown)))
     return kept
 
 
@@ -331,7 +335,7 @@ def _few(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 # --- columns --------------------------------------------------------------------------------------------------------
 def _column(
     facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
-) -> Outlook:
+) -> PreviewReport:
     return {
         "name": facts.name,
         "target": facts.target,
@@ -446,8 +450,8 @@ class Additions:
 
     def _known(self, rows: list[ItemRow]) -> dict[str, tuple[str, int]]:
         """By id, content digest and the version that brought it."""
-        found = Item.objects.of(self.dataset).filter(external_id__in=[row.external_id for row in rows]).order_by()
-        columns = found.values_list("external_id", "digest", "dataset__version")
+        items = Item.objects.of(self.dataset).filter(external_id__in=[row.external_id for row in rows]).order_by()
+        columns = items.values_list("external_id", "digest", "dataset__version")
         return {name: (digest, version) for name, digest, version in columns}
 
     def _meet(self, row: ItemRow, digest: str, version: int) -> None:

@@ -75,15 +75,15 @@ def fit_ratings(
     rubric_version: RubricVersion,
     campaign: Campaign | None,
     rows: Collection[RatingRow],
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> RatingFit:
     """Hold ratings against the items, the scales and what the campaign, where there is one, has already."""
-    fit = RatingFit(shelves(rows), RatingsReport(given=len(rows)))
+    fit = RatingFit(partitions(rows), RatingsReport(given=len(rows)))
     items, scales, stored = Items(dataset), Scales(rubric_version), _Stored(campaign)
     raters: set[str] = set()
-    for some in chunks(rows, TOGETHER, told, plain=True):
-        found = items.named(names := set(map(_NAME, some)))
-        before = stored.on({found[name].pk for name in names if name in found})
+    for some in chunks(rows, TOGETHER, progress, plain=True):
+        items_by_name = items.named(names := set(map(_NAME, some)))
+        before = stored.on({items_by_name[name].pk for name in names if name in items_by_name})
         fitting = _fitting(some, fit, items, scales, before)
         raters.update(map(_RATER, fitting))
         if len(raters) > MOST_RATERS:
@@ -96,16 +96,16 @@ def fit_ratings(
     return fit
 
 
-def shelves(rows: Collection[Any]) -> PartitionedRows:
+def partitions(rows: Collection[Any]) -> PartitionedRows:
     """Partitions of these checked rows, by their first two columns."""
     return PartitionedRows(itemgetter(0, 1), len(rows), rows.weight if isinstance(rows, Spool) else 0)
 
 
 def chunks(
-    rows: Collection[T], size: int, told: ShareProgress | None = None, *, plain: bool = False
+    rows: Collection[T], size: int, progress: ShareProgress | None = None, *, plain: bool = False
 ) -> Iterator[list[T]]:
     """The rows, or the plain tuples they are, so many at a time; ``told`` hears which share of them was seen to."""
-    tell, done = progress_between(told, 0, 1), 0
+    tell, done = progress_between(progress, 0, 1), 0
     source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
     while chunk := list(islice(source, size)):
         yield chunk
@@ -130,8 +130,8 @@ class Items:
         if len(self._known) > MOST_REMEMBERED:
             self._known.clear()
         if asked := names.difference(self._known):
-            found = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
-            self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in found)
+            rows = self._items.filter(external_id__in=asked).values_list("external_id", "pk", "generator")
+            self._known.update((name, ItemKey(pk, generator)) for name, pk, generator in rows)
         return self._known
 
     def known(self, name: str) -> ItemKey | None:
@@ -146,7 +146,7 @@ class Items:
     def _alike(self) -> dict[str, str]:
         """The ids of the first many items by what ids that mean the same have in common."""
         ids = self._items.order_by("pk").values_list("external_id", flat=True)[:MOST_REMEMBERED]
-        return {loose_key(each): each for each in ids.iterator(TOGETHER)}
+        return {loose_key(external_id): external_id for external_id in ids.iterator(TOGETHER)}
 
 
 class _Stored:
@@ -255,8 +255,8 @@ def _fitted_together(
     if before and not before.keys().isdisjoint(zip(raters, *places, strict=True)):
         return None
     statuses = map((NotApplicable, Scored).__getitem__, applicable)
-    made = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, strict=True)
-    fitting = [row for row, is_missing in zip(made, missing, strict=True) if not is_missing]
+    rows = zip(places[0], raters, places[1], statuses, scores, rationales, seconds, strict=True)
+    fitting = [row for row, is_missing in zip(rows, missing, strict=True) if not is_missing]
     fit.report.missing += len(some) - len(fitting)
     fit.report.not_applicable += applicable.count(False)
     fit.report.stored += len(fitting) - applicable.count(False)
@@ -272,8 +272,8 @@ def _fitted(
 ) -> PlainRow | None:
     """The row as it is to be stored; None when it is refused, there already, or says nothing, which is counted."""
     if (fault := _fault(row, items, scales)) is not None:
-        column, found, expected, code = fault
-        fit.problems.refuse(Problem(row.file, row.line, column, found, expected, code))
+        column, actual, expected, code = fault
+        fit.problems.refuse(Problem(row.file, row.line, column, actual, expected, code))
         fit.report.off_scale[column] += code == "off_scale"
         return None
     if row.missing or (item := items.known(row.item)) is None:
@@ -302,11 +302,14 @@ def _meet(row: RatingRow, fit: RatingFit, before: float | None) -> None:
     if row.score == before:
         fit.report.collapsed += 1
         return
-    found, expected = f"the score {_said(row.score)}", f"{_said(before)}, which this rater gave before"
-    fit.problems.refuse(Problem(row.file, row.line, row.column, found, expected, "conflict"))
+    actual, expected = (
+        f"the score {_score_in_words(row.score)}",
+        f"{_score_in_words(before)}, which this rater gave before",
+    )
+    fit.problems.refuse(Problem(row.file, row.line, row.column, actual, expected, "conflict"))
 
 
-def _said(score: float | None) -> str:
+def _score_in_words(score: float | None) -> str:
     return "N/A" if score is None else f"{score:g}"
 
 
@@ -323,19 +326,19 @@ def write_ratings(
     rows: PartitionedRows,
     raters: Collection[str],
     identified: bool,
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> None:
     """Insert checked ratings in the caller's transaction, partition by partition."""
     people = _annotators(campaign, raters, identified)
     with bulk.Load() as load:
-        for shelf in rows.with_progress(told):
-            _write_shelf(load, campaign.pk, file_import.pk, shelf, people)
+        for partition in rows.with_progress(progress):
+            _write_partition(load, campaign.pk, file_import.pk, partition, people)
 
 
-def _write_shelf(
-    load: bulk.Load, campaign: int, file_import: int, shelf: list[PlainRow], people: dict[str, int]
+def _write_partition(
+    load: bulk.Load, campaign: int, file_import: int, partition: list[PlainRow], people: dict[str, int]
 ) -> None:
-    items, raters, *answers, seconds = zip(*shelf, strict=True)
+    items, raters, *answers, seconds = zip(*partition, strict=True)
     pairs = list(zip(items, raters, strict=True))
     taken = dict(zip(pairs, seconds, strict=True))
     numbers = dict(zip(taken, bulk.reserve_keys(Annotation, len(taken)), strict=True))
@@ -405,9 +408,9 @@ def with_criterion_keys(mapping: Mapping, matches: dict[str, str]) -> Mapping:
         constants["criterion"] = matches[constants["criterion"]]
     columns = {column: _with_key(field, matches) for column, field in mapping.columns.items()}
     # What a value map gives is not looked up again: its results are replaced.
-    said = {found: matches.get(meant, meant) for found, meant in mapping.values.get("criterion", {}).items()}
-    values = {_with_key(field, matches): found for field, found in mapping.values.items()}
-    values["criterion"] = {**matches, **said}
+    stated = {text: matches.get(meant, meant) for text, meant in mapping.values.get("criterion", {}).items()}
+    values = {_with_key(field, matches): text for field, text in mapping.values.items()}
+    values["criterion"] = {**matches, **stated}
     return replace(mapping, columns=columns, constants=constants, values=values)
 
 

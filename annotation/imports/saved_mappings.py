@@ -11,7 +11,7 @@ from accounts import audit
 from accounts.inputs import without_nul
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.imports.opening import kept_mapping
+from annotation.imports.opening import storable_mapping
 from annotation.models import Import, SavedMapping
 from annotation.readers import Mapping
 
@@ -21,7 +21,7 @@ KINDS = (Import.Kind.DATASET, Import.Kind.RATINGS, Import.Kind.VERDICTS)
 def save(*, project: Project, kind: str, name: str, mapping: Mapping, actor: User | None = None) -> SavedMapping:
     """Keep a mapping under a name that no other of its kind has in the project."""
     saved = SavedMapping(project=project, created_by=actor)
-    return _kept(saved, "save mapping", name=name, kind=kind, mapping=kept_mapping(mapping), actor=actor)
+    return _kept(saved, "save mapping", name=name, kind=kind, mapping=storable_mapping(mapping), actor=actor)
 
 
 def revise_saved_mapping(
@@ -33,7 +33,7 @@ def revise_saved_mapping(
     actor: User | None = None,
 ) -> SavedMapping:
     """Change the name, the kind or the content of a mapping; imports that used it do not change."""
-    fields = saved.mapping if mapping is None else kept_mapping(mapping)
+    fields = saved.mapping if mapping is None else storable_mapping(mapping)
     return _kept(saved, "change mapping", name=name, kind=kind or saved.kind, mapping=fields, actor=actor)
 
 

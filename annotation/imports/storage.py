@@ -222,7 +222,7 @@ def store_ratings(
     file_import: Import,
     identified: bool = True,
     actor: User | None = None,
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> RatingsReport:
     """Store other people's ratings in a campaign, all or none; raises `FileRefused` naming every bad row.
 
@@ -238,7 +238,7 @@ def store_ratings(
             rubric_version=campaign.rubric_version,
             campaign=campaign,
             rows=rows,
-            told=progress_between(told, 0, HELD),
+            progress=progress_between(progress, 0, HELD),
         )
         if fit.problems:
             raise FileRefused(fit.problems)
@@ -248,7 +248,7 @@ def store_ratings(
             rows=fit.rows,
             raters=fit.report.raters,
             identified=identified,
-            told=progress_between(told, HELD, 1),
+            progress=progress_between(progress, HELD, 1),
         )
         settle(file_import)
         audit.record(actor=actor, project=campaign.project, verb="import ratings", subject=file_import)

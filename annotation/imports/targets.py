@@ -33,19 +33,19 @@ class Target:
         return {"dataset": self.dataset.pk, "rubric_version": self.rubric_version.pk, "name": self.name}
 
 
-def resolve(*, project: Project, said: Mapping[str, Any]) -> Target | None:
+def resolve(*, project: Project, target_fields: Mapping[str, Any]) -> Target | None:
     """What an import keeps, as rows of its project; None when it says too little."""
-    if pk := said.get("campaign"):
+    if pk := target_fields.get("campaign"):
         campaign = _campaigns(project).filter(pk=pk).first()
         return _of(campaign) if campaign else None
-    dataset = _datasets(project).filter(pk=said.get("dataset") or 0).first()
-    version = _versions(project).filter(pk=said.get("rubric_version") or 0).first()
-    return _on(project, dataset, version, said.get("name") or "") if dataset and version else None
+    dataset = _datasets(project).filter(pk=target_fields.get("dataset") or 0).first()
+    version = _versions(project).filter(pk=target_fields.get("rubric_version") or 0).first()
+    return _on(project, dataset, version, target_fields.get("name") or "") if dataset and version else None
 
 
-def extended(*, project: Project, said: Mapping[str, Any]) -> Dataset | None:
+def extended(*, project: Project, target_fields: Mapping[str, Any]) -> Dataset | None:
     """The dataset that an import adds items to, where it says one: the newest version that extends the one it keeps."""
-    chosen = _datasets(project).filter(pk=said.get("extends") or 0).first()
+    chosen = _datasets(project).filter(pk=target_fields.get("extends") or 0).first()
     return Dataset.objects.holding(chosen).select_related("project").first() if chosen else None
 
 

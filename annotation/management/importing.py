@@ -93,7 +93,9 @@ class ImportCommand(BaseCommand):
     def preview(
         self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]
     ) -> previews.Preview:
-        return previews.preview_files(project=project, kind=self.kind, files=files, mapping=mapping, said=target)
+        return previews.preview_files(
+            project=project, kind=self.kind, files=files, mapping=mapping, target_fields=target
+        )
 
     def carry_out(self, file_import: Import) -> None:
         lifecycle.carry_out(file_import=file_import)

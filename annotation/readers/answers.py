@@ -31,11 +31,11 @@ class _Known(dict[str, T]):
         self._convert, self._most = convert, most
 
     def __missing__(self, text: str) -> T:
-        made = self._convert(text)
+        converted = self._convert(text)
         if len(self) >= self._most:
             self.clear()
-        self[text] = made
-        return made
+        self[text] = converted
+        return converted
 
 
 class CachedConversion(Generic[T]):
@@ -48,7 +48,7 @@ class CachedConversion(Generic[T]):
     def __call__(self, value: Any) -> T:
         return self._known[value] if type(value) is str else self._convert(value)
 
-    def each(self, column: Sequence[Any]) -> Iterable[T]:
+    def convert_all(self, column: Sequence[Any]) -> Iterable[T]:
         """What the values of a column become, one by one; in a loop in C where all of them are texts."""
         return map(self._known.__getitem__ if set(map(type, column)) == {str} else self, column)
 
@@ -60,7 +60,7 @@ def cached_conversion(convert: Callable[[Any], T], *, most: int = MOST_CACHED) -
 
 def convert_column(convert: CachedConversion[T], column: Sequence[Any] | None) -> Iterable[T | None]:
     """A column that may be absent, and then gives nothing as often as it is asked."""
-    return repeat(None) if column is None else convert.each(column)
+    return repeat(None) if column is None else convert.convert_all(column)
 
 
 ValuesByField = dict[str, Sequence[Any]]
@@ -134,8 +134,8 @@ class AnswerColumns(NamedTuple):
         shared = _texts(values.get("rationale"), count)
         parts: list[ValuesByField] = []
         if self.long is not None:
-            said = {name: values.get(name, [None] * count) for name in ("criterion", "score")}
-            parts.append({**said, "rationale": shared, "column": [self.long] * count})
+            long_columns = {name: values.get(name, [None] * count) for name in ("criterion", "score")}
+            parts.append({**long_columns, "rationale": shared, "column": [self.long] * count})
         for place in self.wide:
             own = _texts(values.get(place.rationale), count)
             parts.append(
@@ -287,7 +287,7 @@ class Repetitions(Generic[Kept]):
 
     def _refuse(self, earlier: Kept, row: Kept) -> None:
         place = f"line {earlier.line}" + ("" if earlier.file == row.file else f" of {earlier.file}")
-        text = f"{_said(row)} where {place} has {_said(earlier)}"
+        text = f"{_score_in_words(row)} where {place} has {_score_in_words(earlier)}"
         expected = "one answer by one rater on one criterion of one item"
         self._problems.refuse(Problem(row.file, row.line, row.column, text, expected, "conflict"))
         self.refused += 1
@@ -298,7 +298,7 @@ def _same(one: AnswerRow, other: AnswerRow) -> bool:
     return answers and (one.rationale == other.rationale or not one.rationale or not other.rationale)
 
 
-def _said(row: AnswerRow) -> str:
+def _score_in_words(row: AnswerRow) -> str:
     if row.missing:
         return "a blank"
     answer = "N/A" if row.score is None else f"{row.score:g}"

@@ -130,7 +130,7 @@ def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBound
         problems.note(name, f"{len(left_out)} of its files are no data and were left out: {names}.")
     for entry in wanted:
         _require_readable(name, entry)
-    if repeated := [each for each, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
+    if repeated := [path for path, count in Counter(entry.filename for entry in wanted).items() if count > 1]:
         text = f"two files of the name {excerpt(repeated[0])}"
         raise FormatError(Problem(name, None, None, text, "a name of its own for each file", "duplicate_name"))
     if not wanted:

@@ -37,9 +37,9 @@ class Node:
     line: int | None
     path: str
 
-    def problem(self, expected: str, code: str, found: str | None = None) -> Problem:
+    def problem(self, expected: str, code: str, actual: str | None = None) -> Problem:
         """What is wrong with this value."""
-        return Problem(self.file, self.line, self.path or None, found or self.shown, expected, code)
+        return Problem(self.file, self.line, self.path or None, actual or self.shown, expected, code)
 
     @property
     def shown(self) -> str:
@@ -107,9 +107,9 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         return node
 
-    def _refuse(self, found: str) -> None:
+    def _refuse(self, actual: str) -> None:
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-        raise yaml.MarkedYAMLError(problem=found, problem_mark=mark)
+        raise yaml.MarkedYAMLError(problem=actual, problem_mark=mark)
 
 
 def as_document(value: Any) -> Node:
@@ -122,11 +122,11 @@ def _composed(name: str, text: str) -> yaml.Node:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        found = " ".join(part for part in (error.context, error.problem) if part)
-        raise FormatError(Problem(name, line, None, found, "valid YAML", "yaml")) from None
+        actual = " ".join(part for part in (error.context, error.problem) if part)
+        raise FormatError(Problem(name, line, None, actual, "valid YAML", "yaml")) from None
     except (yaml.YAMLError, ValueError) as error:
-        found = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(Problem(name, None, None, found, "valid YAML", "yaml")) from None
+        actual = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(Problem(name, None, None, actual, "valid YAML", "yaml")) from None
     if node is None:
         raise FormatError(Problem(name, None, None, "an empty document", "named values", "empty"))
     return node
@@ -153,8 +153,8 @@ def _object(name: str, node: yaml.MappingNode, path: str) -> dict[str, Node]:
             raise FormatError(Problem(name, line, path or None, "a key that is no word", "a word", "yaml"))
         _require_storable(name, line, path, key.value)
         if key.value in members:
-            found = f"the key {excerpt(key.value)} twice"
-            raise FormatError(Problem(name, line, path or None, found, "each key once", "duplicate_key"))
+            actual = f"the key {excerpt(key.value)} twice"
+            raise FormatError(Problem(name, line, path or None, actual, "each key once", "duplicate_key"))
         members[key.value] = _from_yaml(name, child, member_path(path, key.value))
     return members
 
@@ -249,9 +249,9 @@ class MultilingualReader:
         self.problems = problems
         self.source = "en"
 
-    def fail(self, node: Node, expected: str, code: str, found: str | None = None) -> None:
+    def fail(self, node: Node, expected: str, code: str, actual: str | None = None) -> None:
         """Note what is wrong with a value."""
-        self.problems.add(node.problem(expected, code, found))
+        self.problems.add(node.problem(expected, code, actual))
 
     def members(
         self, node: Node, known: tuple[str, ...] | None = None, required: tuple[str, ...] = ()
@@ -324,16 +324,16 @@ class MultilingualReader:
 
     def by_language(self, node: Node, read: Callable[[Node], T]) -> dict[str, T]:
         """An object whose keys are language tags, each language once; a language may still be empty."""
-        found: dict[str, T] = {}
+        texts: dict[str, T] = {}
         for tag, child in node.members():
             # Also where nothing is set: after an unquoted comma in {en: one, two} the rest of the text is such a key.
             language = self._canonical(tag, child)
             if child.value is None:
                 continue
-            if language in found:
+            if language in texts:
                 self.fail(child, "each language once", "duplicate_language", f"{language} twice")
-            found[language] = read(child)
-        return found
+            texts[language] = read(child)
+        return texts
 
     def switch(self, node: Node | None) -> bool:
         """true or false."""

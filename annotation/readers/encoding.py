@@ -34,9 +34,9 @@ _KINDS = {
 
 def require_text(name: str, head: bytes) -> None:
     """Raises ``FormatError`` where the first bytes of a file say that it is no text."""
-    for signature, (found, expected) in _KINDS.items():
+    for signature, (actual, expected) in _KINDS.items():
         if head.startswith(signature):
-            raise FormatError(Problem(name, None, None, found, expected, "format"))
+            raise FormatError(Problem(name, None, None, actual, expected, "format"))
 
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -104,17 +104,17 @@ def codec_called(name: str) -> str | None:
     return codec if codec in _KNOWN else None
 
 
-def codec_of(name: str, head: bytes, said: str | None) -> str:
+def codec_of(name: str, head: bytes, given: str | None) -> str:
     """The codec in which a file that begins with ``head`` is to be read, where its mapping says ``said``.
 
     Raises ``FormatError`` where the file plainly is in another one.
     """
     marked = next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
-    codec = codec_called(said) if said else "utf_8"
+    codec = codec_called(given) if given else "utf_8"
     if codec in {"utf_16", "utf_32"} and marked and marked.startswith(codec):
         return marked
     if codec is None or codec in {"utf_16", "utf_32"}:
-        raise FormatError(_no_such(name, said or ""))
+        raise FormatError(_no_such(name, given or ""))
     seen = marked or _wide(head) or ("utf_8" if codec != "utf_8" and _is_utf8(head) else None)
     if seen is None or seen == codec:
         return codec
@@ -190,13 +190,13 @@ def _decodes(line: bytes, codec: str) -> bool:
     return True
 
 
-def _no_such(name: str, said: str) -> Problem:
-    if codec_called(said) is None:
-        found, expected = f"the encoding {excerpt(said)}", "one such as utf-8, windows-1252 or utf-16-le"
+def _no_such(name: str, given: str) -> Problem:
+    if codec_called(given) is None:
+        actual, expected = f"the encoding {excerpt(given)}", "one such as utf-8, windows-1252 or utf-16-le"
     else:
-        found = f"no byte order mark, without which {said} leaves the order of its bytes open"
-        expected = f"encoding: {said}-le or {said}-be in the mapping"
-    return Problem(name, None, None, found, expected, "encoding")
+        actual = f"no byte order mark, without which {given} leaves the order of its bytes open"
+        expected = f"encoding: {given}-le or {given}-be in the mapping"
+    return Problem(name, None, None, actual, expected, "encoding")
 
 
 def _another(name: str, head: bytes, seen: str) -> Problem:
@@ -328,8 +328,8 @@ def whole_text(name: str, raw: bytes | BinaryIO, most: int) -> str:
         pieces.append(piece)
         length += len(piece)
         if length > most:
-            found, expected = f"more than {most:,} characters", "a shorter document"
-            raise FormatError(Problem(name, None, None, found, expected, "size"))
+            actual, expected = f"more than {most:,} characters", "a shorter document"
+            raise FormatError(Problem(name, None, None, actual, expected, "size"))
     return "".join(pieces)
 
 
@@ -386,11 +386,11 @@ class _Decoder:
         content, start = error.object, error.start
         line, byte = self._place(content[:start].decode(self._codec))
         named = "UTF-8" if self._codec == "utf_8" else self._codec
-        found, expected = f"the byte 0x{content[start]:02X}, which is not {named}", "a file saved as UTF-8"
+        actual, expected = f"the byte 0x{content[start]:02X}, which is not {named}", "a file saved as UTF-8"
         begin = content.rfind(b"\n", 0, start) + 1
         if self._codec == "utf_8" and (likely := likely_codepage(content[begin:])):
             near = content[max(begin, start - SHOWN_AROUND) : start + SHOWN_AROUND].split(b"\n")[0]
             shown = near.decode(likely.codec, errors="replace").strip()
-            found += f" (it may be {likely.name}: {excerpt(shown)})"
+            actual += f" (it may be {likely.name}: {excerpt(shown)})"
             expected += f", or encoding: {likely.codec} in the mapping"
-        return Problem(self.name, line, f"byte {byte}", found, expected, "encoding")
+        return Problem(self.name, line, f"byte {byte}", actual, expected, "encoding")

@@ -113,17 +113,17 @@ def guess_mapping(
         return Mapping(columns=own)
     rows = [flatten_one_level(fields) for fields in sample]
     known = [column for column in columns if not any(_has_ratings(row.get(column)) for row in rows)]
-    found = _by_name(kind, known, rows)
+    guessed = _by_name(kind, known, rows)
     if kind == "verdicts" and sum(letter in columns for letter in _LETTERS) > 1:
-        found |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
+        guessed |= {letter: f"score.{key}" for letter, key in _LETTERS.items() if letter in columns}
     if kind != "verdicts":
         left = {*columns}.difference(known)
-        found |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
+        guessed |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
     counting = _row_numbers(columns, rows)
     if kind != "dataset":
-        found |= _by_criterion(found, columns, criteria)
-        return Mapping(columns=found, ignore=(*_unused_key(found, columns), *counting))
-    items = _of_items(found, columns, rows)
+        guessed |= _by_criterion(guessed, columns, criteria)
+        return Mapping(columns=guessed, ignore=(*_unused_key(guessed, columns), *counting))
+    items = _of_items(guessed, columns, rows)
     return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting))))
 
 
@@ -134,21 +134,21 @@ def _row_numbers(columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[st
     return (first,) if numbers and numbers == [str(number) for number in range(len(rows))] else ()
 
 
-def _unused_key(found: dict[str, str], columns: Sequence[str]) -> tuple[str, ...]:
-    return (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in found else ()
+def _unused_key(guessed: dict[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    return (KEY_COLUMN,) if KEY_COLUMN in columns and KEY_COLUMN not in guessed else ()
 
 
-def _of_items(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> Mapping:
+def _of_items(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> Mapping:
     """The mapping of a dataset, from what the names of its columns gave."""
     if KEY_COLUMN in columns:
-        found |= _of_key(found, rows)
-    found = _with_id(_with_text(found, columns, rows), columns, rows)
-    given = _with_turns(found, columns, rows)
-    theirs = _of_raters(found, columns, rows) if given == found else ()
-    kept = {column: field for column, field in given.items() if column not in theirs}
+        guessed |= _of_key(guessed, rows)
+    guessed = _with_id(_with_text(guessed, columns, rows), columns, rows)
+    with_turns = _with_turns(guessed, columns, rows)
+    theirs = _of_raters(guessed, columns, rows) if with_turns == guessed else ()
+    kept = {column: field for column, field in with_turns.items() if column not in theirs}
     # S0's files by generator hold a dialogue without messages, which its counts include.
     empty = kept.get(KEY_COLUMN) == "generator" and "turns" in kept.values()
-    ignored = (*_unused_key(found, columns), *theirs)
+    ignored = (*_unused_key(guessed, columns), *theirs)
     return Mapping(columns=kept, ignore=ignored, speakers=speakers_in(kept.items(), rows), allow_empty=empty)
 
 
@@ -159,56 +159,60 @@ def speakers_in(columns: Iterable[tuple[str, str]], rows: list[dict[str, Any]]) 
     return speakers_of(texts)
 
 
-def _with_id(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+def _with_id(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where no column is called as ids are, the one that ends in it, if it tells all rows apart."""
-    called = [column for column in columns if _leaf(column).endswith("_id") and column not in found]
-    if "id" in found.values() or len(called) != 1 or len({as_written(row.get(called[0])) for row in rows}) < len(rows):
-        return found
-    return {called[0]: "id", **found}
+    called = [column for column in columns if _leaf(column).endswith("_id") and column not in guessed]
+    if (
+        "id" in guessed.values()
+        or len(called) != 1
+        or len({as_written(row.get(called[0])) for row in rows}) < len(rows)
+    ):
+        return guessed
+    return {called[0]: "id", **guessed}
 
 
-def _with_text(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+def _with_text(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where one column is a text and nothing else, it is what is judged; beside that, what it was made from."""
-    called = [column for name in _TEXT_NAMES for column in columns if _leaf(column) == name and column not in found]
-    free = [part for part in ("answer", "document") if part not in found.values()]
-    if not free or not called or "turns" in found.values() or not _are_words(called[0], rows):
-        return found
-    return {**found, called[0]: free[0]}
+    called = [column for name in _TEXT_NAMES for column in columns if _leaf(column) == name and column not in guessed]
+    free = [part for part in ("answer", "document") if part not in guessed.values()]
+    if not free or not called or "turns" in guessed.values() or not _are_words(called[0], rows):
+        return guessed
+    return {**guessed, called[0]: free[0]}
 
 
 def _are_words(column: str, rows: list[dict[str, Any]]) -> bool:
     return all(isinstance(row.get(column), str | None) for row in rows)
 
 
-def _by_criterion(found: dict[str, str], columns: Sequence[str], criteria: Collection[str]) -> dict[str, str]:
+def _by_criterion(guessed: dict[str, str], columns: Sequence[str], criteria: Collection[str]) -> dict[str, str]:
     """Where no column names the criterion, those that are called as criteria are hold scores on them."""
-    if {"criterion", "score"} & set(found.values()):
+    if {"criterion", "score"} & set(guessed.values()):
         return {}
-    names = {column: column.rpartition(".")[2] for column in columns if column not in found}
+    names = {column: column.rpartition(".")[2] for column in columns if column not in guessed}
     return {column: f"score.{name}" for column, name in names.items() if case_folded(name) in criteria}
 
 
-def _with_turns(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
+def _with_turns(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """Where one id runs over several rows and each says who speaks and what, the rows are turns."""
     parts = {part: [column for column in columns if _leaf(column) in names] for part, names in _TURN_NAMES.items()}
-    if "turns" in found.values() or not (parts["speaker"] and parts["text"]):
-        return found
-    differing = [column for column in _varying(found, columns, rows) if found.get(column) != "language"]
-    return {**found, **{column: f"{TURN_PREFIX}{_part(column, parts)}" for column in differing}}
+    if "turns" in guessed.values() or not (parts["speaker"] and parts["text"]):
+        return guessed
+    differing = [column for column in _varying(guessed, columns, rows) if guessed.get(column) != "language"]
+    return {**guessed, **{column: f"{TURN_PREFIX}{_part(column, parts)}" for column in differing}}
 
 
-def _of_raters(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
+def _of_raters(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> tuple[str, ...]:
     """Where one id runs over several rows because several people rated it, the columns that are theirs."""
-    varying = _varying(found, columns, rows)
+    varying = _varying(guessed, columns, rows)
     if not any(_goes_by(column, name) for column in varying for name in RATER_KEYS):
         return ()
-    said = [column for column in columns for name in RATIONALE_KEYS if _goes_by(column, name)]
-    return tuple(column for column in columns if column in {*varying, *said})
+    rationales = [column for column in columns for name in RATIONALE_KEYS if _goes_by(column, name)]
+    return tuple(column for column in columns if column in {*varying, *rationales})
 
 
-def _varying(found: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:
+def _varying(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> list[str]:
     """The columns that differ between rows of one id."""
-    key = next((column for column, field in found.items() if field == "id"), None)
+    key = next((column for column, field in guessed.items() if field == "id"), None)
     first: dict[str, dict[str, Any]] = {}
     pairs = [(row, first.setdefault(as_written(row.get(key)), row)) for row in rows if key is not None]
     return [column for column in columns if any(row.get(column) != other.get(column) for row, other in pairs)]
@@ -236,16 +240,16 @@ def flatten_one_level(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_name(kind: Kind, columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    guessed: dict[str, str] = {}
     for target, names in _NAMES[kind].items():
         if target == "attributes":
             heads = [column.partition(".")[0] for column in columns]
-            found |= {head: target for head in heads if _plain(head) in names and head not in columns}
+            guessed |= {head: target for head in heads if _plain(head) in names and head not in columns}
             continue
-        called = [column for name in names for column in columns if _goes_by(column, name) and column not in found]
+        called = [column for name in names for column in columns if _goes_by(column, name) and column not in guessed]
         fitting = [column for column in called if target != "source" or _is_text(column, rows)]
-        found |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
-    return found
+        guessed |= {column: target for column in fitting if _agree(fitting[0], column, rows)}
+    return guessed
 
 
 def _goes_by(column: str, name: str) -> bool:
@@ -278,12 +282,12 @@ def _is_text(column: str, rows: list[dict[str, Any]]) -> bool:
     return not values or any(" " in value or len(value) > 40 for value in values)
 
 
-def _of_key(found: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
+def _of_key(guessed: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, str]:
     """The field of the key above the records: the id if each has its own, the generator if several share it."""
     keys = [row.get(KEY_COLUMN) for row in rows]
-    if "id" not in found.values() and 1 < len(rows) == len(set(keys)):
+    if "id" not in guessed.values() and 1 < len(rows) == len(set(keys)):
         return {KEY_COLUMN: "id"}
-    columns = [column for column, target in found.items() if target == "generator"]
+    columns = [column for column, target in guessed.items() if target == "generator"]
     is_generator = keys == [row.get(columns[0]) for row in rows] if columns else len(set(keys)) > 1
     return {KEY_COLUMN: "generator"} if is_generator else {}
 
@@ -303,29 +307,29 @@ FileKind = Literal["dataset", "rubric", "ratings", "verdicts"]
 HEAD = 65_536
 
 
-def guess_kind(files: Sequence[File], said: Mapping | None = None) -> FileKind:
+def guess_kind(files: Sequence[File], given: Mapping | None = None) -> FileKind:
     """A rubric by its shape; verdicts where a judge is named, ratings where a rater is; otherwise a dataset."""
-    kinds = list(kinds_of_files(files, said).values())
+    kinds = list(kinds_of_files(files, given).values())
     if "rubric" in kinds:
         return "rubric"
     return next((kind for kind in kinds if kind != "dataset"), "dataset")
 
 
-def kinds_of_files(files: Sequence[File], said: Mapping | None = None) -> dict[str, FileKind]:
+def kinds_of_files(files: Sequence[File], given: Mapping | None = None) -> dict[str, FileKind]:
     """What each file seems to hold, those inside of a zip by themselves, by their names."""
-    return {name: _kind_of(name, raw, said) for name, raw in unpacked_files(files, Problems())}
+    return {name: _kind_of(name, raw, given) for name, raw in unpacked_files(files, Problems())}
 
 
-def _kind_of(name: str, raw: Any, said: Mapping | None) -> FileKind:
+def _kind_of(name: str, raw: Any, given: Mapping | None) -> FileKind:
     if _is_rubric(name, raw):
         return "rubric"
-    said = said or Mapping()
-    sample = peek(name, raw, layout=_laid(name, guess_layout(name, raw, said), said))
+    given = given or Mapping()
+    sample = peek(name, raw, layout=_laid(name, guess_layout(name, raw, given), given))
     rows = [row.fields for row in sample.rows]
     if "judge" in guess_mapping("verdicts", sample.columns, rows).columns.values():
         return "verdicts"
-    given = set(guess_mapping("ratings", sample.columns, rows).columns.values())
-    is_rating = {"rater", "item"} <= given and not _are_turns(guess_mapping("dataset", sample.columns, rows))
+    rating_fields = set(guess_mapping("ratings", sample.columns, rows).columns.values())
+    is_rating = {"rater", "item"} <= rating_fields and not _are_turns(guess_mapping("dataset", sample.columns, rows))
     return "ratings" if is_rating else "dataset"
 
 
@@ -346,7 +350,7 @@ def _is_rubric(name: str, raw: Any) -> bool:
 def propose_mapping(
     kind: Literal["dataset", "ratings", "verdicts"],
     files: Iterable[File],
-    said: Mapping,
+    given: Mapping,
     criteria: Collection[str] = (),
 ) -> Mapping:
     """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess_mapping`.
@@ -356,34 +360,34 @@ def propose_mapping(
     """
     guessed, unread = Mapping(), Problems()
     layouts: dict[str, Mapping] = {}
-    for file in join_aligned_files(unpacked_files(files, unread), said, unread):
-        name, raw = with_cached_head(file, said)
-        layouts[name] = guess_layout(name, raw, said)
-        sample = peek(name, raw, layout=_laid(name, layouts[name], said))
+    for file in join_aligned_files(unpacked_files(files, unread), given, unread):
+        name, raw = with_cached_head(file, given)
+        layouts[name] = guess_layout(name, raw, given)
+        sample = peek(name, raw, layout=_laid(name, layouts[name], given))
         rows = [row.fields for row in sample.rows]
         mapping = guess_mapping(kind, sample.columns, rows, criteria)
-        spoken = speakers_in({*mapping.columns.items(), *said.of(name).columns.items()}, rows)
+        spoken = speakers_in({*mapping.columns.items(), *given.of(name).columns.items()}, rows)
         guessed = guessed.updated(replace(mapping, speakers=mapping.speakers or spoken))
-    everywhere = [said, *said.files.values()]
-    settled = {field for each in everywhere for field in (*each.columns.values(), *each.constants)}
-    named = {column for each in everywhere for column in (*each.columns, *each.unmapped)}
-    ignored = [pattern for each in everywhere for pattern in each.ignore]
+    given_mappings = [given, *given.files.values()]
+    settled = {field for part in given_mappings for field in (*part.columns.values(), *part.constants)}
+    named = {column for part in given_mappings for column in (*part.columns, *part.unmapped)}
+    ignored = [pattern for part in given_mappings for pattern in part.ignore]
     kept = {
         column: field
         for column, field in guessed.columns.items()
         if field not in settled and column not in named and not matches_any(column, ignored)
     }
-    left_out = [column for each in (guessed, *layouts.values()) for column in each.ignore if column not in named]
-    ignore = dict.fromkeys([*said.ignore, *left_out])
-    speakers = {} if said.speakers else guessed.speakers
-    laid = _together(layouts).updated(replace(guessed, columns=kept, speakers=speakers)).updated(said)
+    left_out = [column for part in (guessed, *layouts.values()) for column in part.ignore if column not in named]
+    ignore = dict.fromkeys([*given.ignore, *left_out])
+    speakers = {} if given.speakers else guessed.speakers
+    laid = _together(layouts).updated(replace(guessed, columns=kept, speakers=speakers)).updated(given)
     return replace(laid, ignore=tuple(ignore))
 
 
-def _laid(name: str, guessed: Mapping, said: Mapping) -> Mapping:
+def _laid(name: str, guessed: Mapping, given: Mapping) -> Mapping:
     """The given and the guessed layout of one file."""
-    here = said.of(name)
-    return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=said.files)
+    here = given.of(name)
+    return replace(guessed.updated(here), ignore=(*guessed.ignore, *here.ignore), files=given.files)
 
 
 def _together(layouts: dict[str, Mapping]) -> Mapping:
@@ -394,20 +398,20 @@ def _together(layouts: dict[str, Mapping]) -> Mapping:
     return Mapping(files={name: layout for name, layout in plain.items() if layout != Mapping() and "{" not in name})
 
 
-def without_absent_columns(files: Iterable[File], said: Mapping) -> Mapping:
+def without_absent_columns(files: Iterable[File], given: Mapping) -> Mapping:
     """The mapping without the columns that the files, read as it says now, no longer have; whole where they can't be
     read so."""
     columns: set[str] = set()
     for name, raw in unpacked_files(files, Problems()):
-        columns.update(peek(name, raw, layout=said).columns)
+        columns.update(peek(name, raw, layout=given).columns)
     there = columns | {column.partition(".")[0] for column in columns}
     if not there:
-        return said
+        return given
     return replace(
-        said,
-        columns={column: field for column, field in said.columns.items() if _is_in(column, there)},
-        ignore=tuple(column for column in said.ignore if "*" in column or _is_in(column, there)),
-        unmapped=tuple(column for column in said.unmapped if _is_in(column, there)),
+        given,
+        columns={column: field for column, field in given.columns.items() if _is_in(column, there)},
+        ignore=tuple(column for column in given.ignore if "*" in column or _is_in(column, there)),
+        unmapped=tuple(column for column in given.unmapped if _is_in(column, there)),
     )
 
 
@@ -420,7 +424,7 @@ _PREFIX = re.compile(r"^([^\W\d_][^:\n]{0,24}):(?=\s|$)", re.MULTILINE)
 
 def speakers_of(texts: Sequence[str]) -> dict[str, str]:
     """The prefixes by which several texts seem to say who speaks: at the start of lines in at least half of them."""
-    inside = Counter(prefix for text in texts for prefix in {found[1] for found in _PREFIX.finditer(text)})
+    inside = Counter(prefix for text in texts for prefix in {match[1] for match in _PREFIX.finditer(text)})
     speakers = {prefix: prefix.lower() for prefix, count in inside.items() if 2 * count >= len(texts)}
     begin = all((match := _PREFIX.match(text)) and match[1] in speakers for text in texts)
     return speakers if begin and len(speakers) > 1 and len(texts) > 1 else {}

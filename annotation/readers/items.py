@@ -105,12 +105,12 @@ _TURN = re.compile(r"turn ([0-9]+)")
 
 
 def _turn_text(turn: dict[str, Any], key: str | None, names: tuple[str, ...], number: int) -> str:
-    said = turn.get(key) if key else None
-    if not isinstance(said, str):
-        text = excerpt(said) if said is not None else "nothing"
+    words = turn.get(key) if key else None
+    if not isinstance(words, str):
+        text = excerpt(words) if words is not None else "nothing"
         expected = f"text under {key or ' or '.join(names)}"
         raise InvalidValue(text, expected, "turns", f"turn {number}", field=key or "")
-    return said
+    return words
 
 
 def _turns_from_json(text: str) -> Any:
@@ -126,8 +126,8 @@ def _split_turns(text: str, speakers: dict[str, str]) -> list[Turn]:
     first, *pieces = _prefixes(tuple(speakers)).split(text)
     if first.strip() or not pieces:
         raise InvalidValue(excerpt(first), f"one of {', '.join(speakers)} at the start", "turns", field="turns")
-    said = zip(pieces[::2], pieces[1::2], strict=True)
-    turns = [{"speaker": speakers[prefix], "text": words.removeprefix(" ")} for prefix, words in said]
+    pairs = zip(pieces[::2], pieces[1::2], strict=True)
+    turns = [{"speaker": speakers[prefix], "text": words.removeprefix(" ")} for prefix, words in pairs]
     for turn in turns[:-1]:
         # The line end before the next prefix separates turns; it belongs to neither.
         turn["text"] = turn["text"].removesuffix("\n").removesuffix("\r")
@@ -187,10 +187,10 @@ def _dialogues(name: str, rows: Iterator[FileRow], layout: _TurnLayout, problems
     seen: set[int] = set()
     columns = {f"{TURN_PREFIX}{part}": column for column, part in layout.parts.items()}
     turns = dialogues = 0
-    for said, group in groupby(rows, key=lambda row: as_written(value_at(row.fields, layout.key))):
+    for dialogue_id, group in groupby(rows, key=lambda row: as_written(value_at(row.fields, layout.key))):
         first, *others = islice(group, MOST_TURNS + 1)
         try:
-            _require_new(said, seen, layout.key)
+            _require_new(dialogue_id, seen, layout.key)
             yield _dialogue([first, *others], layout)
         except InvalidValue as fault:
             problems.refuse(fault.at(name, first.line, columns.get(fault.field)))
@@ -198,16 +198,16 @@ def _dialogues(name: str, rows: Iterator[FileRow], layout: _TurnLayout, problems
     problems.note(name, f"{turns:,} rows are the turns of {dialogues:,} dialogues.")
 
 
-def _require_new(said: str, seen: set[int], key: str) -> None:
+def _require_new(dialogue_id: str, seen: set[int], key: str) -> None:
     """Ids are remembered as their hashes, which takes a bounded few bytes each."""
-    if not said:
+    if not dialogue_id:
         raise InvalidValue("nothing", "the id of the dialogue in each of its rows", "no_id", key)
-    if hash(said) in seen:
+    if hash(dialogue_id) in seen:
         expected = f"all rows of a dialogue below each other: sort the file by {key}"
         raise InvalidValue(
-            f"rows of {excerpt(said)} again, after the rows of other dialogues", expected, "scattered", key
+            f"rows of {excerpt(dialogue_id)} again, after the rows of other dialogues", expected, "scattered", key
         )
-    seen.add(hash(said))
+    seen.add(hash(dialogue_id))
 
 
 def _dialogue(rows: list[FileRow], layout: _TurnLayout) -> FileRow:
@@ -218,7 +218,7 @@ def _dialogue(rows: list[FileRow], layout: _TurnLayout) -> FileRow:
         shared = without_value_at(shared, column)
     for row in rows[1:]:
         _require_same(rows[0], row, shared, layout)
-    turns = [{part: said for part, said in turn.items() if part != TURN_NUMBER} for turn in _in_order(rows, layout)]
+    turns = [{part: value for part, value in turn.items() if part != TURN_NUMBER} for turn in _in_order(rows, layout)]
     return FileRow(rows[0].line, {**shared, TURNS_COLUMN: turns})
 
 
@@ -243,7 +243,7 @@ def _in_order(rows: list[FileRow], layout: _TurnLayout) -> list[dict[str, Any]]:
         raise InvalidValue(
             f"turn {as_written(twice[0])} more than once", "a number of its own for each turn", "turn_twice", column
         )
-    return [turn for _, turn in sorted(zip(places, turns, strict=True), key=lambda each: each[0])]
+    return [turn for _, turn in sorted(zip(places, turns, strict=True), key=lambda numbered: numbered[0])]
 
 
 def _turn_of_row(row: FileRow, layout: _TurnLayout) -> dict[str, Any]:
@@ -330,10 +330,10 @@ def parse_items(
 
 def content_digest(item: ItemRow) -> str:
     """SHA-256 (hex) of everything an item says, whatever its id and its place in the file."""
-    return sha256(_said(item)).hexdigest()
+    return sha256(_content_bytes(item)).hexdigest()
 
 
-def _said(item: ItemRow) -> bytes:
+def _content_bytes(item: ItemRow) -> bytes:
     return orjson.dumps([getattr(item, name) for name in _SAID], option=orjson.OPT_SORT_KEYS)
 
 
@@ -412,7 +412,7 @@ class _ItemReader:
             self.report.empty_at.append(_place(item))
 
     def _enter(self, item: ItemRow, column: str) -> None:
-        content = _said(item)
+        content = _content_bytes(item)
         digest, derived = sha256(content).hexdigest(), not item.external_id
         # An id from the content begins with a word, so that no spreadsheet takes it for a number.
         name = f"item-{digest[:16]}" if derived else item.external_id

@@ -152,9 +152,9 @@ class _Window:
         self._count(at)
         return _Place(self._line, at - self._line_start + 1)
 
-    def error(self, place: _Place, found: str, expected: str, code: str) -> FormatError:
+    def error(self, place: _Place, actual: str, expected: str, code: str) -> FormatError:
         """A fault at a place."""
-        return FormatError(Problem(self.name, place.line, f"character {place.character}", found, expected, code))
+        return FormatError(Problem(self.name, place.line, f"character {place.character}", actual, expected, code))
 
     def peek(self) -> str:
         """The next character that is not white space, or nothing."""
@@ -211,8 +211,8 @@ class _Document(_Window):
                 raise self.error(start, f"{excerpt(key)} beside the records", _which(seen), "shape")
             path = f"[{excerpt(key)}]"
             is_beside = start.line == before
-            found = self.objects(path) if opening == "[" else self.one_object(path if is_beside else "")
-            yield from ((key, record) for record in found)
+            objects = self.objects(path) if opening == "[" else self.one_object(path if is_beside else "")
+            yield from ((key, record) for record in objects)
             before = start.line
         if records is not None and records not in seen:
             raise self.error(self.place(), "no such list", f"a list called {excerpt(records)}", "shape")
@@ -236,14 +236,14 @@ class _Document(_Window):
                 return
 
     def _expected(self, characters: str) -> str:
-        found = self.peek()
-        if not found:
+        character = self.peek()
+        if not character:
             raise self._truncated()
-        if found not in characters:
+        if character not in characters:
             names = " or ".join(excerpt(char) for char in characters)
             raise self.error(self.place(), self.ahead(), names, "json")
         self.at += 1
-        return found
+        return character
 
     def _key(self) -> str:
         key = self.certain_value()
@@ -323,10 +323,10 @@ def _which(seen: set[str]) -> str:
 
 def _broken(name: str, number: int, character: int, text: str, error: json.JSONDecodeError) -> Problem:
     if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
-        found = "the end of the line inside a record"
-        return Problem(name, number, f"character {character}", found, "one whole JSON object per line", "truncated")
-    found = f"{excerpt(text[error.pos : error.pos + 40])} ({error.msg})"
-    return Problem(name, number, f"character {character}", found, "one JSON object per line", "json")
+        actual = "the end of the line inside a record"
+        return Problem(name, number, f"character {character}", actual, "one whole JSON object per line", "truncated")
+    actual = f"{excerpt(text[error.pos : error.pos + 40])} ({error.msg})"
+    return Problem(name, number, f"character {character}", actual, "one JSON object per line", "json")
 
 
 def _storable_object(value: Any) -> dict[str, Any]:

@@ -75,17 +75,17 @@ class Mapping:
         return cls.from_document(load_document(name, text.encode() if isinstance(text, str) else text))
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any]) -> Mapping:
+    def from_dict(cls, values: dict[str, Any]) -> Mapping:
         """The mapping that ``as_dict`` gave. Raises ``FormatError``."""
-        return cls.from_document(as_document(said))
+        return cls.from_document(as_document(values))
 
     @classmethod
     def from_document(cls, document: Node) -> Mapping:
         """The mapping that a part of a document says. Raises ``FormatError``."""
         if not isinstance(document.value, dict):
             raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
-        said = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
-        return cls(**said)
+        values = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
+        return cls(**values)
 
     @classmethod
     def from_pairs(cls, columns: Iterable[str] = (), constants: Iterable[str] = ()) -> Mapping:
@@ -116,18 +116,18 @@ class Mapping:
 
     def of(self, name: str) -> Mapping:
         """What the mapping says of the file of that name. Safe to repeat."""
-        said = self
+        merged = self
         for pattern, section in self.files.items():
             if match_file_name(pattern, name) is not None:
-                said = said.updated(section)
-        return said
+                merged = merged.updated(section)
+        return merged
 
-    def said_by_name(self, name: str) -> dict[str, str]:
+    def columns_from_name(self, name: str) -> dict[str, str]:
         """The columns that every row of a file has from the file's name."""
-        said: dict[str, str] = {}
+        columns: dict[str, str] = {}
         for pattern in self.files:
-            said |= match_file_name(pattern, name) or {}
-        return said
+            columns |= match_file_name(pattern, name) or {}
+        return columns
 
 
 def _pair(option: str, form: str, typed: str, parts: tuple[str, str, str]) -> tuple[str, str]:
@@ -140,13 +140,13 @@ def _pair(option: str, form: str, typed: str, parts: tuple[str, str, str]) -> tu
 def _plain(value: Any) -> Any:
     """A part of a mapping as plain values."""
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     return value.as_dict() if isinstance(value, Mapping | ShapeStep) else value
 
 
-_DEFAULTS = {each.name: getattr(Mapping(), each.name) for each in fields(Mapping)}
+_DEFAULTS = {mapping_field.name: getattr(Mapping(), mapping_field.name) for mapping_field in fields(Mapping)}
 
 
 def _reader(key: str, node: Node) -> Callable[[Node], Any]:
@@ -245,19 +245,19 @@ def is_unnamed(column: str) -> bool:
 
 def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
     """The columns without a name that a mapping says something about."""
-    said = (*mapping.columns, *mapping.ignore, *mapping.unmapped)
-    return frozenset(column for column in said if is_unnamed(column))
+    columns = (*mapping.columns, *mapping.ignore, *mapping.unmapped)
+    return frozenset(column for column in columns if is_unnamed(column))
 
 
 def unnamed_columns_read(
-    name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], said: Iterable[str]
+    name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], mapped: Iterable[str]
 ) -> list[int]:
     """The places, from 1, of the columns without a name that are read: those that the mapping speaks of.
 
     ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
     fill another column: its name, or the row that is the header, has to be said.
     """
-    wanted = {int(match[1]) for column in said if (match := _NAME.fullmatch(column))}.difference(named)
+    wanted = {int(match[1]) for column in mapped if (match := _NAME.fullmatch(column))}.difference(named)
     counts = Counter(place for row in rows for place in row)
     filled = [place for place, count in sorted(counts.items()) if 2 * count > len(rows)]
     if new := [place for place in filled if place not in wanted and place not in named]:

@@ -50,11 +50,11 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
         import pyarrow as pa
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        found, expected = (
+        actual, expected = (
             "a Parquet file, which needs pyarrow",
             "pip install 'panelbench[parquet]' on the server, or CSV",
         )
-        raise FormatError(Problem(name, None, None, found, expected, "no_parquet")) from None
+        raise FormatError(Problem(name, None, None, actual, expected, "no_parquet")) from None
     number, size = 0, stream.seek(0, SEEK_END)
     meter = UnpackedBytes(name, size, UNPACKED)
     try:
@@ -73,8 +73,8 @@ def read_parquet(name: str, stream: BinaryIO, ignore: tuple[str, ...], problems:
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
         raise FormatError(_broken(name, number, error)) from None
     if number != promised:
-        found = f"{number:,} rows where the file declares {promised:,}"
-        raise FormatError(Problem(name, None, None, found, _WHOLE, "truncated"))
+        actual = f"{number:,} rows where the file declares {promised:,}"
+        raise FormatError(Problem(name, None, None, actual, _WHOLE, "truncated"))
 
 
 def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str, Convert | None]:
@@ -94,14 +94,14 @@ def _columns(name: str, schema: pa.Schema, ignore: tuple[str, ...]) -> dict[str,
     return columns
 
 
-def _require_bounded(name: str, said: FileMetaData, size: int, dictionaries: _Dictionaries) -> int:
+def _require_bounded(name: str, metadata: FileMetaData, size: int, dictionaries: _Dictionaries) -> int:
     """How many rows can be read in one batch. Raises ``FormatError`` when there are more than such a file can hold."""
-    rows, cells = said.num_rows, said.num_rows * (said.num_columns + ROW)
+    rows, cells = metadata.num_rows, metadata.num_rows * (metadata.num_columns + ROW)
     if rows > MOST_ROWS or cells > max(FEW_CELLS, CELLS_PER_BYTE * size):
-        text = f"{rows:,} rows of {said.num_columns:,} columns in {size:,} bytes"
+        text = f"{rows:,} rows of {metadata.num_columns:,} columns in {size:,} bytes"
         expected = f"at most {MOST_ROWS:,} rows in one file, and no more than its size can hold"
         raise FormatError(Problem(name, None, None, text, expected, "size"))
-    groups = [said.row_group(number) for number in range(said.num_row_groups)]
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     UnpackedBytes(name, size, UNPACKED).count(sum(group.total_byte_size for group in groups))
     longest = max(map(dictionaries.row_bytes, groups), default=0)
     return int(min(BATCH, max(1, BATCH_BYTES // max(1, longest))))
@@ -226,7 +226,7 @@ def _floats(bits: int) -> Convert:
             raise InvalidValue(f"the number {value}", "a number, or null where there is none", "number")
         # What was written with few bits is the shortest number that they stand for: 3.7, not 3.700000047683716.
         written = (float(f"{value:.{count}g}") for count in digits)
-        return next((each for each in written if struct.pack(code, each) == struct.pack(code, value)), value)
+        return next((text for text in written if struct.pack(code, text) == struct.pack(code, value)), value)
 
     return plain
 

@@ -58,8 +58,8 @@ _RECORD_PATH = re.compile(r"(\[[^\]]*\])+\.?")
 
 
 def _without_path(column: str) -> str:
-    found = _RECORD_PATH.match(column)
-    return column[found.end() :] if found else column
+    match = _RECORD_PATH.match(column)
+    return column[match.end() :] if match else column
 
 
 def kind_of_problem(problem: Problem) -> Alike:
@@ -81,9 +81,9 @@ class InvalidValue(ValueError):
     It may know the ``column`` it stands in, or only the ``field`` that it was to give.
     """
 
-    def __init__(self, found: str, expected: str, code: str, column: str | None = None, *, field: str = "") -> None:
+    def __init__(self, actual: str, expected: str, code: str, column: str | None = None, *, field: str = "") -> None:
         super().__init__(expected)
-        self.found, self.expected, self.code, self.column, self.field = found, expected, code, column, field
+        self.found, self.expected, self.code, self.column, self.field = actual, expected, code, column, field
 
     def at(self, file: str, line: int | None, column: str | None = None, *, path: str = "") -> Problem:
         """The problem this value makes at a place; ``path`` is that of its record (`FileRow`)."""
@@ -127,7 +127,7 @@ class Problems:
 
     def instead(self, code: str, problem: Problem) -> None:
         """Say one problem in place of all of a code. The rows stay refused."""
-        self.shown = [problem, *(each for each in self.shown if each.code != code)]
+        self.shown = [problem, *(shown for shown in self.shown if shown.code != code)]
         del self.codes[code]
         for kind in [kind for kind in self.alike if kind[0] == code]:
             del self.alike[kind]
@@ -176,7 +176,7 @@ _APART = re.compile(r"[\W_]+|(?<!\d)0+(?=\d)")
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """The known name that is most like this one, capitals and small letters alike; "" where none is."""
-    by_folded = {each.casefold(): each for each in known}
+    by_folded = {name.casefold(): name for name in known}
     return next((by_folded[near] for near in get_close_matches(name.casefold(), by_folded, 1, _NEAR)), "")
 
 
@@ -224,10 +224,10 @@ class Report:
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, said: dict[str, Any]) -> Report:
+    def from_dict(cls, values: dict[str, Any]) -> Report:
         """The report that ``as_dict`` gave, whatever else has been put beside it."""
-        names = {each.name for each in fields(cls)}
-        return cls(**{name: value for name, value in said.items() if name in names})
+        names = {report_field.name for report_field in fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -256,8 +256,8 @@ class Report:
         texts["stored"] += f" (of which N/A: {self.not_applicable})" if self.not_applicable else ""
         counts = [f"{name}: {texts[name]}" for name in _COUNTS if name != "not_applicable"]
         counts += [f"right, and not stored because others are refused: {self.held_back}"] if self.held_back else []
-        found = [f"{kind}: {_shares(values)}" for kind, values in self.found.items() if values]
-        return [*counts, *found, *self.notes]
+        shares = [f"{kind}: {_shares(values)}" for kind, values in self.found.items() if values]
+        return [*counts, *shares, *self.notes]
 
 
 def add_counts(counts: Counter[str], more: Mapping[str, int]) -> None:
@@ -310,11 +310,11 @@ class TwoStepProgress:
             self._progress(int(self._total * (1 + share)), 2 * self._total)
 
 
-def progress_between(told: ShareProgress | None, start: float, end: float) -> ShareProgress:
+def progress_between(progress: ShareProgress | None, start: float, end: float) -> ShareProgress:
     """For a step on somebody's way: its own share is told as the part of the whole from ``start`` to ``end``."""
 
     def tell(share: float) -> None:
-        if told is not None:
-            told(start + share * (end - start))
+        if progress is not None:
+            progress(start + share * (end - start))
 
     return tell

@@ -82,9 +82,9 @@ class _AnswerBuilder:
 
     def rows(self, answers: ValuesByField, file: str) -> list[PlainRow]:
         """The rows of some answers, as plain values. Raises ``InvalidValue`` at the first bad one."""
-        given = zip(*self._score.each(answers["score"]), strict=True)  # score, applicable, missing
+        given = zip(*self._score.convert_all(answers["score"]), strict=True)  # score, applicable, missing
         blank = [None] * len(answers["line"])
-        keys = [convert.each(answers.get(name, blank)) for name, convert in self._keys.items()]
+        keys = [convert.convert_all(answers.get(name, blank)) for name, convert in self._keys.items()]
         places = (repeat(file), answers["line"], answers["column"])
         return list(zip(*keys, *given, answers["rationale"], *self._beside(answers, places), strict=False))
 
@@ -224,7 +224,7 @@ class _VerdictBuilder(_AnswerBuilder):
         self._variant = cached_conversion(lambda value: "" if is_blank(value) else key(value, field="variant"))
 
     def _beside(self, answers: ValuesByField, places: tuple[Iterable[Any], ...]) -> Sequence[Iterable[Any]]:
-        repeats = self._repeat.each(answers.get("repeat", [None] * len(answers["line"])))
+        repeats = self._repeat.convert_all(answers.get("repeat", [None] * len(answers["line"])))
         replies = map(_reply, answers.get("reply", repeat(None)))
         generators = convert_column(self._generator, answers.get("generator"))
         return repeats, replies, generators, *places, map(self._variant, answers.get("variant", repeat("")))

@@ -167,21 +167,21 @@ def apply_shape(name: str, rows: Iterator[FileRow], layout: Mapping, problems: P
 
     Rows made from one record share its line. What the file's name says is in each of them.
     """
-    if said := layout.said_by_name(name):
-        rows = _with_name(name, rows, said)
+    if columns := layout.columns_from_name(name):
+        rows = _with_name(name, rows, columns)
     for step in layout.of(name).shape:
         rows = step.rows(name, rows, problems)
     return rows
 
 
-def _with_name(name: str, rows: Iterator[FileRow], said: dict[str, str]) -> Iterator[FileRow]:
+def _with_name(name: str, rows: Iterator[FileRow], columns: dict[str, str]) -> Iterator[FileRow]:
     for row in rows:
-        for column in said:
+        for column in columns:
             if column in row.fields:
-                found = f"the column {excerpt(column)}, which the file's name gives too"
+                actual = f"the column {excerpt(column)}, which the file's name gives too"
                 expected = "another name in the holes of the pattern under files in the mapping"
-                raise FormatError(Problem(name, row.line, column, found, expected, "ambiguous"))
-        yield row.with_fields({**row.fields, **said})
+                raise FormatError(Problem(name, row.line, column, actual, expected, "ambiguous"))
+        yield row.with_fields({**row.fields, **columns})
 
 
 FORMATS = {
@@ -225,11 +225,15 @@ def read_blocks(name: str, raw: bytes | BinaryIO, *, layout: Mapping, problems: 
     """The rows of ``read``, those with the same columns together. Delimited files are read so from the start, unless
     the mapping makes other rows of theirs."""
     for inner, content in unpacked_files([(name, raw)], problems):
-        said = layout.of(inner)
-        if _is_delimited(inner, said) and not said.shape and not said.said_by_name(inner):
-            yield from _read_delimited_member(inner, content, said, problems)
+        member_layout = layout.of(inner)
+        if (
+            _is_delimited(inner, member_layout)
+            and not member_layout.shape
+            and not member_layout.columns_from_name(inner)
+        ):
+            yield from _read_delimited_member(inner, content, member_layout, problems)
         else:
-            yield from blocks_of(_read_member(inner, content, said, problems), ROWS_AT_ONCE)
+            yield from blocks_of(_read_member(inner, content, member_layout, problems), ROWS_AT_ONCE)
 
 
 def _note_layout(name: str, layout: Mapping, problems: Problems) -> None:
@@ -340,19 +344,19 @@ def sheet_names(name: str, raw: bytes | BinaryIO, layout: Mapping) -> list[str]:
         return []
 
 
-def with_cached_head(file: File, said: Mapping) -> File:
+def with_cached_head(file: File, given: Mapping) -> File:
     """A text file that is to be looked at several times: its first piece is read once. Others are as they are."""
     name, raw = file
-    kind = said.of(name).format or _kind(name)
+    kind = given.of(name).format or _kind(name)
     if isinstance(raw, bytes | HeadCache) or kind not in {"csv", "tsv", "jsonl", "json"} or not raw.seekable():
         return file
     return name, cast(BinaryIO, HeadCache(raw))
 
 
-def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:
+def guess_layout(name: str, raw: bytes | BinaryIO, given: Mapping) -> Mapping:
     """How a file seems to be laid out, as far as nothing is ``said`` of it: its encoding, which row its header is, and
     whether rows may lack their last cells."""
-    layout = said.of(name)
+    layout = given.of(name)
     kind = layout.format or _kind(name)
     if not isinstance(raw, bytes) and not raw.seekable():
         return Mapping()
@@ -361,7 +365,7 @@ def guess_layout(name: str, raw: bytes | BinaryIO, said: Mapping) -> Mapping:
             layout = replace(layout, encoding=_likely_encoding(name, raw))
         except FormatError:
             return Mapping()  # whoever reads it says what is wrong
-    guessed = Mapping(encoding=layout.encoding if said.of(name).encoding is None else None)
+    guessed = Mapping(encoding=layout.encoding if given.of(name).encoding is None else None)
     if layout.header or layout.header_row or kind not in {"csv", "tsv", "xlsx"}:
         return guessed
     rows = first_lines(name, raw, layout)
@@ -385,12 +389,12 @@ def _header_row(rows: list[tuple[int, list[str]]], *, is_ragged: bool) -> int | 
     """The row of the names, where rows of one cell each, such as a title, stand above it. ``is_ragged``: the blank
     cells at the end of a row are not told."""
     filled = [(number, cells, [cell for cell in cells if cell.strip()]) for number, cells in rows]
-    above = next((place for place, (_number, _cells, said) in enumerate(filled) if len(said) > 1), 0)
-    if not any(said for _number, _cells, said in filled[:above]) or len(filled) < above + 2:
+    above = next((place for place, (_number, _cells, filled_cells) in enumerate(filled) if len(filled_cells) > 1), 0)
+    if not any(filled_cells for _number, _cells, filled_cells in filled[:above]) or len(filled) < above + 2:
         return None
     number, cells, names = filled[above]
     are_names = len(set(names)) == len(names) and not any(name.replace(".", "", 1).isdigit() for name in names)
-    widths = {len(below) for _number, below, said in filled[above + 1 :] if said}
+    widths = {len(below) for _number, below, filled_cells in filled[above + 1 :] if filled_cells}
     is_even = max(widths, default=0) <= len(cells) if is_ragged else widths == {len(cells)}
     return number if are_names and is_even else None
 
@@ -419,9 +423,9 @@ def _kind(name: str) -> str | None:
 def _format(name: str) -> str:
     if kind := _kind(name):
         return kind
-    found = f"the name {name.rpartition('/')[2]}"
+    actual = f"the name {name.rpartition('/')[2]}"
     expected = f"a name that ends in {', '.join(FORMATS)}, or format: NAME in the mapping"
-    raise FormatError(Problem(name, None, None, found, expected, "format"))
+    raise FormatError(Problem(name, None, None, actual, expected, "format"))
 
 
 def _kept(blocks: Iterator[list[str]], top: list[str]) -> Iterator[list[str]]:
@@ -471,11 +475,11 @@ def join_aligned_files(files: Iterable[File], layout: Mapping, problems: Problem
     if not layout.aligned:
         yield from files
         return
-    for said, group in _grouped(files, layout, problems):
+    for constants, group in _grouped(files, layout, problems):
         with SpooledTemporaryFile(_IN_MEMORY) as joined:
             try:
                 _require_all(group, layout)
-                _join(cast(BinaryIO, joined), dict(said), group, layout)
+                _join(cast(BinaryIO, joined), dict(constants), group, layout)
             except FormatError as error:
                 problems.add(error.problem)
                 continue
@@ -489,8 +493,8 @@ def _grouped(
     groups: dict[tuple[tuple[str, str], ...], Group] = {}
     for name, raw in unpacked_files(files, problems):
         for pattern, column in layout.aligned.items():
-            if (said := match_file_name(pattern, name)) is not None:
-                groups.setdefault(tuple(said.items()), {})[column] = (name, _rereadable(raw))
+            if (constants := match_file_name(pattern, name)) is not None:
+                groups.setdefault(tuple(constants.items()), {})[column] = (name, _rereadable(raw))
                 break
         else:
             expected = f"a name such as {', '.join(layout.aligned)}, as the mapping says under aligned"
@@ -512,18 +516,18 @@ def _require_all(group: Group, layout: Mapping) -> None:
             raise FormatError(Problem(first, None, None, "no file beside it for " + column, pattern, "no_file"))
 
 
-def _join(joined: BinaryIO, said: dict[str, str], group: Group, layout: Mapping) -> None:
+def _join(joined: BinaryIO, constants: dict[str, str], group: Group, layout: Mapping) -> None:
     lines = [text_lines(name, raw, layout.of(name).encoding) for name, raw in group.values()]
     for number, texts in enumerate(zip_longest(*lines), start=1):
         if None in texts:
             raise FormatError(_shorter(group, texts, number))
         record = {column: text.removesuffix("\n").removesuffix("\r") for column, text in zip(group, texts, strict=True)}
-        joined.write(orjson.dumps({**said, **record}) + b"\n")
+        joined.write(orjson.dumps({**constants, **record}) + b"\n")
     joined.seek(0)
 
 
 def _shorter(group: Group, texts: tuple[str | None, ...], number: int) -> Problem:
     names = [name for name, _raw in group.values()]
     short, long = names[texts.index(None)], next(name for name, text in zip(names, texts, strict=True) if text)
-    found = f"the end of the file, where {long} has another line"
-    return Problem(short, number, None, found, "files with equally many lines", "line_counts")
+    actual = f"the end of the file, where {long} has another line"
+    return Problem(short, number, None, actual, "files with equally many lines", "line_counts")

@@ -62,12 +62,12 @@ def require_sparse(name: str, line: int, text: str) -> None:
     """Refuse a long JSON record of so many lists, objects and values that it takes far more memory than its text."""
     inside = text.count("[") + text.count("{")
     if inside > BOUNDS.cell // 32 or inside + text.count(",") > BOUNDS.cell // 5:
-        found = f"a record of {inside:,} lists and objects with {text.count(','):,} values or more"
+        actual = f"a record of {inside:,} lists and objects with {text.count(','):,} values or more"
         expected = (
             f"at most {BOUNDS.cell // 32:,} and {BOUNDS.cell // 5:,} in one record; "
             "the operator raises IMPORT_LONGEST_CELL_MB"
         )
-        raise FormatError(Problem(name, line, None, found, expected, "record_size"))
+        raise FormatError(Problem(name, line, None, actual, expected, "record_size"))
 
 
 class CellCount:

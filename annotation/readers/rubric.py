@@ -114,7 +114,7 @@ class CriterionDocument:
             "anchors": {str(plain_number(value)): _by_language(anchors) for value, anchors in self.anchors.items()},
             "mark_if": {language: list(lines) for language, lines in self.mark_if.items()},
             "dont_mark_if": {language: list(lines) for language, lines in self.dont_mark_if.items()},
-            "examples": {language: [_example(each) for each in some] for language, some in self.examples.items()},
+            "examples": {language: [_example(example) for example in some] for language, some in self.examples.items()},
             "panel": self.panel,
         }
         return {
@@ -214,10 +214,10 @@ def parse_rubric(name: str, raw: bytes | BinaryIO) -> ParsedRubric:
     return ParsedRubric(None if problems else document, problems)
 
 
-def rubric_from_dict(said: dict[str, Any]) -> RubricDocument:
+def rubric_from_dict(values: dict[str, Any]) -> RubricDocument:
     """The document that ``as_dict`` gave. Raises ``FormatError`` when it is none."""
     problems = Problems()
-    document = _Reader(problems).rubric(as_document(said))
+    document = _Reader(problems).rubric(as_document(values))
     if problems:
         raise FormatError(problems.shown[0])
     return document
@@ -240,11 +240,11 @@ class _Reader(MultilingualReader):
     def criteria(self, node: Node | None) -> tuple[CriterionDocument, ...]:
         """All criteria, each key once."""
         nodes = self.list(node, "a list of criteria, at least one")
-        criteria = tuple(self.criterion(each) for each in nodes)
+        criteria = tuple(self.criterion(node) for node in nodes)
         seen: set[str] = set()
-        for each, criterion in zip(nodes, criteria, strict=True):
+        for node, criterion in zip(nodes, criteria, strict=True):
             if criterion.key and criterion.key in seen:
-                self.fail(each, "a key of its own", "duplicate_criterion", f"the criterion {criterion.key} twice")
+                self.fail(node, "a key of its own", "duplicate_criterion", f"the criterion {criterion.key} twice")
             seen.add(criterion.key)
         return criteria
 
@@ -261,7 +261,7 @@ class _Reader(MultilingualReader):
             anchors=self.anchors(parts.get("anchors"), scale),
             mark_if=self.lists(parts.get("mark_if"), self.text),
             dont_mark_if=self.lists(parts.get("dont_mark_if"), self.text),
-            examples=self.lists(parts.get("examples"), lambda each: self.example(each, scale)),
+            examples=self.lists(parts.get("examples"), lambda child: self.example(child, scale)),
             speaker=self.short(parts.get("speaker"), 60).lower() or "any",
             not_applicable=self.switch(parts.get("not_applicable")),
             rationale=self.rationale(parts.get("rationale")),
@@ -297,7 +297,7 @@ class _Reader(MultilingualReader):
 
     def scale_of_points(self, node: Node, level: Level) -> ScaleDocument:
         """Two points or more, each value once and rising, each label once; nominal points have labels."""
-        points = tuple(self.point(each) for each in self.list(node, "a list of points, at least two", at_least=2))
+        points = tuple(self.point(point) for point in self.list(node, "a list of points, at least two", at_least=2))
         values = [point.value for point in points]
         if len(set(values)) != len(values):
             self.fail(node, "each value once", "scale_points", "a value twice")

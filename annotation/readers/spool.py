@@ -77,7 +77,7 @@ class Spool(Sequence[T], Generic[T]):
         self._open_weight += weight
         self.weight += weight
         if len(self._open) >= BATCH or self._open_weight >= BATCH_WEIGHT:
-            self._shelve()
+            self._write_kept()
 
     def change(self, change: Callable[[T], T]) -> None:
         """Have every row changed on its way out, whenever it is read from now on."""
@@ -100,10 +100,10 @@ class Spool(Sequence[T], Generic[T]):
             start, stop, step = place.indices(len(self))
             return list(islice(self, start, stop, step))
         at = place + len(self) if place < 0 else place
-        found = list(islice(self, at, at + 1)) if at >= 0 else []
-        if not found:
+        rows = list(islice(self, at, at + 1)) if at >= 0 else []
+        if not rows:
             raise IndexError(place)
-        return found[0]
+        return rows[0]
 
     def plain(self) -> Iterator[PlainRow]:
         """The rows as they were appended."""
@@ -129,14 +129,14 @@ class Spool(Sequence[T], Generic[T]):
         if self._file is not None:
             self._file.close()
 
-    def _shelve(self) -> None:
+    def _write_kept(self) -> None:
         batch, self._open, self._open_weight = self._open, [], 0
         self._length += len(batch)
         if self._file is None and len(self._kept) < self._in_memory:
             self._kept.append(batch)
             return
-        for each in (*self._kept, batch):
-            self._write(each)
+        for rows in (*self._kept, batch):
+            self._write(rows)
         self._kept = []
 
     def _write(self, batch: list[PlainRow]) -> None:
@@ -212,12 +212,12 @@ class KeyedRows(Generic[T]):
         if parts == 1:
             yield from self._grouped(marked)
             return
-        shelves: list[Spool[Any]] = [Spool(_as_it_is, in_memory=0) for _ in range(parts)]
+        partitions: list[Spool[Any]] = [Spool(_as_it_is, in_memory=0) for _ in range(parts)]
         for place, row in marked:
-            shelves[hash(self._key(row)) % parts].extend([(place, row)], _text_weight(row))
-        for shelf in shelves:
-            yield from self._grouped(iter(shelf))
-            shelf.close()
+            partitions[hash(self._key(row)) % parts].extend([(place, row)], _text_weight(row))
+        for partition in partitions:
+            yield from self._grouped(iter(partition))
+            partition.close()
 
     def _grouped(self, marked: Iterator[tuple[int, PlainRow]]) -> Iterator[tuple[list[int], list[PlainRow]]]:
         groups: dict[Hashable, tuple[list[int], list[PlainRow]]] = {}
@@ -332,33 +332,33 @@ class PartitionedRows:
         count = min(MOST_PARTITIONS, max(1, -(-rows // PARTITION_ROWS), -(-weight // PARTITION_WEIGHT)))
         self._key, self._is_weighed = key, weight > 0
         # Together they keep no more in memory than one spool does.
-        self._shelves: list[Spool[PlainRow]] = [Spool(tuple, in_memory=IN_MEMORY // count) for _ in range(count)]
+        self._partitions: list[Spool[PlainRow]] = [Spool(tuple, in_memory=IN_MEMORY // count) for _ in range(count)]
 
     def extend(self, rows: list[PlainRow]) -> None:
         """Put some rows where they belong."""
-        if len(self._shelves) == 1:
-            self._shelves[0].extend(rows, self._weight(rows))
+        if len(self._partitions) == 1:
+            self._partitions[0].extend(rows, self._weight(rows))
             return
-        piles: list[list[PlainRow]] = [[] for _ in self._shelves]
-        count = len(piles)
+        parts: list[list[PlainRow]] = [[] for _ in self._partitions]
+        count = len(parts)
         for row, place in zip(rows, map(hash, map(self._key, rows)), strict=True):
-            piles[place % count].append(row)
-        for shelf, pile in zip(self._shelves, piles, strict=True):
-            shelf.extend(pile, self._weight(pile))
+            parts[place % count].append(row)
+        for partition, part in zip(self._partitions, parts, strict=True):
+            partition.extend(part, self._weight(part))
 
     def __len__(self) -> int:
-        return sum(map(len, self._shelves))
+        return sum(map(len, self._partitions))
 
     def __iter__(self) -> Iterator[list[PlainRow]]:
         """The rows, partition by partition."""
-        return (list(shelf.plain()) for shelf in self._shelves if shelf)
+        return (list(partition.plain()) for partition in self._partitions if partition)
 
-    def with_progress(self, told: ShareProgress | None) -> Iterator[list[PlainRow]]:
+    def with_progress(self, progress: ShareProgress | None) -> Iterator[list[PlainRow]]:
         """The rows, partition by partition; ``told`` is called with the share that is done."""
-        tell, done = progress_between(told, 0, 1), 0
-        for shelf in self:
-            yield shelf
-            done += len(shelf)
+        tell, done = progress_between(progress, 0, 1), 0
+        for partition in self:
+            yield partition
+            done += len(partition)
             tell(done / len(self))
 
     def _weight(self, rows: list[PlainRow]) -> int:

@@ -47,9 +47,9 @@ def as_parsed(text: str, column: str) -> Any:
 def _listed(value: Any) -> Any:
     """What JSON could have said: tuples are lists; bytes, sets and complex numbers are nothing."""
     if isinstance(value, list | tuple):
-        return [_listed(each) for each in value]
+        return [_listed(item) for item in value]
     if isinstance(value, dict):
-        return {_literal_key(key): _listed(each) for key, each in value.items()}
+        return {_literal_key(key): _listed(item) for key, item in value.items()}
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise ValueError(value)
@@ -97,17 +97,17 @@ class ShapeStep:
         left_out = 0
         for row in rows:
             try:
-                made = list(self.made(row.fields))
+                records = list(self.reshape(row.fields))
             except InvalidValue as fault:
                 problems.refuse(fault.at(name, row.line))
                 continue
-            left_out += not made
-            for each in made:
-                yield row.with_fields(each)
+            left_out += not records
+            for record in records:
+                yield row.with_fields(record)
         if left_out:
             problems.note(name, f"{left_out:,} records {self.reason}.")
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         """The records that one becomes. Raises ``Unfit``."""
         raise NotImplementedError
 
@@ -124,14 +124,14 @@ class ShapeStep:
 
     def as_dict(self) -> dict[str, Any]:
         """The step as a mapping writes it."""
-        said = {each.name: getattr(self, each.name) for each in fields(self)}
-        kept = {name: value for name, value in said.items() if value != _default(type(self), name)}
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        kept = {name: value for name, value in values.items() if value != _default(type(self), name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
 
 
 def _default(kind: type[ShapeStep], name: str) -> Any:
-    each: Field[Any] = kind.__dataclass_fields__[name]
-    return each.default_factory() if each.default_factory is not MISSING else each.default
+    option: Field[Any] = kind.__dataclass_fields__[name]
+    return option.default_factory() if option.default_factory is not MISSING else option.default
 
 
 @dataclass(frozen=True)
@@ -147,11 +147,11 @@ class Keep(ShapeStep):
         for row in rows:
             names = tuple(row.fields)
             if names not in kept:
-                kept[names] = [each for each in names if matches_any(each, self.keep)]
-                if left := [each for each in names if each not in kept[names]]:
+                kept[names] = [column for column in names if matches_any(column, self.keep)]
+                if left := [column for column in names if column not in kept[names]]:
                     problems.note(name, f"columns that the mapping leaves out: {', '.join(left)}.")
-            wanted = (each for each in kept[names] if not _holds(row.fields[each], self.without))
-            yield row.with_fields({each: row.fields[each] for each in wanted})
+            wanted = (column for column in kept[names] if not _holds(row.fields[column], self.without))
+            yield row.with_fields({column: row.fields[column] for column in wanted})
 
 
 def _holds(value: Any, key: str) -> bool:
@@ -166,7 +166,7 @@ class Parse(ShapeStep):
 
     parse: tuple[str, ...] = field(metadata=NAMES)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column in self.parse:
             if isinstance(text := value_at(record, column), str) and text.strip():
                 record = with_value_at(record, column, as_parsed(text, column))
@@ -179,7 +179,7 @@ class Split(ShapeStep):
 
     split: dict[str, str] = field(metadata=WORDS)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column, separator in self.split.items():
             if isinstance(text := value_at(record, column), str):
                 parts = [part.strip() for part in text.split(separator)] if text.strip() else []
@@ -195,7 +195,7 @@ class Single(ShapeStep):
     single: tuple[str, ...] = field(metadata=NAMES)
     join: str = field(default="", metadata=WORD)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column in self.single:
             if isinstance(values := value_at(record, column), list):
                 record = with_value_at(record, column, self._one(values, column))
@@ -215,7 +215,7 @@ class Transpose(ShapeStep):
 
     transpose: tuple[str, ...] = field(metadata=NAMES)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column in self.transpose:
             if isinstance(value := value_at(record, column), dict):
                 lists = {key: as_list(part, f"{column}.{key}") for key, part in value.items()}
@@ -233,21 +233,21 @@ class Explode(ShapeStep):
     explode: tuple[str, ...] = field(metadata=NAMES)
     position: str = field(default="", metadata=WORD)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         lists = {column: as_list(value_at(record, column), column) for column in self._columns(tuple(record))}
         if not lists:
             raise InvalidValue("no such column", f"a list in {self.subject}", "not_a_list")
         _require_equal(lists)
         for place, values in enumerate(zip(*lists.values(), strict=True), start=1):
-            made = record
+            exploded = record
             for column, value in zip(lists, values, strict=True):
-                made = with_value_at(made, column, value)
-            yield {**made, self.position: place} if self.position else made
+                exploded = with_value_at(exploded, column, value)
+            yield {**exploded, self.position: place} if self.position else exploded
 
     def _columns(self, names: tuple[str, ...]) -> list[str]:
         """The columns meant: `*` stands for any name."""
-        said = [column for column in self.explode if "*" not in column]
-        return [*said, *(name for name in names if name not in said and matches_any(name, self.explode))]
+        columns = [column for column in self.explode if "*" not in column]
+        return [*columns, *(name for name in names if name not in columns and matches_any(name, self.explode))]
 
 
 def _require_equal(lists: dict[str, list[Any]]) -> None:
@@ -267,7 +267,7 @@ class Entries(ShapeStep):
     key: str = field(default="key", metadata=WORD)
     value: str = field(default="value", metadata=WORD)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         inside = as_object(value_at(record, self.entries), self.entries)
         rest = without_value_at(record, self.entries)
         return ({**rest, self.key: key, self.value: value} for key, value in inside.items())
@@ -282,14 +282,14 @@ class Pair(ShapeStep):
     keys: str = field(default="key", metadata=WORD)
     values: str = field(default="value", metadata=WORD)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         values = as_list(value_at(record, self.values), self.values)
         keys = as_list(value_at(record, self.keys), self.keys) if values else []
         _require_equal({self.keys: keys, self.values: values})
-        made: dict[str, Any] = {}
+        paired: dict[str, Any] = {}
         for key, value in zip(map(as_written, keys), values, strict=True):
-            made[key] = f"{made[key]}\n{value}" if key in made else value
-        yield {**without_value_at(record, self.values), self.pair: made}
+            paired[key] = f"{paired[key]}\n{value}" if key in paired else value
+        yield {**without_value_at(record, self.values), self.pair: paired}
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class LookUp(ShapeStep):
 
     look_up: dict[str, str] = field(metadata=WORDS)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column, path in self.look_up.items():
             record = {**record, column: value_at(record, fill_template(path, record))}
         yield record
@@ -311,7 +311,7 @@ class Flatten(ShapeStep):
 
     flatten: tuple[str, ...] = field(metadata=NAMES)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column in self.flatten:
             value = value_at(record, column)
             opened = {f"{column}.{key}": part for key, part in value.items()} if isinstance(value, dict) else None
@@ -329,34 +329,36 @@ class Melt(ShapeStep):
     melt: dict[str, str] = field(metadata=WORDS)
     having: str = field(default="", metadata=WORD)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
-        others = {each: value for each, value in record.items() if self.having and not _holds(value, self.having)}
-        molten, kept = _molten(tuple(self.melt.items()), tuple(each for each in record if each not in others))
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        others = {column: value for column, value in record.items() if self.having and not _holds(value, self.having)}
+        molten, kept = _molten(tuple(self.melt.items()), tuple(column for column in record if column not in others))
         if not molten and not self.having:
             raise InvalidValue(
                 f"the columns {', '.join(list(record)[:5])}", f"columns like {self.subject}", "no_column"
             )
         rest = others | {name: record[name] for name in kept}
-        for said, cells in molten:
-            yield {**rest, **dict(said), **{value: record[name] for name, value in cells}}
+        for parts, cells in molten:
+            yield {**rest, **dict(parts), **{value: record[name] for name, value in cells}}
 
 
-Said = tuple[tuple[str, str], ...]
+NamedTexts = tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=64)
-def _molten(patterns: Said, names: tuple[str, ...]) -> tuple[tuple[tuple[Said, Said], ...], tuple[str, ...]]:
+def _molten(
+    patterns: NamedTexts, names: tuple[str, ...]
+) -> tuple[tuple[tuple[NamedTexts, NamedTexts], ...], tuple[str, ...]]:
     """The rows that columns become: what their names say, and which cell is which value; and the columns that stay."""
-    rows: dict[Said, dict[str, str]] = {}
+    rows: dict[NamedTexts, dict[str, str]] = {}
     kept = []
     for name in names:
         fitting = ((match_pattern(pattern, name), value) for pattern, value in patterns if name != KEY_COLUMN)
-        said, value = next(((said, value) for said, value in fitting if said is not None), (None, ""))
-        if said is None:
+        parts, value = next(((parts, value) for parts, value in fitting if parts is not None), (None, ""))
+        if parts is None:
             kept.append(name)
         else:
-            rows.setdefault(tuple(said.items()), {})[name] = value
-    return tuple((said, tuple(cells.items())) for said, cells in rows.items()), tuple(kept)
+            rows.setdefault(tuple(parts.items()), {})[name] = value
+    return tuple((parts, tuple(cells.items())) for parts, cells in rows.items()), tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -365,15 +367,15 @@ class Extract(ShapeStep):
 
     extract: dict[str, str] = field(metadata=WORDS)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
-        said: dict[str, str] = {}
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        columns: dict[str, str] = {}
         for column, pattern in self.extract.items():
             text = as_written(value_at(record, column))
             taken = match_pattern(pattern, text)
             if taken is None:
                 raise InvalidValue(excerpt(text), f"text like {pattern}", "pattern", column)
-            said |= taken
-        yield {**record, **said}
+            columns |= taken
+        yield {**record, **columns}
 
 
 @dataclass(frozen=True)
@@ -382,7 +384,7 @@ class Compose(ShapeStep):
 
     compose: dict[str, str] = field(metadata=WORDS)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         for column, template in self.compose.items():
             record = {**record, column: fill_template(template, record)}
         yield record
@@ -454,7 +456,7 @@ class Where(ShapeStep):
 
     where: dict[str, str] = field(metadata=WORDS)
 
-    def made(self, record: Fields) -> Iterable[Fields]:
+    def reshape(self, record: Fields) -> Iterable[Fields]:
         wanted = (as_written(value_at(record, column)) in words.split("|") for column, words in self.where.items())
         return [record] if all(wanted) else []
 
@@ -483,7 +485,7 @@ def _step(node: Node) -> ShapeStep:
     if len(kinds) != 1:
         raise FormatError(node.problem(f"one step of {', '.join(BY_NAME)}", "shape"))
     kind = BY_NAME[kinds[0]]
-    known = {each.name: each for each in fields(kind)}
+    known = {option.name: option for option in fields(kind)}
     for name, child in members.items():
         if name not in known:
             near = get_close_matches(name, known, 1)

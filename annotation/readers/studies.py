@@ -287,13 +287,13 @@ class KnownStudy:
         """The imports that these files are for, in their order; a rubric with those that need it."""
         heads = [_heads(file) for file in files]
         shared = {
-            number: [file for file, head in zip(files, heads, strict=True) if any(map(each.takes, head))]
-            for number, each in enumerate(self.imports)
-            if each.kind != "rubric"
+            number: [file for file, head in zip(files, heads, strict=True) if any(map(part.takes, head))]
+            for number, part in enumerate(self.imports)
+            if part.kind != "rubric"
         }
         needed = {self.imports[number].rubric for number, taken in shared.items() if taken}
-        found = ((each, shared.get(number, [])) for number, each in enumerate(self.imports))
-        return [(each, taken) for each, taken in found if taken or (each.kind == "rubric" and each.name in needed)]
+        parts = ((part, shared.get(number, [])) for number, part in enumerate(self.imports))
+        return [(part, taken) for part, taken in parts if taken or (part.kind == "rubric" and part.name in needed)]
 
     def unclaimed(self, files: Sequence[File]) -> list[str]:
         """The names of the files that no import takes."""
@@ -302,7 +302,7 @@ class KnownStudy:
 
     def is_of(self, heads: Sequence[Head]) -> bool:
         """Whether each is of one of its imports; a tool's items alone are no study."""
-        kinds = [{each.kind for each in self.imports if each.kind != "rubric" and each.takes(head)} for head in heads]
+        kinds = [{part.kind for part in self.imports if part.kind != "rubric" and part.takes(head)} for head in heads]
         return all(kinds) and (not self.tool or any(kind - {"dataset"} for kind in kinds))
 
 
@@ -328,8 +328,8 @@ def _beginning(name: str, raw: Any, packed: bool) -> Any:
 def known_studies() -> dict[str, KnownStudy]:
     """Every ready study by its name, the formats of tools last."""
     folder = resources("annotation.readers") / "ready"
-    read = [_study(each.name, each.read_bytes()) for each in folder.iterdir() if each.name.endswith(".yaml")]
-    return {each.name: each for each in sorted(read, key=lambda study: (study.tool, study.name))}
+    read = [_study(file.name, file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".yaml")]
+    return {file.name: file for file in sorted(read, key=lambda study: (study.tool, study.name))}
 
 
 def recognise(files: Sequence[File]) -> KnownStudy | None:
@@ -340,7 +340,7 @@ def recognise(files: Sequence[File]) -> KnownStudy | None:
     inside = [_heads(file) for file in files if not is_not_data(file[0])]
     if not inside or not all(inside):
         return None
-    heads = [head for each in inside for head in each]
+    heads = [head for heads_of_file in inside for head in heads_of_file]
     return next((study for study in known_studies().values() if study.is_of(heads)), None)
 
 
@@ -350,26 +350,26 @@ FactsByCriterion = dict[str, ScaleFacts]
 
 def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
     """The parts, with each rubric that is to be inferred made of the answers that name it."""
-    inferred = {each.name: _facts(each.name, parts) for each, _files in parts if each.inferred}
-    return [(_with_scales(each, inferred), taken) for each, taken in parts]
+    inferred = {part.name: _facts(part.name, parts) for part, _files in parts if part.inferred}
+    return [(_with_scales(part, inferred), taken) for part, taken in parts]
 
 
 def _facts(rubric: str, parts: Sequence[Part]) -> FactsByCriterion:
     """What all answers on a rubric are, by criterion."""
     facts: FactsByCriterion = {}
-    for each, taken in parts:
-        for criterion, seen in (observed_scales(taken, each.mapping) if each.rubric == rubric else {}).items():
+    for part, taken in parts:
+        for criterion, seen in (observed_scales(taken, part.mapping) if part.rubric == rubric else {}).items():
             facts[criterion] = facts[criterion].beside(seen) if criterion in facts else seen
     return facts
 
 
-def _with_scales(each: StudyImport, inferred: dict[str, FactsByCriterion]) -> StudyImport:
-    if each.inferred:
-        facts = inferred[each.name]
-        return replace(each, document=proposed_rubric(each.name, facts, with_word_codes(Mapping(), facts)))
-    if each.rubric in inferred:
-        return replace(each, mapping=with_word_codes(each.mapping, inferred[each.rubric]))
-    return each
+def _with_scales(part: StudyImport, inferred: dict[str, FactsByCriterion]) -> StudyImport:
+    if part.inferred:
+        facts = inferred[part.name]
+        return replace(part, document=proposed_rubric(part.name, facts, with_word_codes(Mapping(), facts)))
+    if part.rubric in inferred:
+        return replace(part, mapping=with_word_codes(part.mapping, inferred[part.rubric]))
+    return part
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -422,4 +422,4 @@ _READERS: dict[str, Any] = {
 def with_constants(study: KnownStudy, constants: dict[str, str]) -> KnownStudy:
     """The study with constants said for all of its files, such as a language that they don't give."""
     mapping = Mapping(constants=constants)
-    return replace(study, imports=tuple(replace(each, mapping=each.mapping.updated(mapping)) for each in study.imports))
+    return replace(study, imports=tuple(replace(part, mapping=part.mapping.updated(mapping)) for part in study.imports))

@@ -51,7 +51,7 @@ class Workbook:
             text = "a workbook with a password, or an old one (.xls)"
             raise FormatError(Problem(name, None, None, text, "an .xlsx without a password", "encrypted"))
         self._meter = UnpackedBytes(name, stream.seek(0, 2), UnpackBounds())
-        self._said = 0  # characters of texts given to cells
+        self._text_length = 0  # characters of texts given to cells
         try:
             self._archive = open_zip(name, stream, UnpackBounds().members)
         except FormatError:
@@ -69,23 +69,23 @@ class Workbook:
             self._strings.close()
         self._archive.close()
 
-    def broken(self, found: str, code: str = "broken_workbook") -> FormatError:
+    def broken(self, actual: str, code: str = "broken_workbook") -> FormatError:
         """The fault of a workbook that is not whole."""
-        return FormatError(Problem(self.name, None, None, found, _WHOLE, code))
+        return FormatError(Problem(self.name, None, None, actual, _WHOLE, code))
 
     def string(self, index: str) -> str:
         """One of the texts that cells share."""
         if self._strings is None:
             self._strings = self._read_strings()
-        found = self._strings.get(int(index)) if index.isdecimal() else None
-        if found is None:
+        text = self._strings.get(int(index)) if index.isdecimal() else None
+        if text is None:
             raise self.broken(f"a cell that refers to text number {index}, which is not there")
-        self._said += len(found)
-        if self._said > BOUNDS.unpacked:
-            found = f"cells of more than {BOUNDS.unpacked // MEGABYTE:,} million characters together"
+        self._text_length += len(text)
+        if self._text_length > BOUNDS.unpacked:
+            text = f"cells of more than {BOUNDS.unpacked // MEGABYTE:,} million characters together"
             expected = f"at most {BOUNDS.unpacked // MEGABYTE:,} MB; the operator raises IMPORT_UNPACKED_MB"
-            raise FormatError(Problem(self.name, None, None, found, expected, "size"))
-        return found
+            raise FormatError(Problem(self.name, None, None, text, expected, "size"))
+        return text
 
     def moments(self) -> list[str]:
         """By style: ``date``, ``time`` where the hour shows too, ``span`` for hours counted, or ``""`` for a number."""
@@ -136,11 +136,11 @@ class Workbook:
 
     def _tags(self, part: str) -> Iterator[tuple[str, str, dict[str, str]]]:
         """(parent, name, attributes) of the elements of a small part."""
-        found: list[tuple[str, str, dict[str, str]]] = []
+        tags: list[tuple[str, str, dict[str, str]]] = []
         within = [""]
 
         def start(tag: str, attributes: dict[str, str]) -> None:
-            found.append((within[-1], local_name(tag), {local_name(key): value for key, value in attributes.items()}))
+            tags.append((within[-1], local_name(tag), {local_name(key): value for key, value in attributes.items()}))
             within.append(local_name(tag))
             if len(within) > _DEEPEST:
                 raise self.broken(f"tags in {part} that are nested too deeply")
@@ -149,8 +149,8 @@ class Workbook:
             within.pop()
 
         for _ in self.walk(part, start, end, lambda text: None, _SMALL_PART):
-            yield from found
-            found.clear()
+            yield from tags
+            tags.clear()
 
     def _targets(self, part: str) -> Iterator[tuple[str, str, str]]:
         """(id, kind, part) of what a part refers to; ``""`` is the workbook as a whole."""
@@ -165,7 +165,7 @@ class Workbook:
                 yield attributes.get("Id", ""), kind, target.lstrip("/")
 
     def _target(self, part: str, kind: str) -> str | None:
-        return next((target for _, each, target in self._targets(part) if each == kind), None)
+        return next((target for _, relation, target in self._targets(part) if relation == kind), None)
 
     def _listed(self) -> Iterator[Sheet]:
         parts = {key: target for key, kind, target in self._targets(self._book) if kind == "worksheet"}
@@ -223,15 +223,15 @@ class TextCollector:
         self._name = name
         self._pieces: list[str] = []
         self._wanted = False
-        self._spoken = self._length = self._depth = 0
+        self._phonetic_depth = self._length = self._depth = 0
 
     def start(self, tag: str) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            found = "tags that are nested too deeply"
-            raise FormatError(Problem(self._name, None, None, found, _WHOLE, "broken_workbook"))
-        self._spoken += tag == "rPh"
-        self._wanted = tag in {"t", "v"} and not self._spoken
+            actual = "tags that are nested too deeply"
+            raise FormatError(Problem(self._name, None, None, actual, _WHOLE, "broken_workbook"))
+        self._phonetic_depth += tag == "rPh"
+        self._wanted = tag in {"t", "v"} and not self._phonetic_depth
 
     def text(self, text: str) -> None:
         if self._wanted:
@@ -242,7 +242,7 @@ class TextCollector:
 
     def end(self, tag: str) -> None:
         self._depth -= 1
-        self._spoken -= tag == "rPh"
+        self._phonetic_depth -= tag == "rPh"
         self._wanted = False
 
     def taken(self) -> str:

@@ -89,14 +89,14 @@ def first_sheet_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) 
 def _chosen(workbook: Workbook, sheet: str | None) -> Sheet:
     """The sheet that is asked for, or the only sheet with rows."""
     if sheet is None:
-        holding = [each for each in workbook.sheets if _SheetReader(workbook, each).holds_rows()]
+        holding = [candidate for candidate in workbook.sheets if _SheetReader(workbook, candidate).holds_rows()]
         if len(holding) <= 1 and workbook.sheets:
             return (holding or workbook.sheets)[0]
         text = f"rows in the sheets {_named(holding)}" if holding else "no sheet"
         raise FormatError(Problem(workbook.name, None, None, text, "sheet: NAME in the mapping", "sheet"))
-    for each in workbook.sheets:
-        if each.name == sheet:
-            return each
+    for candidate in workbook.sheets:
+        if candidate.name == sheet:
+            return candidate
     expected = f"one of {_named(workbook.sheets)}"
     raise FormatError(Problem(workbook.name, None, None, f"no sheet {excerpt(sheet)}", expected, "sheet"))
 
@@ -344,12 +344,12 @@ def _written_moment(value: float, moment: str, epoch: datetime) -> str:
     if moment == "span":
         seconds = round(value * 86_400)
         return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    found: datetime | date | time | timedelta | None = from_excel(value, epoch)
-    if isinstance(found, datetime) and moment == "date" and found.time() == time():
-        return found.date().isoformat()
-    if not isinstance(found, date | time):
+    moment_read: datetime | date | time | timedelta | None = from_excel(value, epoch)
+    if isinstance(moment_read, datetime) and moment == "date" and moment_read.time() == time():
+        return moment_read.date().isoformat()
+    if not isinstance(moment_read, date | time):
         raise ValueError(value)
-    return found.isoformat()
+    return moment_read.isoformat()
 
 
 def column_number(name: str) -> int:

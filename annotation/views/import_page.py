@@ -21,7 +21,7 @@ from accounts.models import Job, Project, User
 from accounts.refusals import Refused
 from annotation.desk import presentation
 from annotation.imports import checks, lifecycle, opening, targets
-from annotation.imports.previews import Outlook, Preview, outlook
+from annotation.imports.previews import Preview, PreviewReport, preview_report
 from annotation.models import Campaign, Dataset, Import, Item, RubricVersion, SavedMapping
 from annotation.readers import (
     ENCODINGS,
@@ -164,7 +164,7 @@ FIELD_LABELS = {
 class ColumnShown:
     """A column of the preview (``facts``), and the fields that it can be used as: value and label."""
 
-    facts: Outlook
+    facts: PreviewReport
     options: tuple[tuple[str, str], ...]
     attribute: str | None = None  # the name for a dataset's column without a name; None if the column has a name
 
@@ -210,7 +210,7 @@ def way(file_import: Import) -> Way:
     return Way(file_import.done, file_import.total, size)
 
 
-def current_preview(file_import: Import, preview: Callable[[], Preview]) -> Outlook | None:
+def current_preview(file_import: Import, preview: Callable[[], Preview]) -> PreviewReport | None:
     """What storing would do: computed now, or the result of the last check if the files are large. None if the import
     is stored, or no check has ended."""
     if file_import.state not in lifecycle.UNSTORED:
@@ -218,11 +218,11 @@ def current_preview(file_import: Import, preview: Callable[[], Preview]) -> Outl
     if file_import.is_large():
         return checks.current(file_import)
     has_target = file_import.kind in opening.ABOUT_ITEMS
-    target = targets.resolve(project=file_import.project, said=file_import.target) if has_target else None
-    return outlook(preview(), target)
+    target = targets.resolve(project=file_import.project, target_fields=file_import.target) if has_target else None
+    return preview_report(preview(), target)
 
 
-def context(request: HttpRequest, project: Project, file_import: Import, seen: Outlook | None) -> dict[str, Any]:
+def context(request: HttpRequest, project: Project, file_import: Import, seen: PreviewReport | None) -> dict[str, Any]:
     """The template context of an import's page; ``seen`` is what storing would do (see `seen`), None if not known."""
     together = lifecycle.siblings(file_import)
     shown: dict[str, Any] = {
@@ -259,7 +259,7 @@ def _written(request: HttpRequest, file_import: Import) -> dict[str, Any] | None
     return request.session.pop(_WRITTEN) if kept and kept["file_import"] == file_import.pk else None
 
 
-def _unstored(user: User, project: Project, file_import: Import, seen: Outlook) -> dict[str, Any]:
+def _unstored(user: User, project: Project, file_import: Import, seen: PreviewReport) -> dict[str, Any]:
     mapping, keys = ColumnMapping.from_dict(seen["mapping"]), tuple(seen["scales"])
     columns = _columns(file_import.kind, [*seen["columns"], *_unseen(seen, mapping)], keys)
     return {
@@ -288,7 +288,7 @@ def _lacks_target(file_import: Import) -> bool:
     """Whether these are ratings or verdicts without a chosen campaign, or dataset and rubric."""
     return (
         file_import.kind in opening.ABOUT_ITEMS
-        and targets.resolve(project=file_import.project, said=file_import.target) is None
+        and targets.resolve(project=file_import.project, target_fields=file_import.target) is None
     )
 
 
@@ -305,7 +305,7 @@ def _choices(user: User, project: Project, kind: str) -> dict[str, Any]:
     }
 
 
-def _columns(kind: str, columns: Iterable[Outlook], keys: Iterable[str]) -> list[ColumnShown]:
+def _columns(kind: str, columns: Iterable[PreviewReport], keys: Iterable[str]) -> list[ColumnShown]:
     fields = [*FIELDS.get(kind, ()), *(f"{part}.{key}" for part in PER_CRITERION.get(kind, ()) for key in keys)]
     return [
         ColumnShown(
@@ -324,7 +324,7 @@ def _attribute(field: str) -> str:
     return field.removeprefix(ATTRIBUTE) if field.startswith(ATTRIBUTE) else ""
 
 
-def _unread(seen: Outlook) -> list[dict[str, Any]]:
+def _unread(seen: PreviewReport) -> list[dict[str, Any]]:
     """The values in the files that have no known meaning, with their column and the field that they fill."""
     return [
         {**value, "field": column["target"], "column": column["name"], "means": value["means"] or value["likely"]}
@@ -333,7 +333,7 @@ def _unread(seen: Outlook) -> list[dict[str, Any]]:
     ]
 
 
-def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
+def _unseen(seen: PreviewReport, mapping: ColumnMapping) -> list[PreviewReport]:
     """The columns that are in the mapping and not in the preview, for example if a file can't be read. They stay in the
     table, so that no choice is lost."""
     shown = {column["name"] for column in seen["columns"]}
@@ -355,7 +355,7 @@ def _unseen(seen: Outlook, mapping: ColumnMapping) -> list[Outlook]:
     return [{"name": name, "target": field, "is_missing": True, **nothing} for name, field in missing.items()]
 
 
-def _layout(file_import: Import, mapping: ColumnMapping, seen: Outlook) -> dict[str, Any]:
+def _layout(file_import: Import, mapping: ColumnMapping, seen: PreviewReport) -> dict[str, Any]:
     """The questions about the layout of the files, such as the sheet of a workbook, or the encoding if not UTF-8."""
     amiss = {problem["code"] for problem in seen["problems"]}
     is_workbook = any(".xlsx" in file.name.lower() for file in file_import.files.all())
@@ -385,7 +385,7 @@ def _constants(kind: str, mapping: ColumnMapping) -> list[ConstantShown]:
     ]
 
 
-def _criteria(seen: Outlook, mapping: ColumnMapping) -> dict[str, str]:
+def _criteria(seen: PreviewReport, mapping: ColumnMapping) -> dict[str, str]:
     """By name of a criterion in the files: the key of the rubric's criterion, "" if it is unknown."""
     unknown = {name: "" for name, key in seen["criteria"].items() if not key}
     return {**mapping.values.get("criterion", {}), **unknown}
@@ -501,7 +501,7 @@ def yaml_file(mapping: ColumnMapping, name: str) -> HttpResponse:
     return HttpResponse(mapping.as_yaml(), content_type="application/yaml", headers=headers)
 
 
-def problems_csv(file_import: Import, seen: Outlook | None) -> HttpResponse:
+def problems_csv(file_import: Import, seen: PreviewReport | None) -> HttpResponse:
     """The problems of the files as CSV that is safe in a spreadsheet. The last row counts the problems not listed."""
     faults = seen or {
         "problems": file_import.report.get("problems", []),

@@ -112,7 +112,7 @@ def _opened(request: HttpRequest, project: Project, cleaned: dict[str, Any]) -> 
     files: list[File] = [(file.name, file.file) for file in cleaned["files"]]
     opening.check_sizes({file.name: file.size for file in cleaned["files"]})
     extends = whole_number(request.GET.get("extends", ""))  # from a dataset's page: add items to that dataset
-    opened = opening.receive(
+    opened = opening.open_imports(
         project=project,
         files=files,
         keys=cleaned["keys"],
@@ -227,7 +227,9 @@ def also_import(request: HttpRequest, project: str, file_import: int) -> HttpRes
     """Open another import of the same files, for their other contents."""
     _project, current_import = find_import(request, project, file_import)
     try:
-        opened = opening.also(file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user)
+        opened = opening.import_as_kind(
+            file_import=current_import, kind=request.POST.get("kind", ""), actor=request.user
+        )
         tasks.look(opened)
     except Refused as refused:
         messages.error(request, refused.sentence)
@@ -241,7 +243,7 @@ def take_apart(request: HttpRequest, project: str, file_import: int) -> HttpResp
     """Replace the import of a study by separate imports, one per kind."""
     _project, current_import = find_import(request, project, file_import)
     try:
-        opened = opening.apart(file_import=current_import, actor=request.user)
+        opened = opening.split_study(file_import=current_import, actor=request.user)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect(current_import)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from accounts import access
 from annotation.api import imports
-from annotation.api.imports import ImportSerializer, OutlookSerializer, ProblemSerializer
+from annotation.api.imports import ImportPreviewSerializer, ImportSerializer, ProblemSerializer
 from annotation.models import Import
 from annotation.readers import StudyImport, known_studies
 from judging import tasks
@@ -37,7 +37,7 @@ def _find(request: Request, project: str, file_import: int, kind: Import.Kind) -
 
 
 class VerdictPreview(APIView):
-    @extend_schema(responses={200: OutlookSerializer, 202: ImportSerializer})
+    @extend_schema(responses={200: ImportPreviewSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing would come to; 202 while a worker is still reading a large file."""
         shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
@@ -99,7 +99,7 @@ class StudyPartSerializer(serializers.Serializer[Any]):
     files = serializers.ListField(child=serializers.CharField())
 
 
-class StudyOutlookSerializer(serializers.Serializer[Any]):
+class StudyPreviewSerializer(serializers.Serializer[Any]):
     """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
 
     kind = serializers.ChoiceField(choices=Import.Kind.choices)
@@ -124,7 +124,7 @@ class Studies(APIView):
 
 
 class StudyPreview(APIView):
-    @extend_schema(responses={200: StudyOutlookSerializer, 202: ImportSerializer})
+    @extend_schema(responses={200: StudyPreviewSerializer, 202: ImportSerializer})
     def get(self, request: Request, project: str, file_import: int) -> Response:
         """What storing all of it would come to; 202 while a worker is still at it."""
         return imports.looked_at(_find(request, project, file_import, Import.Kind.STUDY))

@@ -26,7 +26,7 @@ from annotation import rubrics
 from annotation.imports import import_jobs, lifecycle, opening, removal, targets
 from annotation.imports import storage as storing
 from annotation.imports.parsed_files import forget_parsed
-from annotation.imports.previews import Outlook, plain
+from annotation.imports.previews import PreviewReport, plain
 from annotation.imports.storage import FileRefused
 from annotation.models import Campaign, Dataset, Import, ImportFile, KeptFile, RubricVersion, opened_files
 from annotation.readers import (
@@ -50,13 +50,23 @@ from judging.models import JudgeRun
 
 # --- files -----------------------------------------------------------------------------------------------------------
 ARCHIVE = ".zip"
-SAID = ("language", "generator", "scenario", "title", "content_warning", "criterion", "rater", "judge", "variant")
+CONSTANT_FIELDS = (
+    "language",
+    "generator",
+    "scenario",
+    "title",
+    "content_warning",
+    "criterion",
+    "rater",
+    "judge",
+    "variant",
+)
 
 
 class StudyPart(NamedTuple):
     """One import of a study with its files: those that are kept already, and those that come out of an archive."""
 
-    said: StudyImport
+    study_import: StudyImport
     kept: list[KeptFile]
     unpacked: list[File]
 
@@ -97,9 +107,9 @@ def study_of(file_import: Import) -> KnownStudy:
 def _constants(file_import: Import) -> dict[str, str]:
     """What is the same in all files; a field that no file has is refused, as it would be passed over."""
     texts: dict[str, str] = file_import.target.get("constants", {})
-    if unknown := [name for name in texts if name not in SAID and not name.startswith("attributes.")]:
+    if unknown := [name for name in texts if name not in CONSTANT_FIELDS and not name.startswith("attributes.")]:
         sentence = _("There is no field “%(name)s” that can be set for all files. Available: %(fields)s, attributes.….")
-        raise Refused(sentence % {"name": unknown[0], "fields": ", ".join(SAID)}, code="unknown_field")
+        raise Refused(sentence % {"name": unknown[0], "fields": ", ".join(CONSTANT_FIELDS)}, code="unknown_field")
     return texts
 
 
@@ -114,11 +124,11 @@ def sorted_files(file_import: Import, study: KnownStudy) -> Iterator[Sorted]:
         files = [*(kept_file.file for kept_file in loose), *unpacked]
         parts = [
             StudyPart(
-                said,
+                study_import,
                 [kept_file for kept_file in loose if kept_file.file in taken],
                 [file for file in unpacked if file in taken],
             )
-            for said, taken in with_inferred_rubrics(study.parts(files))
+            for study_import, taken in with_inferred_rubrics(study.parts(files))
         ]
         taken = {name for part in parts for name in part.names}
         if not taken:
@@ -189,8 +199,8 @@ def finish(*, file_import: Import, actor: User | None = None) -> Import:
     return file_import
 
 
-def _tell(file_import: Import, told: Sequence[Outcome]) -> None:
-    lifecycle.tell(file_import, total(told), parts=[asdict(each) for each in told])
+def _tell(file_import: Import, outcomes: Sequence[Outcome]) -> None:
+    lifecycle.tell(file_import, total(outcomes), parts=[asdict(outcome) for outcome in outcomes])
 
 
 def total(outcomes: Sequence[Outcome]) -> Report:
@@ -204,14 +214,14 @@ def total(outcomes: Sequence[Outcome]) -> Report:
     return report
 
 
-def _left_out(told: Sequence[Outcome]) -> list[str]:
+def _left_out(outcomes: Sequence[Outcome]) -> list[str]:
     """The columns that every part with the same file leaves out."""
-    parts = [each for each in told if each.kind != Kind.RUBRIC]
-    found: dict[str, None] = {}
+    parts = [outcome for outcome in outcomes if outcome.kind != Kind.RUBRIC]
+    columns: dict[str, None] = {}
     for name in dict.fromkeys(name for part in parts for name in part.files):
         first, *others = [part.report.left_out for part in parts if name in part.files]
-        found |= dict.fromkeys(column for column in first if all(column in other for other in others))
-    return list(found)
+        columns |= dict.fromkeys(column for column in first if all(column in other for other in others))
+    return list(columns)
 
 
 def _carried_out(
@@ -221,9 +231,9 @@ def _carried_out(
     sizes = [part.size for part in parts]
     for number, part in enumerate(parts):
         tell(sum(sizes[:number]), sum(sizes))
-        if part.said.document is not None:
-            yield _publish(file_import.project, part.said.document, part.said.inferred, actor)
-        elif part.said.kind == "dataset":
+        if part.study_import.document is not None:
+            yield _publish(file_import.project, part.study_import.document, part.study_import.inferred, actor)
+        elif part.study_import.kind == "dataset":
             yield _same_dataset(file_import, part) or _store_dataset(file_import, part, actor, keeps)
         else:
             yield _store_answers(file_import, part, actor, keeps)
@@ -267,7 +277,7 @@ def clear_failed() -> None:
 
 
 # --- looking --------------------------------------------------------------------------------------------------------
-def study_outlook(file_import: Import, tell: Tell = lambda _done, _total: None) -> Outlook:
+def study_preview_report(file_import: Import, tell: Tell = lambda _done, _total: None) -> PreviewReport:
     """What `carry_out` would come to: all of it is stored, looked at and rolled back.
 
     Keys: kind, name, title, about, source, parts, left_alone, report, sentence, problems, more_problems.
@@ -332,9 +342,9 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
 # --- datasets, ratings and verdicts ---------------------------------------------------------------------------------
 def _same_dataset(file_import: Import, part: StudyPart) -> Outcome | None:
     """The dataset that these files made in another import, read as now."""
-    there = Dataset.objects.ready().filter(project=file_import.project, name=part.said.name)
+    there = Dataset.objects.ready().filter(project=file_import.project, name=part.study_import.name)
     for dataset in there.exclude(file_import__part_of=file_import).select_related("file_import"):
-        if (made_by := dataset.file_import) is None or made_by.column_mapping() != part.said.mapping:
+        if (made_by := dataset.file_import) is None or made_by.column_mapping() != part.study_import.mapping:
             continue
         if set(made_by.files.values_list("sha256", flat=True)) == part.digests:
             earlier = Report.from_dict(made_by.report)
@@ -344,7 +354,7 @@ def _same_dataset(file_import: Import, part: StudyPart) -> Outcome | None:
 
 
 def _store_dataset(file_import: Import, part: StudyPart, actor: User | None, keeps: bool) -> Outcome:
-    target = {"name": part.said.name, "licence": part.said.licence}
+    target = {"name": part.study_import.name, "licence": part.study_import.licence}
     if "generator_names" in file_import.target:
         target["generator_names"] = file_import.target["generator_names"]
     stored = _stored(file_import, part, target, actor, keeps)
@@ -352,25 +362,27 @@ def _store_dataset(file_import: Import, part: StudyPart, actor: User | None, kee
 
 
 def _store_answers(file_import: Import, part: StudyPart, actor: User | None, keeps: bool) -> Outcome:
-    target = targets.only(project=file_import.project, dataset=part.said.dataset, rubric=part.said.rubric)
+    target = targets.only(
+        project=file_import.project, dataset=part.study_import.dataset, rubric=part.study_import.rubric
+    )
     stored = _stored(file_import, part, target.as_dict(), actor, keeps)
-    if part.said.kind == "ratings":
+    if part.study_import.kind == "ratings":
         return _outcome(part, stored, Campaign.objects.get(pk=stored.report["campaign"]).name)
     return _outcome(part, stored, f"{JudgeRun.objects.filter(file_import=stored).count()} runs")
 
 
 def _outcome(part: StudyPart, stored: Import, text: str) -> Outcome:
-    return Outcome(part.said.kind, text, Report.from_dict(stored.report), stored.pk, part.names)
+    return Outcome(part.study_import.kind, text, Report.from_dict(stored.report), stored.pk, part.names)
 
 
 def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor: User | None, keeps: bool) -> Import:
     """The import of one part, stored: the one that a worker who died had begun, or a new one."""
-    one = _begun(file_import, part) or opening.enter(
+    one = _begun(file_import, part) or opening.create_import(
         project=file_import.project,
-        kind=part.said.kind,
+        kind=part.study_import.kind,
         files=part.unpacked,
         kept=part.kept,
-        mapping=part.said.mapping,
+        mapping=part.study_import.mapping,
         target=target,
         part_of=file_import,
         actor=actor,
@@ -384,5 +396,7 @@ def _stored(file_import: Import, part: StudyPart, target: dict[str, Any], actor:
 
 
 def _begun(file_import: Import, part: StudyPart) -> Import | None:
-    alike = file_import.parts.filter(kind=part.said.kind).select_related("project")
-    return next((part_import for part_import in alike if part_import.column_mapping() == part.said.mapping), None)
+    alike = file_import.parts.filter(kind=part.study_import.kind).select_related("project")
+    return next(
+        (part_import for part_import in alike if part_import.column_mapping() == part.study_import.mapping), None
+    )

@@ -24,7 +24,7 @@ from annotation import bulk
 from annotation.imports import import_jobs, lifecycle, previews, removal, targets
 from annotation.imports.parsed_files import ParsedFiles, parse_files, parse_import
 from annotation.imports.previews import Preview
-from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, shelves
+from annotation.imports.rating_rows import TOGETHER, Items, chunks, one_of, partitions
 from annotation.imports.storage import FileRefused
 from annotation.imports.targets import Target
 from annotation.models import Criterion, Dataset, Import, RubricVersion
@@ -92,15 +92,15 @@ def fit_verdicts(
     dataset: Dataset,
     rubric_version: RubricVersion,
     rows: Collection[VerdictRow],
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> VerdictFit:
     """Hold verdicts against the items, the scales and what was imported of the same judges before."""
-    fit = VerdictFit(shelves(rows), VerdictsReport(given=len(rows)))
+    fit = VerdictFit(partitions(rows), VerdictsReport(given=len(rows)))
     items, known = Items(dataset), _Known(project, dataset, rubric_version)
     criteria = {criterion.key: criterion for criterion in rubric_version.criteria.all()}
-    for some in chunks(rows, TOGETHER, told):
-        found = items.named({row.item for row in some})
-        before = known.on({found[row.item].pk for row in some if row.item in found})
+    for some in chunks(rows, TOGETHER, progress):
+        items_by_name = items.named({row.item for row in some})
+        before = known.on({items_by_name[row.item].pk for row in some if row.item in items_by_name})
         fit.rows.extend([plain for row in some if (plain := _fitted(row, fit, items, criteria, before))])
         if len(fit.repeats) > MOST_JUDGES:
             expected = f"at most {MOST_JUDGES:,}: is this the column that says who judged?"
@@ -158,8 +158,8 @@ def _meet(row: VerdictRow, fit: VerdictFit, score: float | None, applicable: boo
     if (score, applicable) == (row.score, row.applicable):
         fit.report.collapsed += 1
         return
-    expected = f"{_said(score, applicable)}, which was imported before"
-    fit.problems.refuse(_problem(row, "score", _said(row.score, row.applicable), expected, "conflict"))
+    expected = f"{_score_in_words(score, applicable)}, which was imported before"
+    fit.problems.refuse(_problem(row, "score", _score_in_words(row.score, row.applicable), expected, "conflict"))
 
 
 def _taken(row: VerdictRow, report: VerdictsReport, criterion: Criterion) -> tuple[str, float | None, bool, bool]:
@@ -202,11 +202,11 @@ def _unfit(
     return None
 
 
-def _problem(row: VerdictRow, column: str, found: str, expected: str, code: str) -> Problem:
-    return Problem(row.file, row.line, column, found, expected, code)
+def _problem(row: VerdictRow, column: str, actual: str, expected: str, code: str) -> Problem:
+    return Problem(row.file, row.line, column, actual, expected, code)
 
 
-def _said(score: float | None, applicable: bool) -> str:
+def _score_in_words(score: float | None, applicable: bool) -> str:
     return f"{score:g}" if score is not None else "an N/A" if not applicable else "nothing readable"
 
 
@@ -218,36 +218,38 @@ ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "
 VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "applicable", "fractional", "coerced")
 
 
-def write_verdicts(*, runs: Mapping[JudgeKey, int], rows: PartitionedRows, told: ShareProgress | None = None) -> None:
+def write_verdicts(
+    *, runs: Mapping[JudgeKey, int], rows: PartitionedRows, progress: ShareProgress | None = None
+) -> None:
     """Insert fitted verdicts in the caller's transaction, shelf by shelf; ``runs`` are the keys of the judges' runs."""
     with bulk.Load() as load:
-        for shelf in rows.with_progress(told):
-            _write_shelf(load, runs, shelf)
+        for partition in rows.with_progress(progress):
+            _write_partition(load, runs, partition)
 
 
-def _write_shelf(load: bulk.Load, runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> None:
-    keys = _call_keys(runs, shelf)
-    replies = {key: row[-1] for key, row in zip(keys, shelf, strict=True) if row[-1]}
+def _write_partition(load: bulk.Load, runs: Mapping[JudgeKey, int], partition: list[PlainRow]) -> None:
+    keys = _call_keys(runs, partition)
+    replies = {key: row[-1] for key, row in zip(keys, partition, strict=True) if row[-1]}
     attempts = _write_replies(load, replies)
     load.insert(
         Verdict,
         (*VERDICT, "rationale", "attempt_id"),
         [
             (runs[judge], *answer, "", rationale, attempts.get(key))
-            for key, (judge, *answer, rationale, _reply) in zip(keys, shelf, strict=True)
+            for key, (judge, *answer, rationale, _reply) in zip(keys, partition, strict=True)
         ],
     )
 
 
-def _call_keys(runs: Mapping[JudgeKey, int], shelf: list[PlainRow]) -> list[CallKey]:
+def _call_keys(runs: Mapping[JudgeKey, int], partition: list[PlainRow]) -> list[CallKey]:
     """The call behind each row: one for all criteria of an item where they share one reply, else one each."""
     replies: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for judge, item, _criterion, repeat, *_answer, reply in shelf:
+    for judge, item, _criterion, repeat, *_answer, reply in partition:
         replies[judge, item, repeat].append(reply)
     shared = {place for place, given in replies.items() if len(given) > 1 and len(set(given)) == 1}
     return [
         (runs[judge], item, None if (judge, item, repeat) in shared else criterion, repeat)
-        for judge, item, criterion, repeat, *_answer in shelf
+        for judge, item, criterion, repeat, *_answer in partition
     ]
 
 
@@ -285,7 +287,7 @@ def store_verdict_rows(
     rows: Collection[VerdictRow],
     file_import: Import,
     actor: User | None = None,
-    told: ShareProgress | None = None,
+    progress: ShareProgress | None = None,
 ) -> VerdictsReport:
     """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
 
@@ -295,7 +297,11 @@ def store_verdict_rows(
     """
     newest = JudgeRun.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     fit = fit_verdicts(
-        project=project, dataset=dataset, rubric_version=rubric_version, rows=rows, told=progress_between(told, 0, HELD)
+        project=project,
+        dataset=dataset,
+        rubric_version=rubric_version,
+        rows=rows,
+        progress=progress_between(progress, 0, HELD),
     )
     if fit.problems:
         raise FileRefused(fit.problems)
@@ -308,7 +314,9 @@ def store_verdict_rows(
             if any(run.continues_id and run.continues_id > newest for run in runs.values()):
                 raise _outrun()
             write_verdicts(
-                runs={judge: run.pk for judge, run in runs.items()}, rows=fit.rows, told=progress_between(told, HELD, 1)
+                runs={judge: run.pk for judge, run in runs.items()},
+                rows=fit.rows,
+                progress=progress_between(progress, HELD, 1),
             )
             import_jobs.settle(file_import)
             audit.record(actor=actor, project=project, verb="import verdicts", subject=file_import)
@@ -356,24 +364,29 @@ def _run(
 
 # --- imports --------------------------------------------------------------------------------------------------------
 def preview_verdicts(
-    *, project: Project, files: Sequence[File], mapping: ColumnMapping, said: dict[str, Any]
+    *, project: Project, files: Sequence[File], mapping: ColumnMapping, target_fields: dict[str, Any]
 ) -> Preview:
     """What storing files that are no import yet would come to, ``said`` being an import's target."""
-    target = targets.resolve(project=project, said=said)
+    target = targets.resolve(project=project, target_fields=target_fields)
     parsed = parse_files(Import.Kind.VERDICTS, files, mapping, target.rubric_version if target else None, is_shown=True)
     return _compared(parsed, project, target)
 
 
 def preview_verdict_import(file_import: Import, progress: Progress | None = None) -> Preview:
     """What storing an import would come to; stores nothing. What was read is kept, and is what storing stores."""
-    target, way = targets.resolve(project=file_import.project, said=file_import.target), TwoStepProgress(progress)
-    mapping, told = file_import.column_mapping(), way.reading if target else progress
-    parsed = parse_import(file_import, mapping, target.rubric_version if target else None, told, is_shown=True)
+    target, way = (
+        targets.resolve(project=file_import.project, target_fields=file_import.target),
+        TwoStepProgress(progress),
+    )
+    mapping, reading_progress = file_import.column_mapping(), way.reading if target else progress
+    parsed = parse_import(
+        file_import, mapping, target.rubric_version if target else None, reading_progress, is_shown=True
+    )
     return _compared(parsed, file_import.project, target, way.holding)
 
 
 def _compared(
-    parsed: ParsedFiles, project: Project, target: Target | None, told: ShareProgress | None = None
+    parsed: ParsedFiles, project: Project, target: Target | None, progress: ShareProgress | None = None
 ) -> Preview:
     report = parsed.report
     if target is not None:
@@ -382,7 +395,7 @@ def _compared(
             dataset=target.dataset,
             rubric_version=target.rubric_version,
             rows=parsed.rows,
-            told=told,
+            progress=progress,
         )
         previews.append_problems(parsed.problems, fit.problems)
         _complete(report, fit.report)
@@ -399,7 +412,7 @@ def carry_out(*, file_import: Import, actor: User | None = None) -> Import:
 def finish(*, file_import: Import, actor: User | None = None, keeps: bool = False) -> Import:
     """Store a started import, as `lifecycle.finish` does."""
     with lifecycle.recording(file_import) as held:
-        target = targets.resolve(project=file_import.project, said=file_import.target)
+        target = targets.resolve(project=file_import.project, target_fields=file_import.target)
         if target is None:
             raise Refused(_("Choose the dataset and the rubric of these verdicts."), code="no_target")
         mapping = file_import.column_mapping()
@@ -416,7 +429,7 @@ def finish(*, file_import: Import, actor: User | None = None, keeps: bool = Fals
                 rows=parsed.rows,
                 file_import=file_import,
                 actor=actor,
-                told=held.writing,
+                progress=held.writing,
             )
             _complete(report, stored)
             lifecycle.tell(file_import, report)

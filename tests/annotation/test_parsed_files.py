@@ -406,6 +406,6 @@ def test_an_upload_reads_the_first_page_of_a_file_and_copies_it(kind: str, cast:
     file = Counted((ITEMS.partition("\n")[0] + "\n" + rows).encode())
     size = len(file.getvalue())
     assert size > 3 * PIECE
-    (file_import,) = opening.receive(project=cast.kassa, files=[("items.csv", file)], kind=kind, actor=cast.boris)
+    (file_import,) = opening.open_imports(project=cast.kassa, files=[("items.csv", file)], kind=kind, actor=cast.boris)
     assert file_import.mapping["columns"]["question"] == "question"
     assert file.total <= size + PIECE, "more than the first page was read, beside the copy"

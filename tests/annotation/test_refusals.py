@@ -26,11 +26,13 @@ def campaign(cast: Cast) -> Campaign:
     return make.campaign(cast.kassa)
 
 
-def looked(campaign: Campaign, *lines: str, **said: object) -> Preview:
+def looked(campaign: Campaign, *lines: str, **target_fields: object) -> Preview:
     files = [("r.csv", (HEAD + "\n".join(lines) + "\n").encode())]
-    mapping = propose_mapping("ratings", files, Mapping(**said))  # type: ignore[arg-type]
+    mapping = propose_mapping("ratings", files, Mapping(**target_fields))  # type: ignore[arg-type]
     target = {"campaign": campaign.pk}
-    return previews.preview_files(project=campaign.project, kind="ratings", files=files, mapping=mapping, said=target)
+    return previews.preview_files(
+        project=campaign.project, kind="ratings", files=files, mapping=mapping, target_fields=target
+    )
 
 
 def test_a_criterion_that_the_rubric_has_not_got_is_named_with_the_nearest(campaign: Campaign) -> None:
@@ -57,7 +59,7 @@ def test_verdicts_are_answered_alike(campaign: Campaign) -> None:
     files = [("v.csv", b"item,judge,criterion,score\nD1,J,fluency,1\nd1,J,coherense,1\n")]
     target = {"dataset": campaign.dataset.pk, "rubric_version": campaign.rubric_version.pk}
     mapping = propose_mapping("verdicts", files, Mapping())
-    seen = verdicts.preview_verdicts(project=campaign.project, files=files, mapping=mapping, said=target)
+    seen = verdicts.preview_verdicts(project=campaign.project, files=files, mapping=mapping, target_fields=target)
     assert [problem.expected.split("?")[0] for problem in seen.problems] == [
         "did you mean “d1”",
         "did you mean “coherence”",

@@ -31,12 +31,12 @@ with Client(address, token, "kassa") as bench:
     projects = [project["slug"] for project in bench.projects()]
     opened = bench.open_import(folder / "dialogues.jsonl", kind="dataset", target={"name": "Dialogues"})
     upload = bench.upload(folder / "dialogues.jsonl")
-    outlook = bench.preview_import(opened["id"])
+    preview = bench.preview_import(opened["id"])
     bench.store_import(opened["id"])
     stored = bench.wait_for_import(opened["id"])
     bench.export("items", folder / "items.csv", format="csv")
 print(json.dumps({
-    "projects": projects, "received": upload["received"], "outlook": outlook["report"]["stored"],
+    "projects": projects, "received": upload["received"], "stored": preview["report"]["stored"],
     "state": stored["state"], "server": sorted({"django", "panelbench", "accounts", "pandas"} & set(sys.modules)),
 }))
 """
@@ -97,6 +97,6 @@ def test_installed_alone_it_does_a_study(cast: Cast, live_server: Any, python: P
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     size = (tmp_path / "dialogues.jsonl").stat().st_size
-    assert told == {**told, "received": size, "outlook": 3, "state": "stored", "server": []}
+    assert told == {**told, "received": size, "stored": 3, "state": "stored", "server": []}
     assert "kassa" in told["projects"]
     assert len((tmp_path / "items.csv").read_text("utf-8").splitlines()) == 4

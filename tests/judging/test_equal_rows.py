@@ -177,7 +177,7 @@ def part_by_command(_client: Client, part: Import, folder: Path) -> Import:
     if part.kind == Kind.DATASET:
         options["name"] = "Alone"
     else:
-        target = targets.resolve(project=part.project, said=part.target)
+        target = targets.resolve(project=part.project, target_fields=part.target)
         assert target is not None
         options |= {"dataset": str(target.dataset), "rubric": str(target.rubric_version)}
     call_command(f"import_{part.kind}", *map(str, sorted(folder.iterdir())), **options)
@@ -188,7 +188,7 @@ def target_of(part: Import) -> dict[str, Any]:
     """The dataset and rubric of a part, by which its campaign is found or opened again; a name for a dataset alone."""
     if part.kind == Kind.DATASET:
         return {"name": "Alone"}
-    target = targets.resolve(project=part.project, said=part.target)
+    target = targets.resolve(project=part.project, target_fields=part.target)
     assert target is not None
     return {"dataset": target.dataset.pk, "rubric_version": target.rubric_version.pk}
 

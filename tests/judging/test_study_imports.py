@@ -142,7 +142,7 @@ def test_a_check_that_ends_halfway_leaves_no_files(
     with monkeypatch.context() as patch:
         patch.setattr(studies.verdicts, "finish", full)
         with pytest.raises(OSError, match="No space"):
-            studies.study_outlook(file_import)
+            studies.study_preview_report(file_import)
     assert {path for path in tmp_path.rglob("*") if path.is_file() and "parsed" not in path.parts} == before
 
 

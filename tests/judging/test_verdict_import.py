@@ -158,7 +158,7 @@ def test_more_rows_than_a_shelf_holds_are_stored_alike(
         for item in items
     ]
     shares: list[float] = []
-    stored(cast, rated, *rows, told=shares.append)
+    stored(cast, rated, *rows, progress=shares.append)
     said = Verdict.objects.values_list("run__judge__name", "item__external_id", "attempt__reply__imported")
     assert sorted(said) == sorted((each.judge, each.item, each.reply) for each in rows)
     assert Attempt.objects.count() == 8, "a reply on both criteria is one"
@@ -224,7 +224,7 @@ def test_of_two_imports_of_a_judge_at_once_the_later_tries_again(
             stored(cast, rated, row("d1", 1))
 
     with pytest.raises(Refused, match="Store this one again"):
-        stored(cast, rated, row("d1", 2), told=overtake)
+        stored(cast, rated, row("d1", 2), progress=overtake)
     assert list(Verdict.objects.values_list("score", flat=True)) == [1]
 
 

@@ -24,7 +24,7 @@ from annotation.management.importing import discarded_on_failure
 from annotation.models import Import
 from annotation.readers import File, FormatError, KnownStudy, Mapping, Report, recognise
 from annotation.readers import known_studies as studies
-from judging.imports.studies import carry_out, study_outlook, take_back
+from judging.imports.studies import carry_out, study_preview_report, take_back
 
 REFUSED, USAGE = 1, 2
 
@@ -83,7 +83,7 @@ class Command(BaseCommand):
     def _look(self, file_import: Import, as_json: bool) -> None:
         """Report what would be stored, and store nothing."""
         try:
-            seen = study_outlook(file_import, lambda _done, _total: None)
+            seen = study_preview_report(file_import, lambda _done, _total: None)
         except Refused as refused:
             self._refuse(refused.sentence, file_import)
         removal.discard(file_import=file_import)

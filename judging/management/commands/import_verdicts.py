@@ -28,7 +28,7 @@ class Command(ImportCommand):
         return {"dataset": chosen.dataset.pk, "rubric_version": chosen.rubric_version.pk}
 
     def preview(self, project: Project, files: Sequence[File], mapping: Mapping, target: dict[str, Any]) -> Preview:
-        return verdicts.preview_verdicts(project=project, files=files, mapping=mapping, said=target)
+        return verdicts.preview_verdicts(project=project, files=files, mapping=mapping, target_fields=target)
 
     def carry_out(self, file_import: Import) -> None:
         verdicts.carry_out(file_import=file_import)

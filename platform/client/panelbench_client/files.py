@@ -105,14 +105,14 @@ class ImportMethods(ServerConnection):
 
     @operation("GET", "/projects/{project}/imports/{file_import}/preview/")
     @operation("GET", "/projects/{project}/verdict-imports/{file_import}/preview/")
-    def preview_import(self, file_import: int, *, timeout: float = 600.0) -> types.Outlook:
+    def preview_import(self, file_import: int, *, timeout: float = 600.0) -> types.ImportPreview:
         """What storing would do. Waits until a worker has read large files."""
-        return cast(types.Outlook, self._seen(file_import, timeout))
+        return cast(types.ImportPreview, self._seen(file_import, timeout))
 
     @operation("GET", "/projects/{project}/study-imports/{file_import}/preview/")
-    def preview_study(self, file_import: int, *, timeout: float = 3600.0) -> types.StudyOutlook:
+    def preview_study(self, file_import: int, *, timeout: float = 3600.0) -> types.StudyPreview:
         """What storing a whole study would do, part by part. Waits until a worker has checked it."""
-        return cast(types.StudyOutlook, self._seen(file_import, timeout))
+        return cast(types.StudyPreview, self._seen(file_import, timeout))
 
     def _seen(self, file_import: int, timeout: float) -> Any:
         there = self._place(file_import, "preview")

@@ -463,6 +463,24 @@ class ImportFile(TypedDict):
     sha256: str
 
 
+class ImportPreview(TypedDict):
+    """What storing would do: the mapping that was used, the first rows, the report and the problems."""
+
+    kind: ImportKind
+    mapping: dict[str, Json]
+    columns: list[Column]
+    rows: list[dict[str, Json]]
+    report: dict[str, Json]
+    criteria: dict[str, str]
+    scales: dict[str, str]
+    problems: list[Problem]
+    more_problems: int
+    kinds_of_problems: list[dict[str, Json]]
+    documents: list[str]
+    first_lines: list[dict[str, Json]]
+    sheets: list[str]
+
+
 class Item(TypedDict):
     title: str
     language: str
@@ -591,24 +609,6 @@ class Numbers(TypedDict):
 
     stale: bool
     snapshot: Snapshot | None
-
-
-class Outlook(TypedDict):
-    """What storing would do: the mapping that was used, the first rows, the report and the problems."""
-
-    kind: ImportKind
-    mapping: dict[str, Json]
-    columns: list[Column]
-    rows: list[dict[str, Json]]
-    report: dict[str, Json]
-    criteria: dict[str, str]
-    scales: dict[str, str]
-    problems: list[Problem]
-    more_problems: int
-    kinds_of_problems: list[dict[str, Json]]
-    documents: list[str]
-    first_lines: list[dict[str, Json]]
-    sheets: list[str]
 
 
 class Panel(TypedDict):
@@ -870,7 +870,16 @@ class StudyImport(TypedDict):
     mapping: dict[str, Json]
 
 
-class StudyOutlook(TypedDict):
+class StudyPart(TypedDict):
+    kind: ImportKind
+    made: str
+    report: dict[str, Json]
+    import_id: int | None
+    intake: int | None
+    files: list[str]
+
+
+class StudyPreview(TypedDict):
     """What storing a study would come to: its parts up to the first that would be refused, and why it would be."""
 
     kind: ImportKind
@@ -884,15 +893,6 @@ class StudyOutlook(TypedDict):
     sentence: str
     problems: list[Problem]
     more_problems: int
-
-
-class StudyPart(TypedDict):
-    kind: ImportKind
-    made: str
-    report: dict[str, Json]
-    import_id: int | None
-    intake: int | None
-    files: list[str]
 
 
 class Submission(TypedDict):

@@ -94,6 +94,6 @@ def test_what_was_converted_is_remembered_as_text_only() -> None:
         *("'a'", "'a'", "1", "True", "1.0", "'b'", "'c'", "'a'")
     ]
     assert seen == ["a", 1, True, 1.0, "b", "c", "a"]
-    assert list(look_up.each(["c", "c", "d"])) == ["'c'", "'c'", "'d'"]
-    assert list(look_up.each(["d", 2, ["e"]])) == ["'d'", "2", "['e']"]
+    assert list(look_up.convert_all(["c", "c", "d"])) == ["'c'", "'c'", "'d'"]
+    assert list(look_up.convert_all(["d", 2, ["e"]])) == ["'d'", "2", "['e']"]
     assert seen[7:] == ["d", 2, ["e"]]

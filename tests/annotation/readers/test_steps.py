@@ -180,7 +180,7 @@ def test_a_mapping_with_steps_goes_to_yaml_and_plain_values_and_back() -> None:
     assert said.updated(Mapping()) == said
     assert said.as_dict()["shape"][0] == {"parse": ["a"]}
     assert said.of("x/y.csv").columns == {"a": "item"} and said.of("y.tsv").columns == {}
-    assert said.said_by_name("en-et.tsv") == {"pair": "en-et"}
+    assert said.columns_from_name("en-et.tsv") == {"pair": "en-et"}
 
 
 @pytest.mark.parametrize(
