@@ -184,8 +184,8 @@ def _wrong(
         ("judge", [given["judge"]], options.judges, _("No judge “%s” has rated these items.")),
         ("rater", raters, options.raters, _("Nobody called %s has rated in this campaign.")),
         ("panel", panels, options.panels, _("No panel “%s” rates in this campaign.")),
-        ("sort", [query.get("sort", "")], SORTS, _("“%s” is no order. Choose disagreement, judge_error, id or n.")),
-        ("reference", [query.get("reference", "")], REFERENCES, _("“%s” is no rule. Choose mode, median or mean.")),
+        ("sort", [query.get("sort", "")], SORTS, _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")),
+        ("reference", [query.get("reference", "")], REFERENCES, _("“%s” is not a reference rule. Choose mode, median or mean.")),
         ("blind", [query.get("blind", "")], [BLIND_ONLY], _("“blind” can only be “only”, not “%s”.")),
     )
     for name, values, choices, sentence in known:
@@ -284,14 +284,16 @@ class ItemScores:
         """Derive disagreement, reference and the judge's error from the counts."""
         in_order = tuple(sorted(self.counts.items()))
         self.counts = dict(in_order)
-        self.disagreement, self.reference = _settled(in_order, choice.measure, choice.reference)
+        self.disagreement, self.reference = _disagreement_and_reference(in_order, choice.measure, choice.reference)
         self.judge_error = None
         if self.judge and self.judge.is_usable:
             self.judge_error = judge_error(self.judge.score, self.reference, choice.criterion.level)
 
 
 @lru_cache(maxsize=4096)
-def _settled(counts: tuple[tuple[float, int], ...], measure: Measure, rule: str) -> tuple[float | None, float | None]:
+def _disagreement_and_reference(
+    counts: tuple[tuple[float, int], ...], measure: Measure, rule: str
+) -> tuple[float | None, float | None]:
     """Disagreement and reference, computed once for all items of a list that were given the same scores."""
     return item_disagreement(dict(counts), measure), reference_score(dict(counts), rule)
 

@@ -263,7 +263,7 @@ def parsed_question(pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
         unknown = next(iter(found))
         raise _refusal(
             unknown,
-            _("There is no parameter “%(name)s”. There are: %(all)s.")
+            _("There is no parameter “%(name)s”. Available: %(all)s.")
             % {"name": unknown, "all": ", ".join(PARAMETERS)},
         )
     return NumbersQuestion(**values)
@@ -294,7 +294,7 @@ def _value(name: str, texts: Sequence[str]) -> Any:
 def _filter(text: str) -> tuple[str, str]:
     column, sign, value = text.partition("=")
     if not (sign and column.strip()):
-        raise _refusal("where", _("“%s” is no filter. Write it as COLUMN=VALUE.") % text)
+        raise _refusal("where", _("“%s” is not a filter. Write it as COLUMN=VALUE.") % text)
     return column.strip(), value
 
 
@@ -324,7 +324,7 @@ def _one_of(name: str, text: str, known: Iterable[str]) -> str:
     if text not in known:
         raise _refusal(
             name,
-            _("“%(text)s” is no choice for “%(name)s”. There are: %(all)s.")
+            _("“%(text)s” is not a valid choice for “%(name)s”. Available: %(all)s.")
             % {"text": text, "name": name, "all": ", ".join(known) or _("none")},
         )
     return text

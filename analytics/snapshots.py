@@ -69,11 +69,15 @@ def current_snapshot(*, campaign: Campaign, settings: Settings = DEFAULT_SETTING
 def to_be_polled() -> list[Campaign]:
     """Campaigns whose numbers may have gone stale: all but those of archived projects, and the closed ones that
     `settle_computation` has noted."""
-    found = list(Campaign.objects.filter(project__archived_at=None).annotate(**_judged()))
-    open_ones = [campaign for campaign in found if campaign.state != Campaign.State.CLOSED]
-    caches["content"].delete_many([_settled(campaign) for campaign in open_ones])
-    noted = caches["content"].get_many([_settled(campaign) for campaign in found])
-    return [each for each in found if each.is_judged or noted.get(_settled(each), "") != each.newest_run]  # type: ignore[attr-defined]
+    campaigns = list(Campaign.objects.filter(project__archived_at=None).annotate(**_judged()))
+    open_ones = [campaign for campaign in campaigns if campaign.state != Campaign.State.CLOSED]
+    caches["content"].delete_many([_newest_run_cache_key(campaign) for campaign in open_ones])
+    polled_runs = caches["content"].get_many([_newest_run_cache_key(campaign) for campaign in campaigns])
+    return [
+        campaign
+        for campaign in campaigns
+        if campaign.is_judged or polled_runs.get(_newest_run_cache_key(campaign), "") != campaign.newest_run
+    ]  # type: ignore[attr-defined]
 
 
 def settle_computation(campaign: Campaign) -> None:
@@ -81,7 +85,7 @@ def settle_computation(campaign: Campaign) -> None:
     judge is run on its rubric.
     """
     if campaign.state == Campaign.State.CLOSED and not campaign.is_judged:  # type: ignore[attr-defined]
-        caches["content"].set(_settled(campaign), campaign.newest_run, None)  # type: ignore[attr-defined]
+        caches["content"].set(_newest_run_cache_key(campaign), campaign.newest_run, None)  # type: ignore[attr-defined]
 
 
 def _judged() -> dict[str, Any]:
@@ -95,7 +99,7 @@ def _judged() -> dict[str, Any]:
     return {"newest_run": Subquery(here.order_by("-pk").values("pk")[:1]), "is_judged": Exists(asking)}
 
 
-def _settled(campaign: Campaign) -> str:
+def _newest_run_cache_key(campaign: Campaign) -> str:
     return f"numbers-settled:{campaign.pk}:{code_version()}"
 
 

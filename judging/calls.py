@@ -236,7 +236,7 @@ def answered_outcome(
     """A reply, whatever it says: one reading per criterion."""
     into, out = _counted(answer.tokens_in), _counted(answer.tokens_out)
     counted = into is not None and out is not None
-    attempt = _settled(
+    attempt = _finished_attempt(
         question,
         Attempt.Outcome.REPLIED,
         reply=answer.raw,
@@ -263,7 +263,7 @@ def unavailable_outcome(question: Question, unavailable: client.ProviderUnavaila
     pause = min(LONGEST_PAUSE, 2.0**question.call.tries) * random.uniform(0.5, 1.0)
     retry_at = timezone.now() + timedelta(seconds=max(pause, unavailable.retry_after or 0))
     maybe_paid = unavailable.maybe_paid
-    attempt = _settled(
+    attempt = _finished_attempt(
         question,
         Attempt.Outcome.UNAVAILABLE,
         reason=unavailable.reason,
@@ -279,7 +279,7 @@ def refused_outcome(question: Question, no: client.ProviderRefused, *, lease: UU
 
     Where it will answer none, the call waits for the run to be resumed.
     """
-    attempt = _settled(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
+    attempt = _finished_attempt(question, Attempt.Outcome.REFUSED, reason=no.reason, cost=_nothing(question))
     readings = [Reading(criterion=criterion.key, status="refused") for criterion in question.criteria]
     return CallOutcome(question=question, lease=lease, attempt=attempt, readings=[] if no.fatal else readings)
 
@@ -293,7 +293,7 @@ def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
 
 
-def _settled(question: Question, outcome: Attempt.Outcome, **came: Any) -> Attempt:
+def _finished_attempt(question: Question, outcome: Attempt.Outcome, **came: Any) -> Attempt:
     return Attempt(pk=question.attempt.pk, call=question.call, outcome=outcome, **came)
 
 
@@ -435,7 +435,7 @@ def sweep_leases(*, now: datetime | None = None) -> list[int]:
     return list(_unattended(now).order_by("pk").values_list("pk", flat=True))
 
 
-def others_wait(run: JudgeRun, *, now: datetime | None = None) -> bool:
+def other_runs_wait(run: JudgeRun, *, now: datetime | None = None) -> bool:
     """Whether another run has due calls and nobody at work on it."""
     return _unattended(now or timezone.now()).exclude(pk=run.pk).exists()
 

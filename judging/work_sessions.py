@@ -318,7 +318,7 @@ async def _look(session: WorkSession) -> None:
     unheard = time.monotonic() - session.heard > UNHEARD
     others = await session.query(lambda: calls.holders(session.run, besides=session.lease))
     if unheard or others:
-        session.makes_way = await session.query(lambda: calls.others_wait(session.run))
+        session.makes_way = await session.query(lambda: calls.other_runs_wait(session.run))
 
 
 async def _gather(session: WorkSession) -> None:
@@ -343,7 +343,7 @@ async def _wait(session: WorkSession) -> bool:
     if pause <= 0 and session.spent:
         session.stop(session.spent)
         return False
-    if (pause > 0 or session.held_up) and await session.query(lambda: calls.others_wait(session.run)):
+    if (pause > 0 or session.held_up) and await session.query(lambda: calls.other_runs_wait(session.run)):
         return False  # the sweep brings a worker back
     await asyncio.sleep(min(max(pause, 0.25), TICK))
     return True
@@ -387,7 +387,7 @@ async def _asked(
     except client.ProviderUnavailable as unavailable:
         await budget.heed(unavailable.quotas, tokens=booked)
         if (unavailable.retry_after or 0) > calls.LONGEST_WAIT:
-            session.stop(_come_back(unavailable))
+            session.stop(_retry_later_sentence(unavailable))
         return calls.unavailable_outcome(question, unavailable, lease=lease)
     except client.ProviderRefused as no:
         if no.fatal:
@@ -410,7 +410,7 @@ async def _read(session: WorkSession, question: Question, answer: client.Provide
     return await asyncio.to_thread(read) if len(answer.readable) > LARGE else read()
 
 
-def _come_back(unavailable: client.ProviderUnavailable) -> str:
+def _retry_later_sentence(unavailable: client.ProviderUnavailable) -> str:
     """What to say when an endpoint wants to be left alone for longer than a run waits."""
     when = timezone.now() + timedelta(seconds=unavailable.retry_after or 0)
     return _("The provider accepts no calls until %(when)s UTC: %(reason)s. Resume after that time.") % {

@@ -84,7 +84,7 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
         raise Refused(sentence, code="unknown_choice", fields={"blind": sentence})
     if (reference := query.get("reference", "")) not in RULE_NAMES:
         known_rules = listed([name for name in RULE_NAMES if name])
-        sentence = _("“%(given)s” is no reference rule. Choose one of %(rules)s.")
+        sentence = _("“%(given)s” is not a reference rule. Choose one of %(rules)s.")
         sentence %= {"given": reference, "rules": known_rules}
         raise Refused(sentence, code="unknown_choice", fields={"reference": sentence})
     return replace(named, blind_only=bool(blind), reference=reference)

@@ -30,7 +30,7 @@ EDITABLE = (State.UPLOADED, State.FAILED, State.CHECKING)
 
 
 def start(*, file_import: Import) -> None:
-    """Say that a check is due; the edge enqueues the job."""
+    """Create the job of a check; the caller enqueues it."""
     file_imports = Import.objects.filter(pk=file_import.pk, state__in=EDITABLE)
     with transaction.atomic():
         if not file_imports.update(state=State.CHECKING, state_since=timezone.now(), report={}):
@@ -41,19 +41,19 @@ def start(*, file_import: Import) -> None:
 
 
 def current(file_import: Import) -> PreviewReport | None:
-    """What the last check saw, as long as it answers what the import asks now."""
+    """The report of the last check, while it belongs to the present mapping and target."""
     run = DryRun.objects.filter(file_import=file_import, asked=asked(file_import)).first()
     return run.seen if run else None
 
 
 def asked(file_import: Import) -> str:
-    """A digest of all that a check depends on and its project's people can change."""
+    """A digest of everything in the project that the result of a check depends on."""
     question = orjson.dumps([file_import.kind, file_import.mapping, file_import.target], option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(question).hexdigest()
 
 
 def carry_out(*, import_pk: int, look: Look) -> None:
-    """Check an import and keep what was seen. Delivered twice, or late, it finds nothing to do.
+    """Check an import and store the report. Delivered twice, or late, it does nothing.
 
     A check that lost its import ends where it next tells how far it is; what it saw is not kept.
     """
@@ -76,7 +76,7 @@ def carry_out(*, import_pk: int, look: Look) -> None:
 
 
 def open_under_job(*, import_pk: int, look_into: Callable[[Import], list[Import]]) -> list[Import]:
-    """Have files opened that only a worker may open; the imports that came of them, to be checked next."""
+    """Open files that only a worker may open; returns the imports created from them, to be checked next."""
     held = _take(import_pk)
     if held is None:
         return []
@@ -93,7 +93,7 @@ def open_under_job(*, import_pk: int, look_into: Callable[[Import], list[Import]
 
 
 def _take(import_pk: int) -> Import | None:
-    """The import with a lease on it; None when its check is over, or in other hands."""
+    """The import with a lease on it; None when its check is over, or another worker holds it."""
     file_imports = Import.objects.filter(pk=import_pk, state=State.CHECKING)
     due = file_imports.select_related("project", "created_by").first()
     if due is None or (job := jobs.take_job(due, Job.Kind.CHECK)) is None:
@@ -103,7 +103,7 @@ def _take(import_pk: int) -> Import | None:
 
 
 def end(held: Import, state: str, report: dict[str, Any], **changes: Any) -> bool:
-    """End a check by whoever has the lease on it; False, and nothing is changed, when that is lost."""
+    """End a check; the caller holds its lease. False, and nothing changes, when the lease is lost."""
     checking = Import.objects.filter(pk=held.pk, state=State.CHECKING)
     job = cast(Job, held.job)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""The job of an import: the lease under which it is stored, its end, and what `accounts.jobs` has to know of it.
+"""The job of an import: the lease under which it is stored, its end, and the description that `accounts.jobs` needs.
 
 An import that is checked or stored has an open job; the parts of a study are stored under the study's. Whoever ends an
 import changes it only while it still has that lease.
@@ -24,7 +24,7 @@ from annotation.imports.parsed_files import forget_parsed
 from annotation.models import Import
 
 State, Kind = Import.State, Import.Kind
-# Verdicts, and studies that may have some, are the business of judging, known here by name alone, as its pages are.
+# `judging` stores verdicts and studies; this app knows only the names of its tasks and pages.
 HERE = (Kind.DATASET, Kind.RUBRIC, Kind.RATINGS)
 CHECKING = {
     **dict.fromkeys(HERE, "annotation.tasks.check_import"),
@@ -46,10 +46,10 @@ STORING = {
 
 # --- storing under a lease ------------------------------------------------------------------------------------------
 class ImportLease:
-    """The lease on an import that is being stored, taken on entering; refused when somebody else has it.
+    """Context manager: the lease on an import while it is stored. Raises ``Refused`` when another process holds it.
 
-    Entered, it is told how far storing is: ``reading(done, total)`` in bytes, ``writing(share)`` of the rest. A part of
-    a study has no lease and tells nobody.
+    The caller reports progress: ``reading(done, total)`` in bytes, then ``writing(share)`` from 0 to 1. A part of a
+    study has no lease of its own and reports nothing.
     """
 
     def __init__(self, file_import: Import) -> None:
@@ -96,7 +96,7 @@ def _taken() -> Refused:
 
 
 def _is_ours(file_import: Import) -> bool:
-    """Whether this process may end an import: it has the lease, or nobody has one. The job is ended elsewhere."""
+    """Whether this process may end an import: it holds the lease, or nobody does. Does not end the job."""
     whole = file_import.part_of or file_import
     if whole.job is not None and whole.job.lease is not None:
         return jobs.is_held(whole.job)
@@ -145,22 +145,22 @@ def _failed(file_import: Import, report: Mapping[str, Any]) -> bool:
 
 
 def keep_stored(file_import: Import) -> bool:
-    """Let an import that is being undone stay stored; False when it is undone by now. The job is ended elsewhere."""
+    """Put an import that is being undone back to stored; False when it is undone already. Does not end the job."""
     undoing = Import.objects.filter(pk=file_import.pk, state=State.UNDOING)
     return bool(undoing.update(state=State.STORED, state_since=timezone.now()))
 
 
 def announce_end(file_import: Import) -> None:
-    """Tell the project's programs what became of an import, in the transaction that ends it; a part is told of nowhere.
+    """Send the end of an import to the project's webhooks, in the transaction that ends it; not for parts of a study.
 
-    Its files and what was wrong with them stay here: told are keys and counts.
+    The message holds keys and counts; file names, contents and problems are not sent.
     """
     if file_import.part_of_id is not None:
         return
     problems = len(file_import.report.get("problems", ())) + file_import.report.get("more", 0)
     payload = {
         "import_id": file_import.pk,
-        "intake": file_import.pk,  # what it was called before; gone with the next version of the API
+        "intake": file_import.pk,  # the former name; removed with the next version of the API
         "kind": file_import.kind,
         "state": file_import.state,
         "problems": problems,
@@ -179,7 +179,7 @@ def _check_failed(file_import: Import, sentence: str) -> bool:
 
 
 def _stranded(file_import: Import) -> str:
-    """A command brings its import itself, and nobody else by page or API asked for it."""
+    """Whether a command stores this import itself: no page or API request asked for it."""
     if file_import.created_by_id is not None:
         return ""
     return _(

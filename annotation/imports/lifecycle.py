@@ -80,8 +80,8 @@ def revise(
 def _laid(
     file_import: Import, kind: str, given: ColumnMapping, about: Mapping[str, Any], *, narrow: bool = False
 ) -> dict[str, Any]:
-    """The mapping ``said``, laid over the guess: here and now, or by the worker who may open the files. ``narrow``
-    leaves out the columns that the files, laid out in another way, have no longer."""
+    """The given mapping, put over the guess: at once, or later by the worker that opens packed files. ``narrow`` leaves
+    out the columns that the files no longer have after a change of layout."""
     if file_import.is_packed():
         later = {**opening.unopened_fields(kind, given, about), **({"narrow": True} if narrow else {})}
         return {"mapping": opening.storable_mapping(given), "unread": later}

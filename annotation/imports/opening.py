@@ -1,7 +1,7 @@
 """Create imports from uploaded files: keep the files byte for byte, detect their kind, propose a mapping.
 
-A worker opens archives later, and can then begin to store what it was told to before.
-Files that come together become one import for each kind of thing that they hold, in the order in which they are stored.
+A worker opens archives later. If storing was requested before that, the worker then stores the import.
+Files uploaded together become one import per kind (rubric, dataset, ratings, verdicts), in the order of storing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def no_file() -> Refused:
 
 
 def proposal(project: Project, kind: str, files: Sequence[File], given: Mapping) -> Mapping:
-    """The mapping guessed for ``files`` with what was ``said`` over it; rubrics and whole studies have none.
+    """The mapping guessed for ``files`` with the ``given`` mapping over it; rubrics and whole studies have none.
 
     The criteria of the project's rubrics are known by any of their names.
     """
@@ -94,9 +94,9 @@ def create_import(
     unread: abc.Mapping[str, Any] | None = None,
     actor: User | None = None,
 ) -> Import:
-    """Write an import down with its files: new ones are copied, those the media directory holds are taken over.
+    """Create an import with its files: new ones are copied, those already in the media directory are used as they are.
 
-    ``unread`` is what is said of files that a worker is to open first (`opening.open_files`).
+    ``unread``: kind, mapping and target given for files that a worker has to open first (`opening.open_files`).
     """
     access.refuse_archived(project)
     with transaction.atomic():
@@ -149,7 +149,7 @@ def _keep(file_import: Import, name: str, raw: bytes | BinaryIO) -> None:
 
 
 def storable_mapping(mapping: Mapping) -> dict[str, Any]:
-    """The mapping as the database can keep it; refuses what is no text: NUL, and half a surrogate pair."""
+    """The mapping as the database can keep it. Raises ``Refused`` for NUL and for half a surrogate pair."""
     fields = mapping.as_dict()
     if is_storable(fields):
         return fields
@@ -166,7 +166,7 @@ def storable_target(target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def unopened_fields(kind: str, mapping: Mapping, target: abc.Mapping[str, Any] | None) -> dict[str, Any]:
-    """What is said of files that nobody has opened yet."""
+    """The kind, mapping and target given for files that are not opened yet, as `Import.unread` keeps them."""
     return {"kind": kind, "mapping": storable_mapping(mapping), "target": target}
 
 
@@ -192,8 +192,8 @@ def open_imports(
 ) -> list[Import]:
     """Open an import for each kind of thing in the files, those that were sent and those uploaded under ``keys``.
 
-    Where ``kind`` says what all of them are, they are one import; so they are when nothing is said of them, and they
-    are the files of a study that is known.
+    With ``kind``, all files are one import. Without kind, mapping and target, the files of a known study are also
+    one import.
     """
     arrived = uploads.whole(project=project, keys=keys, actor=actor)
     with opened_files(arrived) as kept:
@@ -290,7 +290,7 @@ def open_files(*, file_import: Import) -> list[Import]:
 
 
 def _recognised(files: Sequence[File], kind: str, target: dict[str, Any] | None) -> tuple[str, dict[str, Any] | None]:
-    """The kind and target of files that nothing is said about, or that are said to be of a study."""
+    """The kind and target of files given without any, or given as a study: the study that is recognised."""
     if target and "study" in target:
         return kind, target
     study = recognise(files)

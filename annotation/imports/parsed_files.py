@@ -98,7 +98,7 @@ def parse_import(
     is_shown: bool = False,
     keeps: bool = False,
 ) -> ParsedFiles:
-    """The files of an import as ``mapping`` reads them: what was kept of them, or else read here and now.
+    """The files of an import as ``mapping`` reads them: from the cache, or else read now.
 
     What is read to be shown (``is_shown``) is kept, to be stored later; so is what ``keeps`` says. The parts of a study
     keep theirs with the study.
@@ -245,7 +245,7 @@ def _parsed_answers(
 
 
 def _explain_words(problems: Problems, scored: int) -> None:
-    """Say once what answers in words may become, where there is no score among them at all."""
+    """One problem in place of many, where all answers are words: how words can become scores."""
     words = [problem for problem in problems if problem.code == "not_a_number"]
     if scored or len(words) < 2 or not any(" " in problem.found.strip("“”") for problem in words):
         return
@@ -288,8 +288,8 @@ def code_digest(*sources: Path) -> str:
 
 
 def _keep(path: Path, parsed: ParsedFiles, *, is_only: bool) -> None:
-    """Keep a result under its digest, instead of the one before where it ``is_only`` one. Where that fails, the files
-    are read again later."""
+    """Cache a result under its digest; with ``is_only``, replace earlier ones. Where that fails, the files are read
+    again later."""
     half = path.with_name(f"{uuid4()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -358,7 +358,7 @@ def _restored(digest: str, lines: BinaryIO, kind: str) -> ParsedFiles:
         raise ValueError("it answers something else")
     rows: Spool[Any] = Spool(_RESTORED[kind])
     for line in lines:
-        # Rows without any weight hold no long texts (`Shelves`).
+        # Rows without any weight hold no long texts (`PartitionedRows`).
         rows.extend([tuple(row) for row in orjson.loads(line)], len(line) if header["weight"] else 0)
     if len(rows) != header["rows"]:
         raise ValueError(f"it holds {len(rows)} rows of {header['rows']}")
@@ -395,12 +395,12 @@ def _checksum(file: BinaryIO) -> bytes:
 
 
 def forget_parsed(import_pk: int) -> None:
-    """Delete what is kept of an import."""
+    """Delete the cached results of an import."""
     shutil.rmtree(_folder(import_pk), ignore_errors=True)
 
 
 def sweep_parsed(*, unused_for: timedelta = UNUSED_FOR) -> None:
-    """Delete what is kept of imports that are gone or stored, and what nobody has come back to for so long."""
+    """Delete the cached results of imports that are deleted or stored, and those not used for a long time."""
     folders = {path.name: path for path in _folder().iterdir()} if _folder().is_dir() else {}
     numbers = [int(name) for name in folders if name.isdecimal()]
     waiting = Import.objects.filter(pk__in=numbers).exclude(state=Import.State.STORED).values_list("pk", flat=True)

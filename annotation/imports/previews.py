@@ -80,7 +80,7 @@ def preview_files(
     mapping: Mapping,
     target_fields: dict[str, Any],
 ) -> Preview:
-    """Read files that are no import yet. ``said`` is an import's target. Verdicts are the business of judging."""
+    """Read files that are not an import yet; ``target_fields`` as in `Import.target`. For verdicts see `judging`."""
     if kind == Import.Kind.RUBRIC:
         return _rubrics(files)
     target = targets.resolve(project=project, target_fields=target_fields) if kind == Import.Kind.RATINGS else None
@@ -312,7 +312,7 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def _kinds(problems: Problems) -> list[dict[str, Any]]:
-    """The problems by kind, the most frequent first: how many, where the first of them are, and one that was found."""
+    """The problems by kind, the most frequent first: the count, the first places, and one example value."""
     kinds = []
     for (code, column, expected), count in problems.alike.most_common(MOST_KINDS):
         alike = [one for one in problems if kind_of_problem(one) == (code, column, expected)]
@@ -385,7 +385,7 @@ def _labels(criteria: Iterable[Criterion]) -> dict[str, str]:
 def _off_scale(
     facts: ColumnFacts, values: abc.Mapping[str, abc.Mapping[str, str]], criteria: abc.Mapping[str, Criterion]
 ) -> int | None:
-    """How many cells of a column of scores hold none that its criterion (or, in a long file, any) has room for."""
+    """How many cells of a score column are not on the scale of its criterion (in a long file: on no scale)."""
     field, _dot, key = facts.target.partition(".")
     if field != "score" or not criteria:
         return None
@@ -409,7 +409,7 @@ LONGEST = {"external_id": 200, "language": 35, "generator": 120, "scenario": 200
 
 
 def fit_items(items: Iterable[ItemRow]) -> Problems:
-    """What of parsed items the tables have no room for."""
+    """The values of parsed items that are longer than the database columns."""
     problems = Problems()
     for row in items:
         faults = [

@@ -61,8 +61,8 @@ class RatingsReport:
 
 @dataclass(slots=True)
 class RatingFit:
-    """What becomes of each row. Those to be stored are on shelves by item and rater: ``(item, rater, criterion, status,
-    score, rationale, seconds)``, item and criterion by primary key."""
+    """The result for the rows. Those to be stored are in partitions by item and rater, as ``(item, rater, criterion,
+    status, score, rationale, seconds)``, with the primary keys of item and criterion."""
 
     rows: PartitionedRows
     report: RatingsReport
@@ -104,7 +104,7 @@ def partitions(rows: Collection[Any]) -> PartitionedRows:
 def chunks(
     rows: Collection[T], size: int, progress: ShareProgress | None = None, *, plain: bool = False
 ) -> Iterator[list[T]]:
-    """The rows, or the plain tuples they are, so many at a time; ``told`` hears which share of them was seen to."""
+    """The rows, or the plain tuples they are, so many at a time; ``progress`` gets the share that is done."""
     tell, done = progress_between(progress, 0, 1), 0
     source: Iterator[Any] = rows.plain() if plain and isinstance(rows, Spool) else iter(rows)
     while chunk := list(islice(source, size)):
@@ -194,7 +194,7 @@ class Scales:
         self._faults: dict[Asked, tuple[str, str, str, str] | None] = {}
 
     def fault(self, asked: Asked) -> tuple[str, str, str, str] | None:
-        """What is wrong with an answer: column, found, expected, code."""
+        """What is wrong with an answer: column, actual value, expected value, code."""
         if asked not in self._faults:
             if len(self._faults) > MOST_REMEMBERED:
                 self._faults.clear()
@@ -229,7 +229,7 @@ def scale_words(criterion: Criterion) -> str:
 
 
 def _fitting(some: Sequence[PlainRow], fit: RatingFit, items: Items, scales: Scales, before: Before) -> list[PlainRow]:
-    """Those of some rows that are to be stored: found together where none needs a look of its own, else one by one."""
+    """The rows to be stored: checked as columns where no row needs a check of its own, else row by row."""
     together = _fitted_together(some, fit, items, scales, before)
     if together is not None:
         return together
@@ -355,7 +355,7 @@ def _write_partition(
 
 
 def _annotators(campaign: Campaign, names: Collection[str], identified: bool) -> dict[str, int]:
-    """The annotators of these pseudonyms, those made that are not there yet."""
+    """Annotator primary keys by pseudonym; missing annotators are created."""
     project = campaign.project
     Annotator.objects.bulk_create(
         [Annotator(project=project, pseudonym=name, identified=identified) for name in names],

@@ -53,7 +53,7 @@ def undo(*, file_import: Import, actor: User | None = None) -> None:
 
 
 def start_undo(*, file_import: Import, actor: User) -> None:
-    """Say that a stored import is to be undone; the edge enqueues the job."""
+    """Create the job that undoes a stored import; the caller enqueues it."""
     stored = Import.objects.filter(pk=file_import.pk, state=State.STORED)
     with transaction.atomic():
         if not stored.update(state=State.UNDOING, state_since=timezone.now()):
@@ -81,7 +81,7 @@ def carry_out_undo(*, import_pk: int, undo: Callable[..., None]) -> None:
 
 
 def unsettle(*, file_import: Import, actor: User | None = None) -> None:
-    """Let a stored import be merely uploaded again, last in the transaction that deletes its rows.
+    """Set a stored import back to uploaded, last in the transaction that deletes its rows.
 
     By then nobody waits long for the import's own row, so that its undo can be cancelled while it runs.
     """

@@ -1,4 +1,4 @@
-"""Mappings that a project keeps under a name, so that the next file of the same make is read the same way."""
+"""Mappings that a project keeps under a name, so that the next file of the same layout is read the same way."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _kept(
 
 
 def delete(*, saved: SavedMapping, actor: User | None = None) -> None:
-    """Forget a mapping; imports that used it keep their own copy."""
+    """Delete a mapping; imports that used it keep their own copy."""
     with transaction.atomic():
         audit.record(actor=actor, project=saved.project, verb="delete mapping", subject=saved)
         SavedMapping.objects.filter(pk=saved.pk).delete()

@@ -87,7 +87,8 @@ def store(
     """Store items as the next version of the dataset called ``name``; `append_items` makes one that ``extends``.
 
     Items are staged some thousands to a transaction while the dataset is `loading`, which nothing shows; one
-    compare-and-set then makes it `ready`, and its ``import`` stored. ``staged`` is told how many are in after each.
+    compare-and-set then makes it `ready`, and its ``import`` stored. ``staged`` is called after each transaction with
+    the number stored so far.
     ``names_shown``: generators' names in them, where somebody has looked (`Dataset.names_shown`).
     When anything goes wrong the stage is cleared; when the process dies, `sweep` clears it, or the next try to store
     the same ``import``.
@@ -228,7 +229,7 @@ def store_ratings(
 
     A rater becomes the annotator of that pseudonym. A rating that is already there collapses when it says the same and
     is refused when it says something else. A row without a score is missing: counted, and nothing is stored for it.
-    ``told`` hears how far it is.
+    ``progress`` is called with the share that is done.
     """
     with transaction.atomic():
         # Two imports at once would not see each other's ratings; annotators, who only point at it, may go on.
@@ -269,7 +270,7 @@ def append_items(
 ) -> Dataset:
     """Store a version that extends ``dataset``, the newest of its line, by those of ``items`` that it has not got.
 
-    Layout and origin are those of ``dataset``, and so is the licence unless another is said. An item that is there
+    Layout and origin are those of ``dataset``, and so is the licence unless another is given. An item that is there
     already collapses; an id that means another item there is refused, as `FileRefused` naming every such row, and so
     is an append of nothing new. Of two appends at once one is refused, and can be started again.
     """
@@ -304,7 +305,7 @@ def _require_newest(dataset: Dataset) -> None:
 
 
 def _required(additions: Additions, items: Iterable[ItemRow]) -> Iterator[ItemRow]:
-    """The new rows; at their end, refuses what was found among the others, and that there was none."""
+    """The new rows. After the last one, raises ``Refused`` for problems in the others, or when no row was new."""
     yield from additions.among(items)
     if additions.problems:
         raise FileRefused(additions.problems)

@@ -137,7 +137,7 @@ def _unsaid(rows: Iterable[Model], what: str, name: str) -> Refused:
 
 
 def about(file_import: Import) -> dict[str, Any]:
-    """The dataset that an import made, and the rubric where there is but one."""
+    """The dataset that an import stored, and the newest rubric version where the project has one rubric only."""
     versions = RubricVersion.objects.published().filter(rubric__project=file_import.project_id)
     keys_of_target = {
         "dataset": Dataset.objects.filter(file_import=file_import).order_by("-pk").values_list("pk", flat=True).first()

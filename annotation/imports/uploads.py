@@ -52,13 +52,13 @@ def begin_upload(*, project: Project, name: str, size: int, actor: User) -> Uplo
 
 
 def short_name(name: str) -> str:
-    """The name of a file without its folders, as long as we can keep."""
+    """The name of a file without its folders, cut to the length that the database allows."""
     plain = without_nul(name).replace("\\", "/")
     return PurePath(plain).name[-LONGEST_NAME:] or "file"
 
 
 def stored_name(name: str) -> str:
-    """What the storage is to call a file: it drops odd characters, and refuses a name of which nothing is left."""
+    """A file name that the storage accepts: it drops some characters, and refuses an empty name."""
     return f"file-{name}"
 
 
@@ -125,7 +125,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def _whole(upload: Upload) -> Upload:
-    """Compute the digest of a file that is all there; once known, it is not read again."""
+    """Compute the digest of a complete file, once."""
     if not upload.sha256:
         with Path(upload.content.path).open("rb") as file:
             upload.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -134,7 +134,7 @@ def _whole(upload: Upload) -> Upload:
 
 
 def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload]:
-    """The uploads of these keys, in their order, all of them whole; else a refusal that says what to do."""
+    """The uploads of these keys, in their order. Raises ``Refused`` unless all are complete."""
     mine = {upload.key: upload for upload in Upload.objects.visible_to(actor).filter(project=project, key__in=keys)}
     if missing := [key for key in keys if key not in mine]:
         sentence = _(
@@ -152,14 +152,14 @@ def whole(*, project: Project, keys: Sequence[UUID], actor: User) -> list[Upload
 
 
 def abandon(*, upload: Upload) -> None:
-    """Delete an upload and what has come of it."""
+    """Delete an upload and its file."""
     with transaction.atomic():
         if Upload.objects.filter(pk=upload.pk).delete()[0]:
             transaction.on_commit(lambda: upload.content.storage.delete(str(upload.content.name)))
 
 
 def sweep(*, older_than: timedelta = ABANDONED) -> int:
-    """Delete uploads that nobody has continued; returns how many."""
+    """Delete uploads that were not continued; returns how many."""
     forgotten = list(Upload.objects.filter(changed_at__lt=timezone.now() - older_than))
     for upload in forgotten:
         abandon(upload=upload)

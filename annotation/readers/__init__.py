@@ -1,4 +1,4 @@
-"""Files as they come: bytes -> rows, or errors with file, line and column. Pure. What other packages need is here.
+"""Read files: bytes -> rows, or problems with file, line and column. Pure. The facade for all other packages.
 
 ``from annotation.readers import Mapping, peek`` loads the module of each name on first use and no other. Modules
 outside of this package import from here only (a contract of import-linter).

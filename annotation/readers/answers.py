@@ -24,7 +24,7 @@ MOST_CACHED = 50_000
 
 
 class _Known(dict[str, T]):
-    """What texts are converted to; made when it is first asked for."""
+    """Converted values by text, each computed on first access."""
 
     def __init__(self, convert: Callable[[str], T], most: int) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class _Known(dict[str, T]):
 
 
 class CachedConversion(Generic[T]):
-    """A conversion that keeps what it made of the last texts. What is no text (1, 1.0 and true are one key) or cannot
-    be converted goes through it each time."""
+    """A conversion that caches the results of recent texts. Other values (1, 1.0 and true are one key) and values that
+    cannot be converted are not cached."""
 
     def __init__(self, convert: Callable[[Any], T], most: int) -> None:
         self._convert, self._known = convert, _Known(convert, most)
@@ -54,12 +54,12 @@ class CachedConversion(Generic[T]):
 
 
 def cached_conversion(convert: Callable[[Any], T], *, most: int = MOST_CACHED) -> CachedConversion[T]:
-    """``convert``, which remembers."""
+    """``convert`` with a cache of at most ``most`` texts."""
     return CachedConversion(convert, most)
 
 
 def convert_column(convert: CachedConversion[T], column: Sequence[Any] | None) -> Iterable[T | None]:
-    """A column that may be absent, and then gives nothing as often as it is asked."""
+    """The converted values of a column; ``None`` without end where the column is absent."""
     return repeat(None) if column is None else convert.convert_all(column)
 
 
@@ -85,10 +85,10 @@ class ListColumn(NamedTuple):
 
 
 class AnswerColumns(NamedTuple):
-    """Where the answers of rows with the same columns stand: in one ``long`` column whose criterion is said beside it,
+    """Where rows with the same columns have their answers: in one ``long`` column with the criterion in another column,
     in a column per criterion (``wide``), and in ``lists``.
 
-    With ``may_be_none`` a record without any is no fault: an item that nobody has rated yet.
+    ``may_be_none``: a record without answers is allowed, such as an item that nobody has rated yet.
     """
 
     plan: ColumnPlan
@@ -117,7 +117,7 @@ class AnswerColumns(NamedTuple):
         )
 
     def answers(self, rows: RowBlock, who: str, mapping: Mapping) -> ValuesByField:
-        """The answers in some rows, or of one row where there are lists. Raises ``Unfit`` when a row is no good."""
+        """The answers in some rows, or in one row where there are lists. Raises ``InvalidValue`` for an invalid row."""
         values = _values(self.plan, rows)
         values["line"] = rows.lines
         answers = self._beside(values, rows.size)
@@ -130,7 +130,7 @@ class AnswerColumns(NamedTuple):
         return answers
 
     def _beside(self, values: ValuesByField, count: int) -> ValuesByField:
-        """The answers that stand in columns, those of a row one after the other."""
+        """The answers in columns; those of one row follow each other."""
         shared = _texts(values.get("rationale"), count)
         parts: list[ValuesByField] = []
         if self.long is not None:
@@ -330,7 +330,7 @@ class AnswerCounts:
 
 
 class AnswerBuilder(Protocol):
-    """Makes the rows of some answers, as the plain values of what is kept. Raises ``Unfit`` at the first bad one."""
+    """Makes rows from answers, as plain values. Raises ``InvalidValue`` for the first invalid one."""
 
     who: str
     """The field that names the rater or judge."""

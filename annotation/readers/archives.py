@@ -127,7 +127,7 @@ def _wanted(name: str, archive: ZipFile, problems: Problems, bounds: UnpackBound
     wanted = [entry for entry in entries if entry not in left_out]
     if left_out:
         names = ", ".join(visible(entry.filename) for entry in left_out[:5]) + (", …" if len(left_out) > 5 else "")
-        problems.note(name, f"{len(left_out)} of its files are no data and were left out: {names}.")
+        problems.note(name, f"{len(left_out)} of its files are not data and were left out: {names}.")
     for entry in wanted:
         _require_readable(name, entry)
     if repeated := [path for path, count in Counter(entry.filename for entry in wanted).items() if count > 1]:

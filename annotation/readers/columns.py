@@ -46,9 +46,9 @@ class MappedColumn(NamedTuple):
 
 
 class ColumnPlan(NamedTuple):
-    """What a mapping means for rows with the same columns: ``kept`` are those that nothing is said about, ``opened``
-    the inner keys taken out of an object, ``spread`` the objects whose keys become columns of their own. ``met`` are
-    the columns inside objects that some row has had, ``beside`` some of what those objects have instead."""
+    """How a mapping applies to rows with the same columns. ``kept``: columns that are not mapped; ``opened``: the
+    inner keys taken out of an object; ``spread``: objects whose keys become columns of their own. ``met``: columns
+    inside objects that occurred in a row; ``beside``: examples of the keys that those objects have instead."""
 
     sources: tuple[MappedColumn, ...]
     constants: dict[str, str]
@@ -59,7 +59,7 @@ class ColumnPlan(NamedTuple):
     beside: set[str]
 
     def take(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The values by field, value maps and constants applied. Raises ``Unfit`` when two columns disagree."""
+        """The values by field, value maps and constants applied. Raises ``InvalidValue`` when two columns disagree."""
         values: dict[str, Any] = {}
         for source in self.sources:
             value = fields[source.outer]
@@ -249,7 +249,7 @@ class ColumnUsage:
 FACT_BATCH = 250  # rows
 MOST_COLUMNS = 2_000
 MOST_DISTINCT = 1_000
-LONGEST = 1_000  # characters by which texts are told apart
+LONGEST = 1_000  # characters; longer texts with the same beginning count as equal
 EXAMPLES = 3
 MOST_FREQUENT = 5
 _LONGEST_EXAMPLE = 80
@@ -259,8 +259,8 @@ _LONGEST_EXAMPLE = 80
 class ColumnFacts:
     """One column: the ``target`` its mapping gives it ("" for none), and what its cells hold in all rows.
 
-    ``counts`` says how often each value occurs, for the first ``MOST_DISTINCT`` of them; lists and objects are not told
-    apart.
+    ``counts`` says how often each value occurs, for the first ``MOST_DISTINCT`` of them; lists and objects are
+    not compared.
     """
 
     name: str

@@ -203,7 +203,7 @@ class _Reader:
         if names and self._dialect.header_row is None:
             if [case_folded(cell) for cell in record.cells] != [case_folded(name) for name in names]:
                 return False
-            self._problems.note(self._name, "its first line has the names under header: in the mapping, and is no row.")
+            self._problems.note(self._name, "its first line has the names under header: in the mapping, and is not a row.")
             return True
         self._open(names or _header(self._name, record, self._dialect), record)
         return True
@@ -298,7 +298,7 @@ def _header(name: str, record: _Record, dialect: CsvDialect) -> tuple[str, ...]:
 
 
 def header_of(name: str, line: int, cells: Sequence[str], physical: str) -> tuple[str, ...]:
-    """The columns that a header line names. Raises ``FormatError`` when they cannot be told apart."""
+    """The columns that a header line names. Raises ``FormatError`` when two have the same name."""
     if len(cells) > BOUNDS.columns:
         raise too_many_columns_error(name, line, len(cells))
     columns = tuple(cell.strip() for cell in cells)
@@ -332,9 +332,9 @@ def _unnamed(name: str, record: _Record, place: int) -> Problem:
 
 
 def _is_merged(record: _Record, delimiter: str) -> bool:
-    """Whether a quoted cell has swallowed records: every physical line has the delimiters of a whole record, or a later
-    one has them and begins with an identifier made like that of the first. Prose may have the delimiters by chance, so
-    a short run of lines, or one in few columns, must also begin on each line as it began."""
+    """Whether a quoted cell contains whole records: every physical line has the delimiters of a record, or a later
+    line has them and begins with an identifier of the same form as the first. Prose can have the delimiters by chance,
+    so with few lines or few columns, all lines must also begin with the same form."""
     count = len(record.cells) - 1
     whole = [line.count(delimiter) == count for line in record.physical]
     if count == 0 or not any(whole[1:]):
@@ -348,7 +348,7 @@ def _is_merged(record: _Record, delimiter: str) -> bool:
 
 
 def _make(cell: str) -> frozenset[str]:
-    """The kinds of characters a cell is made of: digits, letters, and each other character as itself."""
+    """The kinds of characters in a cell: digits, letters, and each other character as itself."""
     return frozenset("9" if char.isdigit() else "a" if char.isalpha() else char for char in cell.strip().strip('"'))
 
 

@@ -54,7 +54,7 @@ class Node:
 
 
 def load_document(name: str, raw: bytes | BinaryIO) -> Node:
-    """The whole document, told as JSON by its name or as YAML otherwise. Raises ``FormatError``."""
+    """The whole document: JSON where its name ends in ``.json``, otherwise YAML. Raises ``FormatError``."""
     text = whole_text(name, raw, LONGEST_DOCUMENT)
     if name.lower().endswith(".json"):
         return _from_json(name, parse_document(name, text), "")
@@ -150,7 +150,7 @@ def _object(name: str, node: yaml.MappingNode, path: str) -> dict[str, Node]:
     for key, child in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            raise FormatError(Problem(name, line, path or None, "a key that is no word", "a word", "yaml"))
+            raise FormatError(Problem(name, line, path or None, "a key that is not a word", "a word", "yaml"))
         _require_storable(name, line, path, key.value)
         if key.value in members:
             actual = f"the key {excerpt(key.value)} twice"

@@ -57,8 +57,8 @@ _PROVES_UTF8 = 3  # so many characters beyond ASCII do not make valid UTF-8 by c
 
 
 class Codepage(NamedTuple):
-    """An encoding: Python's name for it, what people call it, the foreign letters its texts are mostly made of, and
-    how much their share counts: where letters are thousands, the usual ones make up less of a text."""
+    """An encoding: its Python name, its common name, the non-ASCII letters that are frequent in its texts, and the
+    weight of their share: in scripts with thousands of characters, the frequent ones make up less of a text."""
 
     codec: str
     name: str
@@ -105,9 +105,9 @@ def codec_called(name: str) -> str | None:
 
 
 def codec_of(name: str, head: bytes, given: str | None) -> str:
-    """The codec in which a file that begins with ``head`` is to be read, where its mapping says ``said``.
+    """The codec in which a file that begins with ``head`` is to be read; ``given`` is the encoding in its mapping.
 
-    Raises ``FormatError`` where the file plainly is in another one.
+    Raises ``FormatError`` where the file is clearly in another encoding.
     """
     marked = next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
     codec = codec_called(given) if given else "utf_8"

@@ -86,7 +86,7 @@ _WRITTEN: dict[Kind, set[str]] = {
     "ratings": {"item", "rater", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
     "verdicts": {"item", "judge", "criterion", "score", "rationale", "not_applicable", "inclusion_probability"},
 }
-# What a text is called that has no part to play: what is judged, or else what that was made from.
+# Column names for a text without a stated role: the rated text or, beside a rated text, its source.
 _TEXT_NAMES = ("text", "sentence", "content", "utterance", "post_text", "comment_text", "tweet")
 # What a row that is one turn says of it.
 _TURN_NAMES = {
@@ -172,7 +172,7 @@ def _with_id(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[st
 
 
 def _with_text(guessed: dict[str, str], columns: Sequence[str], rows: list[dict[str, Any]]) -> dict[str, str]:
-    """Where one column is a text and nothing else, it is what is judged; beside that, what it was made from."""
+    """A column of plain text becomes the rated text or, where there is one already, its source document."""
     called = [column for name in _TEXT_NAMES for column in columns if _leaf(column) == name and column not in guessed]
     free = [part for part in ("answer", "document") if part not in guessed.values()]
     if not free or not called or "turns" in guessed.values() or not _are_words(called[0], rows):
@@ -353,10 +353,10 @@ def propose_mapping(
     given: Mapping,
     criteria: Collection[str] = (),
 ) -> Mapping:
-    """The guess for each file, put together, with what was ``said`` laid over it; ``criteria`` as for `guess_mapping`.
+    """The guess for each file, put together, with the ``given`` mapping over it; ``criteria`` as for `guess_mapping`.
 
-    This is the one rule of every way to import. What is said about a field replaces every guess about that field; what
-    is said to be ignored or unmapped is not guessed at. Proposing what was proposed changes nothing.
+    Page, API and commands all use this rule. A given field replaces every guess about that field; columns given as
+    ignored or unmapped are not guessed. A proposed mapping, given again, is proposed unchanged.
     """
     guessed, unread = Mapping(), Problems()
     layouts: dict[str, Mapping] = {}

@@ -17,7 +17,7 @@ from annotation.readers.rows import BOUNDS, FileRow, located_row, require_sparse
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _HALF = re.compile(r"(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})")
-WHOLE = "."  # said for ``records``: the document is the one record
+WHOLE = "."  # value of ``records`` where the whole document is one record
 _DEEP = "records nested less deeply"
 _CLOSED = '"]}'
 _LONG = 2**21  # characters; a shorter text may hold what it likes
@@ -186,7 +186,7 @@ class _Document(_Window):
             before = line
 
     def one_object(self, path: str = "") -> Iterator[FileRow]:
-        """The object that begins here, or none where it is refused; ``path`` is said where its line is not enough."""
+        """The object that begins here, or nothing where it is refused; ``path`` where the line number is not enough."""
         line = self.place().line
         try:
             yield located_row(line, _storable_object(self._value()), path)
@@ -272,7 +272,7 @@ class _Document(_Window):
             self.certain_value()
 
     def _value(self) -> Any:
-        """Decode the value here and step over it, also when something in it is unfit (then ``Unfit`` is raised)."""
+        """Decode the value here and step over it, also when it is invalid (then ``InvalidValue`` is raised)."""
         try:
             value, end = self._decoded(_STRICT)
         except InvalidValue:
@@ -337,7 +337,7 @@ def _storable_object(value: Any) -> dict[str, Any]:
 
 
 def require_storable(value: Any) -> None:
-    """Raise ``Unfit`` for what no database or UTF-8 file holds: NUL, half surrogate pairs, integers beyond 64 bits."""
+    """Raise ``InvalidValue`` for what no database can hold: NUL, half surrogate pairs, integers beyond 64 bits."""
     try:
         written = orjson.dumps(value)
     except TypeError as error:

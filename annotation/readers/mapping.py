@@ -36,7 +36,7 @@ class Mapping:
     ``ignore``: columns that are dropped, in which ``*`` stands for anything. ``unmapped``: columns that give no field,
     whatever a guess says: attributes of items, and nothing elsewhere. ``speakers``: prefix -> speaker, for turns
     written as one text. ``shape``: the steps by which records become rows before columns are looked at (`steps`).
-    ``files``: pattern of a file's name -> what is said of such files only; what stands in its holes becomes columns.
+    ``files``: pattern of a file name -> mapping of those files only; the parts in braces become columns.
     ``aligned``: pattern of a file's name -> column, for files that belong together line by line. ``positional``: raters
     are slots, not persons.
     ``header_row``: the row, from 1 as an editor or spreadsheet counts, that holds the names of the columns; what stands
@@ -81,7 +81,7 @@ class Mapping:
 
     @classmethod
     def from_document(cls, document: Node) -> Mapping:
-        """The mapping that a part of a document says. Raises ``FormatError``."""
+        """The mapping in a part of a document. Raises ``FormatError``."""
         if not isinstance(document.value, dict):
             raise FormatError(document.problem(f"named values such as {', '.join(_READERS)}", "shape"))
         values = {key: _reader(key, node)(node) for key, node in document.members() if node.value is not None}
@@ -106,7 +106,7 @@ class Mapping:
         return {name: _plain(getattr(self, name)) for name in _READERS if getattr(self, name) != _DEFAULTS[name]}
 
     def updated(self, other: Mapping) -> Mapping:
-        """This mapping with everything that ``other`` says put over it."""
+        """This mapping with every value that ``other`` sets put over it."""
         changes: dict[str, Any] = {}
         for name in _READERS:
             ours, theirs = getattr(self, name), getattr(other, name)
@@ -115,7 +115,7 @@ class Mapping:
         return replace(self, **changes)
 
     def of(self, name: str) -> Mapping:
-        """What the mapping says of the file of that name. Safe to repeat."""
+        """The mapping of one file: the general one with the matching sections of ``files`` over it. Idempotent."""
         merged = self
         for pattern, section in self.files.items():
             if match_file_name(pattern, name) is not None:
@@ -123,7 +123,7 @@ class Mapping:
         return merged
 
     def columns_from_name(self, name: str) -> dict[str, str]:
-        """The columns that every row of a file has from the file's name."""
+        """The columns and values that the file name gives to every row of the file."""
         columns: dict[str, str] = {}
         for pattern in self.files:
             columns |= match_file_name(pattern, name) or {}
@@ -165,7 +165,7 @@ def _value_maps(node: Node) -> dict[str, dict[str, str]]:
 
 def _sections(node: Node) -> dict[str, Mapping]:
     if not isinstance(node.value, dict):
-        raise FormatError(node.problem("an object: pattern of a file's name -> what is said of such files", "shape"))
+        raise FormatError(node.problem("an object: pattern of a file name -> mapping of those files", "shape"))
     return {pattern: _section(child) for pattern, child in node.members()}
 
 
@@ -174,7 +174,7 @@ def _section(node: Node) -> Mapping:
         return Mapping()
     section = Mapping.from_document(node)
     if section.files or section.aligned:
-        raise FormatError(node.problem("what can be said of one file: no files and no aligned", "shape"))
+        raise FormatError(node.problem("the mapping of one file, without files and aligned", "shape"))
     return section
 
 
@@ -252,10 +252,10 @@ def unnamed_in_mapping(mapping: Mapping) -> frozenset[str]:
 def unnamed_columns_read(
     name: str, line: int, rows: Collection[Iterable[int]], named: Collection[int], mapped: Iterable[str]
 ) -> list[int]:
-    """The places, from 1, of the columns without a name that are read: those that the mapping speaks of.
+    """The places, from 1, of the columns without a name that are read: those that the mapping names.
 
     ``rows`` are the first ones, each as the places that it fills. Raises ``FormatError`` where more than half of them
-    fill another column: its name, or the row that is the header, has to be said.
+    fill another column: the mapping must give its name, or the header row.
     """
     wanted = {int(match[1]) for column in mapped if (match := _NAME.fullmatch(column))}.difference(named)
     counts = Counter(place for row in rows for place in row)

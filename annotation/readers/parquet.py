@@ -179,7 +179,7 @@ def _taken(fields: dict[str, Any], plain: dict[str, Convert | None]) -> dict[str
 
 
 def _plain(kind: pa.DataType) -> Convert | None:
-    """How values of a type become JSON values. Raises ``Unfit`` for a type that has none."""
+    """How values of a type become JSON values. Raises ``InvalidValue`` for a type that has none."""
     from pyarrow import types
 
     if hasattr(kind, "storage_type"):  # an extension type

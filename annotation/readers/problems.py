@@ -1,6 +1,6 @@
 """Problems in the files of an import, the report that counts its rows, and progress.
 
-A problem names file, line, column, what was found and what was expected, so that the owner can correct it.
+A problem names file, line, column, the actual and the expected value, so that the owner can correct the file.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Problems:
     """Collects problems: the first ``limit`` are kept, all are counted.
 
     ``refused`` counts the rows that were not taken, which may be fewer than the problems (a file without a header is a
-    problem but no row). ``notes`` are sentences about what is no fault and yet to be known, such as hidden rows that
-    were read too. ``left_out`` are the columns that nothing is made of, ``outer.inner`` inside objects. ``alike``
+    problem but no row). ``notes`` are sentences about what is not a fault but important, such as hidden rows that were
+    read too. ``left_out`` are the columns that are not used, ``outer.inner`` inside objects. ``alike``
     counts the problems of each kind. ``top`` is the name of the first delimited file that was read, with its first
     lines as they stand. True when there is any problem; iterates over the kept ones.
     """
@@ -205,7 +205,7 @@ class Report:
 
     ``not_applicable`` of those stored say N/A; ``collapsed_blank`` of those collapsed are blank; ``flagged`` of those
     stored deserve a look, and ``notes`` says why. ``found`` counts values: languages, generators, raters, judges.
-    ``left_out`` are the columns that nothing is made of. ``embedded_ratings`` stand inside the items of a dataset's
+    ``left_out`` are the columns that are not used. ``embedded_ratings`` are inside the items of a dataset's
     files, and can be imported from them.
     """
 
@@ -268,8 +268,8 @@ def add_counts(counts: Counter[str], more: Mapping[str, int]) -> None:
 
 
 def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
-    """How often each value occurs, the most frequent first; nothing said is left out, and so is what is rare among very
-    many."""
+    """How often each value occurs, the most frequent first; without empty values, and at most
+    ``MOST_FOUND`` of them."""
     often = Counter({value: times for value, times in counts.items() if value and times > 0})
     return dict(often.most_common(MOST_FOUND))
 
@@ -292,7 +292,7 @@ ShareProgress = Callable[[float], None]
 
 
 class TwoStepProgress:
-    """Progress of what is read, and then held against the database: a half each."""
+    """Progress of what is read, and then compared with the database: a half each."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
@@ -311,7 +311,7 @@ class TwoStepProgress:
 
 
 def progress_between(progress: ShareProgress | None, start: float, end: float) -> ShareProgress:
-    """For a step on somebody's way: its own share is told as the part of the whole from ``start`` to ``end``."""
+    """The progress of one step, reported as the part from ``start`` to ``end`` of the whole."""
 
     def tell(share: float) -> None:
         if progress is not None:

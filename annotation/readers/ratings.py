@@ -116,7 +116,7 @@ def _parsed(
 class RatingRow(NamedTuple):
     """One person's answer on one criterion of one item: a score, or not applicable, or missing (never two of them).
 
-    ``file``, ``line`` and ``column`` are where a fault in the score is to be found.
+    ``file``, ``line`` and ``column`` give the place of the score.
     """
 
     item: str
@@ -173,8 +173,8 @@ class VerdictRow(NamedTuple):
     """One judge's answer on one criterion of one item; the score may be a fraction or off the scale (import flags it).
 
     ``generator`` is given where the id of an item is only unique together with it; ``reply`` is the judge's raw text;
-    ``variant`` names the prompt where a study put several to one judge. ``file``, ``line`` and ``column`` are where a
-    fault in the score is to be found.
+    ``variant`` names the prompt where a study put several to one judge. ``file``, ``line`` and ``column`` give the
+    place of the score.
     """
 
     item: str

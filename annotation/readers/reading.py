@@ -74,7 +74,7 @@ class FileProgress:
             self.tell()
 
     def watched(self, blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
-        """The rows of a member, as they are, once facts has seen them; progress is told as they come."""
+        """The rows of a member, as they are, after ``facts`` has counted them; reports progress after each block."""
         for block in blocks:
             if self._facts is not None:
                 self._facts.see(block)
@@ -82,12 +82,12 @@ class FileProgress:
             self.tell()
 
     def following(self, rows: Iterator[FileRow]) -> Iterator[FileRow]:
-        """The same, one by one; progress is told every now and then."""
+        """The same, row by row; reports progress at intervals."""
         rows = rows if self._facts is None else self._facts.following(rows)
         return rows if self._progress is None else self._followed(rows)
 
     def tell(self) -> None:
-        """Tell progress now."""
+        """Report progress now."""
         if self._progress is not None:
             here = self._stream.tell() if self._stream is not None else 0
             self._progress(self._before + here, sum(self._sizes))
@@ -165,7 +165,7 @@ def _parsed_json(text: str, kind: type) -> Any:
 def apply_shape(name: str, rows: Iterator[FileRow], layout: Mapping, problems: Problems) -> Iterator[FileRow]:
     """The rows that the records of a file stand for, in their order; a record that cannot be shaped is refused.
 
-    Rows made from one record share its line. What the file's name says is in each of them.
+    Rows of one record share its line number. Values from the file name are in every row.
     """
     if columns := layout.columns_from_name(name):
         rows = _with_name(name, rows, columns)
@@ -210,7 +210,7 @@ class Sample(NamedTuple):
 def read_rows(
     name: str, raw: bytes | BinaryIO, *, layout: Mapping | None = None, problems: Problems
 ) -> Iterator[FileRow]:
-    """Yield the rows of a file of any kind (told by its name, or by ``layout.format``), in bounded memory; of a gzip or
+    """Yield the rows of a file of any kind (by its name, or by ``layout.format``), in bounded memory; of a gzip or
     zip those of all its members, one after the other.
 
     Never raises on bad input: a bad row is refused into ``problems`` and reading goes on; after a fault that makes the
@@ -354,8 +354,8 @@ def with_cached_head(file: File, given: Mapping) -> File:
 
 
 def guess_layout(name: str, raw: bytes | BinaryIO, given: Mapping) -> Mapping:
-    """How a file seems to be laid out, as far as nothing is ``said`` of it: its encoding, which row its header is, and
-    whether rows may lack their last cells."""
+    """The layout of a file as far as ``given`` does not set it: its encoding, its header row, and whether rows may lack
+    their last cells."""
     layout = given.of(name)
     kind = layout.format or _kind(name)
     if not isinstance(raw, bytes) and not raw.seekable():
@@ -386,8 +386,8 @@ def _likely_encoding(name: str, raw: bytes | BinaryIO) -> str | None:
 
 
 def _header_row(rows: list[tuple[int, list[str]]], *, is_ragged: bool) -> int | None:
-    """The row of the names, where rows of one cell each, such as a title, stand above it. ``is_ragged``: the blank
-    cells at the end of a row are not told."""
+    """The row of the names, where rows of one cell each, such as a title, stand above it. ``is_ragged``: blank
+    cells at the end of a row are absent."""
     filled = [(number, cells, [cell for cell in cells if cell.strip()]) for number, cells in rows]
     above = next((place for place, (_number, _cells, filled_cells) in enumerate(filled) if len(filled_cells) > 1), 0)
     if not any(filled_cells for _number, _cells, filled_cells in filled[:above]) or len(filled) < above + 2:

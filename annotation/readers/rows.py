@@ -268,7 +268,7 @@ def match_pattern(pattern: str, text: str) -> dict[str, str] | None:
 
 
 def fill_template(template: str, fields: Mapping[str, Any]) -> str:
-    """The template with its holes filled from a row. Raises ``Unfit`` where a column is blank or no plain value."""
+    """The template filled from a row. Raises ``InvalidValue`` where a column is blank or not a plain value."""
     pieces = _HOLE.split(template)
     for place in range(1, len(pieces), 2):
         pieces[place] = _plain_text(pieces[place], value_at(fields, pieces[place]))

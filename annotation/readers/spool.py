@@ -20,9 +20,7 @@ from typing import Any, BinaryIO, Generic, TypeVar, overload
 
 from annotation.readers.problems import ShareProgress, progress_between
 
-RARE_THRESHOLD = (
-    500_000  # objects made, net of those gone, between two looks at the youngest; Python's own number is 700
-)
+RARE_THRESHOLD = 500_000  # net new objects between two collections of the youngest generation; Python's default is 700
 _lock = Lock()
 _thresholds: list[tuple[int, int, int]] = []
 
@@ -317,9 +315,9 @@ def _as_it_is(row: PlainRow) -> PlainRow:
     return row
 
 
-PARTITION_ROWS = 100_000  # of one shelf
-PARTITION_WEIGHT = 8 * 2**20  # of one shelf, in bytes of long texts
-MOST_PARTITIONS = 256  # shelves, each of which is a file when it is large
+PARTITION_ROWS = 100_000  # of one partition
+PARTITION_WEIGHT = 8 * 2**20  # of one partition, in bytes of long texts
+MOST_PARTITIONS = 256  # each of which is a file when it is large
 
 
 class PartitionedRows:
@@ -354,7 +352,7 @@ class PartitionedRows:
         return (list(partition.plain()) for partition in self._partitions if partition)
 
     def with_progress(self, progress: ShareProgress | None) -> Iterator[list[PlainRow]]:
-        """The rows, partition by partition; ``told`` is called with the share that is done."""
+        """The rows, partition by partition; ``progress`` is called with the share that is done."""
         tell, done = progress_between(progress, 0, 1), 0
         for partition in self:
             yield partition

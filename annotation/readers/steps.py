@@ -31,7 +31,7 @@ from annotation.readers.rows import (
 
 
 def as_parsed(text: str, column: str) -> Any:
-    """The value that a text spells as JSON, or as Python writes lists and objects. Raises ``Unfit``."""
+    """The value that a text spells as JSON, or as Python writes lists and objects. Raises ``InvalidValue``."""
     try:
         return parse_document(column, text)
     except FormatError as error:
@@ -45,7 +45,7 @@ def as_parsed(text: str, column: str) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """What JSON could have said: tuples are lists; bytes, sets and complex numbers are nothing."""
+    """The value as JSON has it: tuples become lists; raises ``ValueError`` for bytes, sets and complex numbers."""
     if isinstance(value, list | tuple):
         return [_listed(item) for item in value]
     if isinstance(value, dict):
@@ -62,7 +62,7 @@ def _literal_key(key: Any) -> str:
 
 
 def as_list(value: Any, column: str) -> list[Any]:
-    """A list, or text that spells one; a blank is an empty one. Raises ``Unfit``."""
+    """A list, or text that spells one; a blank is an empty one. Raises ``InvalidValue``."""
     if isinstance(value, str) and value.strip():
         value = as_parsed(value, column)
     if is_blank(value):
@@ -73,7 +73,7 @@ def as_list(value: Any, column: str) -> list[Any]:
 
 
 def as_object(value: Any, column: str) -> dict[str, Any]:
-    """An object, or text that spells one; a blank is an empty one. Raises ``Unfit``."""
+    """An object, or text that spells one; a blank is an empty one. Raises ``InvalidValue``."""
     if isinstance(value, str) and value.strip():
         value = as_parsed(value, column)
     if is_blank(value):
@@ -108,7 +108,7 @@ class ShapeStep:
             problems.note(name, f"{left_out:,} records {self.reason}.")
 
     def reshape(self, record: Fields) -> Iterable[Fields]:
-        """The records that one becomes. Raises ``Unfit``."""
+        """The records that one becomes. Raises ``InvalidValue``."""
         raise NotImplementedError
 
     @property

@@ -157,7 +157,7 @@ def _scale(facts: ScaleFacts, codes: dict[str, str]) -> ScaleDocument:
         labels = {float(codes[word]): word for word in facts.words if word in codes}
         labels |= {score: f"{score:g}" for score in facts.scores}
         points = [PointDocument(value, {"en": labels[value]}) for value in sorted(labels)]
-        # A nominal scale has two points; where one word was all that was said, there is another that was not.
+        # A nominal scale has at least two points; where the answers hold one word only, a second point is added.
         points += [PointDocument(points[-1].value + 1, {"en": "other"})] if len(points) == 1 else []
         return ScaleDocument("nominal", tuple(points), points[0].value, points[-1].value)
     low, high = _ends(facts)
@@ -349,7 +349,7 @@ FactsByCriterion = dict[str, ScaleFacts]
 
 
 def with_inferred_rubrics(parts: Sequence[Part]) -> list[Part]:
-    """The parts, with each rubric that is to be inferred made of the answers that name it."""
+    """The parts, with each rubric to be inferred derived from the answers that name it."""
     inferred = {part.name: _facts(part.name, parts) for part, _files in parts if part.inferred}
     return [(_with_scales(part, inferred), taken) for part, taken in parts]
 
@@ -420,6 +420,6 @@ _READERS: dict[str, Any] = {
 
 
 def with_constants(study: KnownStudy, constants: dict[str, str]) -> KnownStudy:
-    """The study with constants said for all of its files, such as a language that they don't give."""
+    """The study with constants for all of its files, such as a language that they do not give."""
     mapping = Mapping(constants=constants)
     return replace(study, imports=tuple(replace(part, mapping=part.mapping.updated(mapping)) for part in study.imports))

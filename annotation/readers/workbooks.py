@@ -102,7 +102,7 @@ class Workbook:
     def walk(
         self, part: str, start: Start, end: End, text: Text, most: int | None = None
     ) -> Generator[None, None, None]:
-        """Read a part of at most so many bytes; yields after each piece of it, its elements having been told. Local
+        """Read a part of at most so many bytes; yields after each piece, when its elements were passed on. Local
         names, no entities."""
         read = 0
         parser = expat.ParserCreate()
@@ -114,7 +114,7 @@ class Workbook:
                 while piece := stream.read(_PIECE):
                     parser.Parse(piece, False)
                     read += len(piece)
-                    # What is not told yet is one tag, which the parser keeps whole.
+                    # What was not passed on yet is one tag, which the parser keeps whole.
                     if read - parser.CurrentByteIndex > _LONGEST_TAG or (most and read > most):
                         raise self.broken(f"a tag or a list in {part} that no spreadsheet program writes")
                     yield

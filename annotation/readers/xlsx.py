@@ -81,7 +81,7 @@ def first_sheet_rows(name: str, stream: BinaryIO, sheet: str | None, most: int) 
     with closing(Workbook(name, stream)) as workbook:
         table = _Table(name, workbook, Mapping(), Problems())
         lines = _SheetReader(workbook, _chosen(workbook, sheet)).lines()
-        with suppress(FormatError):  # such as merged cells, which are told of when the rows are read
+        with suppress(FormatError):  # such as merged cells, which are reported when the rows are read
             rows.extend((line.number, table.texts(line)) for line in islice(lines, most))
     return rows
 
@@ -250,7 +250,7 @@ class _Table:
                 place: case_folded(name) for place, name in self.columns.items()
             }
             if is_header:
-                sentence = "its first row has the names under header: in the mapping, and is no row."
+                sentence = "its first row has the names under header: in the mapping, and is not a row."
                 self._problems.note(self._name, sentence)
             return is_header
         if not self.columns:
@@ -296,7 +296,7 @@ class _Table:
         return FileRow(number, fields)
 
     def _value(self, cell: _Cell, number: int) -> Any:
-        """What a cell holds. Raises ``Unfit`` naming the cell."""
+        """What a cell holds. Raises ``InvalidValue`` naming the cell."""
         place = f"{column_letters(cell.column)}{number}"
         column = self.columns.get(cell.column, place)
         if cell.is_formula and (not cell.has_value or (not cell.text and cell.type != "str")):

@@ -1,8 +1,7 @@
 """Import a whole study: its datasets, rubrics, ratings and verdicts, each as a part of one import.
 
-All of it is stored or nothing. A dataset that the very same files made is not stored again, ratings and verdicts that
-are there already collapse, and the same rubric is the same version, so that a study can be imported again.
-
+All of it is stored or nothing. A dataset of the same files is not stored again, ratings and verdicts that are
+stored already collapse, and the same rubric is the same version, so that a study can be imported again.
 """
 
 from __future__ import annotations
@@ -165,7 +164,7 @@ COUNTED = ("read", "stored", "not_applicable", "collapsed", "collapsed_blank", "
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one import of a study came to: the row that was ``made``, or was there, and the import that stored it."""
+    """The result of one part of a study. ``made`` names the stored object, new or existing (a key of the API)."""
 
     kind: str
     made: str
@@ -341,7 +340,7 @@ def _publish(project: Project, document: RubricDocument, inferred: bool, actor: 
 
 # --- datasets, ratings and verdicts ---------------------------------------------------------------------------------
 def _same_dataset(file_import: Import, part: StudyPart) -> Outcome | None:
-    """The dataset that these files made in another import, read as now."""
+    """The dataset stored from the same files by another import, with the same mapping."""
     there = Dataset.objects.ready().filter(project=file_import.project, name=part.study_import.name)
     for dataset in there.exclude(file_import__part_of=file_import).select_related("file_import"):
         if (made_by := dataset.file_import) is None or made_by.column_mapping() != part.study_import.mapping:

@@ -76,8 +76,8 @@ class VerdictsReport:
 class VerdictFit:
     """What becomes of each row, and the ``repeats`` of each judge that has one to be stored.
 
-    Those to be stored are on shelves by judge and item: ``(judge, item, criterion, repeat, status, score, applicable,
-    fractional, rationale, reply)``, item and criterion by primary key, repeats from 1.
+    Those to be stored are in partitions by judge and item, as ``(judge, item, criterion, repeat, status, score,
+    applicable, fractional, rationale, reply)``, with the primary keys of item and criterion, repeats from 1.
     """
 
     rows: PartitionedRows
@@ -221,7 +221,7 @@ VERDICT = ("run_id", "item_id", "criterion_id", "repeat", "status", "score", "ap
 def write_verdicts(
     *, runs: Mapping[JudgeKey, int], rows: PartitionedRows, progress: ShareProgress | None = None
 ) -> None:
-    """Insert fitted verdicts in the caller's transaction, shelf by shelf; ``runs`` are the keys of the judges' runs."""
+    """Insert fitted verdicts in the caller's transaction, by partition; ``runs`` are the keys of the judges' runs."""
     with bulk.Load() as load:
         for partition in rows.with_progress(progress):
             _write_partition(load, runs, partition)
@@ -289,7 +289,7 @@ def store_verdict_rows(
     actor: User | None = None,
     progress: ShareProgress | None = None,
 ) -> VerdictsReport:
-    """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``told`` hears how far it is.
+    """Store verdicts, all or none; raises `FileRefused` naming every bad row. ``progress`` gets the share done.
 
     Each judge, and each prompt variant that it was put, becomes an imported one with one run per import. It continues
     the judge's run before it, on this version or an earlier one, so that numbers read them as one. Verdicts that those
@@ -366,7 +366,7 @@ def _run(
 def preview_verdicts(
     *, project: Project, files: Sequence[File], mapping: ColumnMapping, target_fields: dict[str, Any]
 ) -> Preview:
-    """What storing files that are no import yet would come to, ``said`` being an import's target."""
+    """What storing files that are not an import yet would give; ``target_fields`` are as in `Import.target`."""
     target = targets.resolve(project=project, target_fields=target_fields)
     parsed = parse_files(Import.Kind.VERDICTS, files, mapping, target.rubric_version if target else None, is_shown=True)
     return _compared(parsed, project, target)

@@ -27,6 +27,7 @@ NOT_OF_KIND = {
     Import.Kind.VERDICTS: "This import contains no verdicts.",
     Import.Kind.STUDY: "This import is not a whole study.",
 }
+PAGES = {Import.Kind.VERDICTS: "verdict_import", Import.Kind.STUDY: "study_import"}
 
 
 def _find(request: HttpRequest, project: str, file_import: int, kind: Import.Kind) -> tuple[Project, Import]:
@@ -37,22 +38,41 @@ def _find(request: HttpRequest, project: str, file_import: int, kind: Import.Kin
     return current_project, of_project
 
 
+def _addresses(project: Project, file_import: Import) -> dict[str, str]:
+    """The addresses of the forms and of the problems, for the templates."""
+    page, arguments = PAGES[Import.Kind(file_import.kind)], [project.slug, file_import.pk]
+    return {f"{step}_url": reverse(f"{page}_{step}", args=arguments) for step in ("store", "undo", "problems")}
+
+
+def _store(request: HttpRequest, project: Project, file_import: Import) -> HttpResponse:
+    """Store what the page shows: directly, or in the background if the files are large."""
+    with refusals.refusals_as_messages(request):
+        tasks.store(file_import, request.user)
+    return redirect(PAGES[Import.Kind(file_import.kind)], project.slug, file_import.pk)
+
+
+def _undo(request: HttpRequest, project: Project, file_import: Import, sentence: str) -> HttpResponse:
+    """Undo an import, directly or in the background; ``sentence`` is shown when it is undone."""
+    with refusals.refusals_as_messages(request):
+        if tasks.undo_or_enqueue(file_import, request.user):
+            messages.success(request, sentence)
+    return redirect(PAGES[Import.Kind(file_import.kind)], project.slug, file_import.pk)
+
+
 # --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
 @require_safe
 @login_required
 def verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Columns, first verdicts, problems and report; the runs it made, once it is stored."""
+    """Columns, first verdicts, problems and report; the runs, once it is stored."""
     current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
     seen = import_page.current_preview(shown_import, lambda: verdicts.preview_verdict_import(shown_import))
-    addresses = {"store_url": reverse("verdict_import_store", args=[current_project.slug, shown_import.pk])}
-    addresses["undo_url"] = reverse("verdict_import_undo", args=[current_project.slug, shown_import.pk])
-    addresses["problems_url"] = reverse("verdict_import_problems", args=[current_project.slug, shown_import.pk])
     stored_runs = [
         (str(run.judge), "") for run in JudgeRun.objects.filter(file_import=shown_import).select_related("judge")
     ]
     context = import_page.context(request, current_project, shown_import, seen)
+    addresses = _addresses(current_project, shown_import)
     return render(request, "annotation/import.html", {**context, **addresses, "stored_links": stored_runs})
 
 
@@ -69,22 +89,16 @@ def verdict_import_problems(request: HttpRequest, project: str, file_import: int
 @require_POST
 @login_required
 def store_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Store what the page shows: directly, or in the background if the files are large."""
-    current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-    with refusals.refusals_as_messages(request):
-        tasks.store(shown_import, request.user)
-    return redirect("verdict_import", current_project.slug, shown_import.pk)
+    """Store the verdicts that the page shows."""
+    return _store(request, *_find(request, project, file_import, Import.Kind.VERDICTS))
 
 
 @require_POST
 @login_required
 def undo_verdict_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Take the verdicts back, and the judges that have no others."""
-    current_project, shown_import = _find(request, project, file_import, Import.Kind.VERDICTS)
-    with refusals.refusals_as_messages(request):
-        if tasks.undo_or_enqueue(shown_import, request.user):
-            messages.success(request, _("Undone. The files are kept: store them again or discard them."))
-    return redirect("verdict_import", current_project.slug, shown_import.pk)
+    """Remove the verdicts, and the judges that have no others."""
+    sentence = _("Undone. The files are kept: store them again or discard them.")
+    return _undo(request, *_find(request, project, file_import, Import.Kind.VERDICTS), sentence)
 
 
 # --- whole studies ----------------------------------------------------------------------------------------------------
@@ -127,9 +141,7 @@ def study_import(request: HttpRequest, project: str, file_import: int) -> HttpRe
         **shown,
         "title": study.title if study else shown["title"],
         "seen": seen,
-        "store_url": reverse("study_import_store", args=[current_project.slug, shown_import.pk]),
-        "undo_url": reverse("study_import_undo", args=[current_project.slug, shown_import.pk]),
-        "problems_url": reverse("study_import_problems", args=[current_project.slug, shown_import.pk]),
+        **_addresses(current_project, shown_import),
         "study": study,
         "studies": known_studies().values(),
         "constants": {name: constants.get(name, "") for name in import_page.CONSTANTS["dataset"]},
@@ -153,19 +165,13 @@ def study_import_problems(request: HttpRequest, project: str, file_import: int) 
 @require_POST
 @login_required
 def store_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Have a worker store all of it."""
-    current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-    with refusals.refusals_as_messages(request):
-        tasks.store(shown_import, request.user)
-    return redirect("study_import", current_project.slug, shown_import.pk)
+    """Store all parts of the study, in the background."""
+    return _store(request, *_find(request, project, file_import, Import.Kind.STUDY))
 
 
 @require_POST
 @login_required
 def undo_study_import(request: HttpRequest, project: str, file_import: int) -> HttpResponse:
-    """Take back everything it stored, while nothing depends on it."""
-    current_project, shown_import = _find(request, project, file_import, Import.Kind.STUDY)
-    with refusals.refusals_as_messages(request):
-        if tasks.undo_or_enqueue(shown_import, request.user):
-            messages.success(request, _("Undone. The files are kept, and the rubrics too, because they are published."))
-    return redirect("study_import", current_project.slug, shown_import.pk)
+    """Remove everything that it stored, while nothing depends on it."""
+    sentence = _("Undone. The files are kept, and the rubrics too, because they are published.")
+    return _undo(request, *_find(request, project, file_import, Import.Kind.STUDY), sentence)

@@ -61,14 +61,14 @@ class TestQuestion:
     @pytest.mark.parametrize(
         ("query", "sentence"),
         [
-            ("rows=colour", "There are: criterion, language, generator, scenario, item, dataset_version, judge"),
-            ("where=colour%3Dred", "“colour” is no choice for “where”"),
-            ("where=language%3Dfr", "There are: language=ar, language=et"),
-            ("judge=Nobody", "There are: Kohtunik"),
-            ("raters=nobody", "There are: hala, jaan, mari, noor"),
-            ("run=x", "“x” is no choice for “run”"),
-            ("statistic=beauty", "“beauty” is no choice for “statistic”"),
-            ("reference=best", "There are: mode, mode_split, median, mean, minimum, each, dawid_skene"),
+            ("rows=colour", "Available: criterion, language, generator, scenario, item, dataset_version, judge"),
+            ("where=colour%3Dred", "“colour” is not a valid choice for “where”"),
+            ("where=language%3Dfr", "Available: language=ar, language=et"),
+            ("judge=Nobody", "Available: Kohtunik"),
+            ("raters=nobody", "Available: hala, jaan, mari, noor"),
+            ("run=x", "“x” is not a valid choice for “run”"),
+            ("statistic=beauty", "“beauty” is not a valid choice for “statistic”"),
+            ("reference=best", "Available: mode, mode_split, median, mean, minimum, each, dawid_skene"),
             ("bootstrap=10", "0, or 200 and more"),
             ("rows=language", "Rows and columns are both “language”"),
             ("colour=red", "There is no parameter “colour”"),
@@ -132,7 +132,7 @@ class TestPage:
 
     def test_a_wrong_question_keeps_the_form(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast.client("boris"), campaign, "rows=colour", status=422)
-        assert "“colour” is no choice for “rows”" in page and "Compute" in page
+        assert "“colour” is not a valid choice for “rows”" in page and "Compute" in page
 
     def test_a_cell_leads_to_its_items(self, cast: Cast, campaign: Campaign) -> None:
         client = cast.client("boris")
@@ -188,7 +188,7 @@ class TestCommand:
         assert {row["statistic"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))} == {"mae"}
         call_command("numbers", *asked)
         assert "items x raters" in capsys.readouterr().out
-        with pytest.raises(CommandError, match="There are: Tamm, Mari, hala"):
+        with pytest.raises(CommandError, match="Available: Tamm, Mari, hala"):
             call_command("numbers", "--project", "kassa", "--raters", "nobody")
 
 

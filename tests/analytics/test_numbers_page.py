@@ -107,7 +107,7 @@ class TestFigures:
         assert '<input type="hidden" name="reference" value="' in page
         told = client.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/numbers/?reference={rule}").json()
         assert told["snapshot"]["settings"]["reference"] == rule
-        refusal = "“best” is no reference rule. Choose one of mode, mode_split, median, mean, minimum and each."
+        refusal = "“best” is not a reference rule. Choose one of mode, mode_split, median, mean, minimum and each."
         assert refusal in read(client, campaign, "?reference=best")
 
     def test_the_sentence_under_the_judge_s_table_is_about_the_language_of_the_table(

@@ -271,7 +271,7 @@ def _refuse_unknown_statistics(arguments: argparse.Namespace, subcommand: Subcom
     unknown = [name for name in arguments.statistic or () if name not in known]
     if unknown:
         raise TableError(
-            [TableProblem(None, f"--statistic: {name!r} is none of {', '.join(known)}") for name in unknown]
+            [TableProblem(None, f"--statistic: {name!r} is not one of {', '.join(known)}") for name in unknown]
         )
 
 

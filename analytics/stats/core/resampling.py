@@ -316,8 +316,8 @@ THESE, LIKE_THESE, THIS_JUDGE = "these raters", "raters like these", "this judge
 FEWEST_RATERS = 3
 FEW_RATERS = FEW_UNITS
 """With fewer raters (their effective number) an interval for raters like these says that it is approximate."""
-TOO_FEW = "fewer than three raters are no sample of raters"
-ANONYMOUS = "anonymous slots are no persons: raters cannot be taken as a sample"
+TOO_FEW = "fewer than three raters are not a sample of raters"
+ANONYMOUS = "anonymous slots are not persons: raters cannot be taken as a sample"
 
 
 def for_these(estimate: Estimate, whom: str = THESE) -> Estimate:

@@ -183,7 +183,7 @@ def _rater_kinds(
     wrong = ~kinds.isin(RATER_KINDS)
     allowed = ", ".join(RATER_KINDS)
     return kinds, [
-        TableProblem(int(row), f"rater_kind {kind!r} is none of {allowed}")
+        TableProblem(int(row), f"rater_kind {kind!r} is not one of {allowed}")
         for row, kind in zip(rows["row"][wrong], kinds[wrong], strict=True)
     ]
 

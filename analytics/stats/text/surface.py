@@ -302,7 +302,7 @@ def _vectors(reply: bytes, n: int) -> Floats:
         rows = sorted(json.loads(reply)["data"], key=lambda row: row["index"])
         vectors = np.array([row["embedding"] for row in rows], dtype=np.float64)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError("the reply of the embeddings address is no list of embeddings") from error
+        raise ValueError("the reply of the embeddings address is not a list of embeddings") from error
     if len(vectors) != n:
         raise ValueError(f"the embeddings address gave {len(vectors)} vectors for {n} texts")
     return vectors

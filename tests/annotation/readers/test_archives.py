@@ -56,7 +56,7 @@ def test_what_is_no_data_is_left_out_and_said() -> None:
     assert taken == [2, 3]
     assert not problems
     (note,) = problems.notes
-    assert note == "s.zip: 3 of its files are no data and were left out: __MACOSX/._a.csv, .DS_Store, x/README.txt."
+    assert note == "s.zip: 3 of its files are not data and were left out: __MACOSX/._a.csv, .DS_Store, x/README.txt."
 
 
 @pytest.mark.parametrize(

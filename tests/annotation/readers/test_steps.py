@@ -191,7 +191,7 @@ def test_a_mapping_with_steps_goes_to_yaml_and_plain_values_and_back() -> None:
         ("shape: [{explode: a, melt: b}]", "one step of"),
         ("shape: [{every: many}]", "a whole number"),
         ("shape: [{entries: {a: b}}]", "a word"),
-        ('files: {"*.csv": {files: {"*": }}}', "what can be said of one file"),
+        ('files: {"*.csv": {files: {"*": }}}', "the mapping of one file"),
         ("files: [a]", "an object"),
     ],
 )

@@ -425,6 +425,6 @@ SUBCOMMANDS = {
             "language_shift": "it needs numbers that the judge gave in the pivot language and in another",
         },
         speaks_for="this judge",
-        no_sample="languages stand as the raters of one judge here, and they are no sample",
+        no_sample="languages stand as the raters of one judge here, and they are not a sample",
     ),
 }

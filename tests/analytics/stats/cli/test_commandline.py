@@ -123,7 +123,7 @@ def test_raters_are_chosen_by_name(published_csv: Path, capsys: pytest.CaptureFi
         (
             "item,rater,score\na,1,2\n",
             ["--statistic", "kapa"],
-            [":1: --statistic: 'kapa' is none of percent_agreement"],
+            [":1: --statistic: 'kapa' is not one of percent_agreement"],
         ),
         ("item,rater,score\na,1,2\n", ["--scale", "3,3"], [":1: --scale: a scale names each point once"]),
     ],
