@@ -177,6 +177,8 @@ def _wrong(
     attributes: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[str, str]]:
     """A sentence by parameter for everything that there is not."""
+    no_order = _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")
+    no_rule = _("“%s” is not a reference rule. Choose mode, median or mean.")
     known: tuple[tuple[str, Sequence[str], Iterable[str], str], ...] = (
         ("criterion", [query.get("criterion", "")], options.criteria, _("This rubric has no criterion “%s”.")),
         ("language", [given["language"]], options.languages, _("No item of this campaign has the language “%s”.")),
@@ -184,8 +186,8 @@ def _wrong(
         ("judge", [given["judge"]], options.judges, _("No judge “%s” has rated these items.")),
         ("rater", raters, options.raters, _("Nobody called %s has rated in this campaign.")),
         ("panel", panels, options.panels, _("No panel “%s” rates in this campaign.")),
-        ("sort", [query.get("sort", "")], SORTS, _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")),
-        ("reference", [query.get("reference", "")], REFERENCES, _("“%s” is not a reference rule. Choose mode, median or mean.")),
+        ("sort", [query.get("sort", "")], SORTS, no_order),
+        ("reference", [query.get("reference", "")], REFERENCES, no_rule),
         ("blind", [query.get("blind", "")], [BLIND_ONLY], _("“blind” can only be “only”, not “%s”.")),
     )
     for name, values, choices, sentence in known:

@@ -73,11 +73,12 @@ def to_be_polled() -> list[Campaign]:
     open_ones = [campaign for campaign in campaigns if campaign.state != Campaign.State.CLOSED]
     caches["content"].delete_many([_newest_run_cache_key(campaign) for campaign in open_ones])
     polled_runs = caches["content"].get_many([_newest_run_cache_key(campaign) for campaign in campaigns])
-    return [
-        campaign
-        for campaign in campaigns
-        if campaign.is_judged or polled_runs.get(_newest_run_cache_key(campaign), "") != campaign.newest_run
-    ]  # type: ignore[attr-defined]
+
+    def may_be_stale(campaign: Campaign) -> bool:
+        newest_polled = polled_runs.get(_newest_run_cache_key(campaign), "")
+        return campaign.is_judged or newest_polled != campaign.newest_run  # type: ignore[attr-defined,no-any-return]
+
+    return [campaign for campaign in campaigns if may_be_stale(campaign)]
 
 
 def settle_computation(campaign: Campaign) -> None:

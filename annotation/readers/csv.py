@@ -203,7 +203,9 @@ class _Reader:
         if names and self._dialect.header_row is None:
             if [case_folded(cell) for cell in record.cells] != [case_folded(name) for name in names]:
                 return False
-            self._problems.note(self._name, "its first line has the names under header: in the mapping, and is not a row.")
+            self._problems.note(
+                self._name, "its first line has the names under header: in the mapping, and is not a row."
+            )
             return True
         self._open(names or _header(self._name, record, self._dialect), record)
         return True

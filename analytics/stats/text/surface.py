@@ -402,11 +402,11 @@ def _counts(cell: list[Dialogue]) -> Iterator[Estimate]:
 def _vocabulary(cell: list[Dialogue], engine: str, window: int) -> Iterator[Estimate]:
     lemmas = [_lemmas(d, engine) for d in cell]
     kept = [without_stop_words(words, d.language) for words, d in zip(lemmas, cell, strict=True)]
-    note = _note(cell, engine)
-    yield _mean("ttr", [ttr(words) for words in kept], note)
-    yield _mean("mattr", [mattr(words, window) for words in kept], f"{note}; window {window}", str(window))
-    yield _mean("mtld", [mtld(words) for words in lemmas], note)
-    yield _mean("self_repetition", self_repetition(lemmas).tolist(), note)
+    tools, removed = _tools(cell, engine), _stop_word_note(cell)
+    yield _mean("ttr", [ttr(words) for words in kept], f"{tools}; {removed}")
+    yield _mean("mattr", [mattr(words, window) for words in kept], f"{tools}; {removed}; window {window}", str(window))
+    yield _mean("mtld", [mtld(words) for words in lemmas], f"{tools}; stop words kept")
+    yield _mean("self_repetition", self_repetition(lemmas).tolist(), f"{tools}; stop words kept")
 
 
 def _self_bleu(cell: list[Dialogue]) -> Iterator[Estimate]:
@@ -458,12 +458,14 @@ def _lemmas(dialogue: Dialogue, engine: str) -> list[str]:
     return lemmatiser(dialogue.language, engine)[1](_words(dialogue))
 
 
-def _note(cell: list[Dialogue], engine: str) -> str:
-    """Which tokeniser, lemmatiser and stop words the cell's languages got."""
-    languages = sorted({d.language or "" for d in cell})
-    names = sorted({lemmatiser(language, engine)[0] for language in languages})
-    stops = "stop words removed" if all(map(has_stop_words, languages)) else "no list of stop words"
-    return "; ".join([_tokeniser_note(cell), f"lemmas: {', '.join(names)}", stops])
+def _tools(cell: list[Dialogue], engine: str) -> str:
+    """The tokenisers and lemmatisers of the cell's languages."""
+    names = sorted({lemmatiser(language, engine)[0] for language in {d.language or "" for d in cell}})
+    return f"{_tokeniser_note(cell)}; lemmas: {', '.join(names)}"
+
+
+def _stop_word_note(cell: list[Dialogue]) -> str:
+    return "stop words removed" if all(has_stop_words(d.language or "") for d in cell) else "no list of stop words"
 
 
 def _tokeniser_note(cell: list[Dialogue]) -> str:

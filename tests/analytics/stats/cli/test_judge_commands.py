@@ -222,7 +222,10 @@ def test_surface_reads_turns_and_names_its_tools(tmp_path: Path, capsys: pytest.
     }
     assert {e["variant"] for e in found if e["statistic"] == "self_bleu"} == {"whole", "agent", "client"}
     assert only(found, statistic="turns")["value"] == 2
-    assert "lemmas: simplemma" in only(found, statistic="ttr")["note"]
+    notes = {name: only(found, statistic=name)["note"] for name in ("ttr", "mattr", "mtld", "self_repetition")}
+    assert all("lemmas: simplemma" in note for note in notes.values())
+    removed = {name for name, note in notes.items() if "stop words removed" in note}
+    assert removed == {"ttr", "mattr"} and "stop words kept" in notes["self_repetition"]
 
 
 def test_surface_refuses_broken_turns_with_their_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
