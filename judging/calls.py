@@ -1,9 +1,12 @@
 """The calls of a run: leased, marked as sent, settled by the outcome of their request; freed when a worker dies.
 
 A call is waiting, leased, settled or failed; the lease says who sends it, and when it runs out the call waits again.
-Leasing a call reserves what its request may cost at worst, by an attempt that is written in the same transaction; the
-attempt is marked as sent before it is sent, and settled by its outcome. The first reply settles a call, whoever holds
-it by then: a reply that arrived was paid for. One that comes to a settled call is stored and changes nothing else.
+
+A reply that another run of the judge has to the same request is used again, and nothing is sent, unless the run pays
+again or the call was tried before. Leasing a call reserves what its request may cost at worst, by an attempt that is
+written in the same transaction; the attempt is marked as sent before it is sent, and settled by its outcome. The first
+reply settles a call, whoever holds it by then: a reply that arrived was paid for. One that comes to a settled call is
+stored and changes nothing else.
 
 The cost is booked by the provider's own count of tokens. Where a request may have cost something and nobody knows how
 much (a reply without a count, a body that can't be read, a reply that did not come in time), it is booked at its worst
@@ -40,7 +43,12 @@ LONGEST_WAIT = 600.0  # seconds that a run waits when an endpoint asks for it; f
 MOST_UNREADABLE = 3  # bodies of one call that nobody could read, and may have been paid, before it has failed
 MOST_TOKENS = 2**31 - 1  # what the column holds; a provider that counts more miscounts
 
-ATTEMPT = ("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at")
+REUSE = 250  # calls that are held against the replies of earlier runs at a time
+
+ATTEMPT = (
+    *("id", "call_id", "number", "outcome", "request", "reply", "reason", "served_model", "reserved", "at"),
+    *("reply_key", "reused_from_id", "cost"),
+)
 SETTLED = (
     *("outcome", "reply", "reason", "served_model", "tokens_in", "tokens_out"),
     *("cost", "estimated", "latency"),
@@ -53,10 +61,14 @@ VERDICT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenCalls:
-    """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent."""
+    """What was leased, and what kept more from being leased: a cap that others' requests fill for now, or is spent.
+
+    ``reused`` calls besides are settled: an earlier run had their replies.
+    """
 
     lease: UUID
     questions: list[Question] = field(default_factory=list)
+    reused: int = 0
     held_up: bool = False
     spent: str = ""
 
@@ -83,10 +95,60 @@ def take_calls(
         due = Q(not_before=None) | Q(not_before__lte=now)
         waiting = run.calls.filter(due, state=Call.State.WAITING).order_by("pk")
         rows = waiting.select_for_update(skip_locked=True, of=("self",)).select_related("item__dataset")
-        written = _written(writer or QuestionWriter(run), rows[:limit])
-        taken = _affordable(run, token, written, now)
+        writer = writer or QuestionWriter(run)
+        written = _written(writer, rows[: max(limit, REUSE) if writer.can_reuse else limit])
+        reused = _reuse_replies(run, writer, written, now) if writer.can_reuse else frozenset()
+        asked = [question for question in written if question.call.pk not in reused]
+        taken = _affordable(run, token, asked[:limit], now)
         _lease(taken, now)
-    return taken
+    return replace(taken, reused=len(reused))
+
+
+def _reuse_replies(
+    run: JudgeRun, writer: QuestionWriter, questions: Sequence[Question], now: datetime
+) -> frozenset[int]:
+    """Settle the calls whose request has had a reply in another run of the judge; returns them."""
+    untried = {question.call.pk: question for question in questions}
+    for call in Attempt.objects.filter(call__in=[*untried]).values_list("call", flat=True):
+        untried.pop(call, None)
+    keys = {question.reply_key for question in untried.values()}
+    replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED)
+    read = Verdict.objects.filter(attempt=OuterRef("pk")).exclude(status=Verdict.Status.ERROR)
+    known = replied.filter(Exists(read), call__run__judge=run.judge_id).select_related("call").defer("request")
+    known = known.order_by("pk")
+    sources = {source.reply_key: source for source in known}
+    own = {(source.reply_key, source.call.item_id): source for source in known}  # before that of an item of equal text
+    outcomes = [
+        _reused_outcome(question, own.get((key, question.call.item_id), sources[key]), writer.variant, now)
+        for question in untried.values()
+        if (key := question.reply_key) in sources
+    ]
+    for outcome, pk in zip(outcomes, bulk.reserve_keys(Attempt, len(outcomes)), strict=True):
+        outcome.attempt.pk = pk
+    bulk.insert(Attempt, ATTEMPT, [_attempt_row(outcome.question, outcome.attempt) for outcome in outcomes])
+    _insert_verdicts(outcomes, kept=())
+    _move(outcomes, state=Call.State.SETTLED, not_before=None, tried=0)
+    if outcomes:
+        runs.announce_finish(run.pk)
+    return frozenset(outcome.call.pk for outcome in outcomes)
+
+
+def _reused_outcome(question: Question, source: Attempt, variant: PromptVariant, now: datetime) -> CallOutcome:
+    """The outcome of a request that is not sent, for its reply is known: it costs nothing and reserves nothing."""
+    answer = client.stored_answer(source.reply)
+    attempt = Attempt(
+        call=question.call,
+        number=1,
+        outcome=Attempt.Outcome.REUSED,
+        reply=source.reply,
+        served_model=source.served_model,
+        cost=_nothing(question),
+        reply_key=source.reply_key,
+        reused_from=source,
+        at=now,
+    )
+    readings = _readings(question, answer, variant)
+    return CallOutcome(question=question, lease=uuid4(), attempt=attempt, readings=readings)
 
 
 def _written(writer: QuestionWriter, calls: Iterable[Call]) -> list[Question]:
@@ -137,12 +199,13 @@ def _lease(taken: TakenCalls, now: datetime) -> None:
         attempt = question.attempt
         attempt.pk, attempt.number, attempt.at = pk, numbers.get(question.call.pk, 0) + 1, now
         attempt.outcome = Attempt.Outcome.PENDING
-    bulk.insert(Attempt, ATTEMPT, [_attempt_row(question) for question in taken.questions])
+    bulk.insert(Attempt, ATTEMPT, [_attempt_row(question, question.attempt) for question in taken.questions])
 
 
-def _attempt_row(question: Question) -> tuple[Any, ...]:
-    plain = {"request": json.dumps(question.request()), "reply": "{}", "outcome": Attempt.Outcome.PENDING.value}
-    return tuple(plain[name] if name in plain else getattr(question.attempt, name) for name in ATTEMPT)
+def _attempt_row(question: Question, attempt: Attempt) -> tuple[Any, ...]:
+    plain = {"request": json.dumps(question.request()), "reply": json.dumps(attempt.reply)}
+    plain["outcome"] = Attempt.Outcome(attempt.outcome).value
+    return tuple(plain[name] if name in plain else getattr(attempt, name) for name in ATTEMPT)
 
 
 def mark_sent(*, lease: UUID, attempts: Sequence[int]) -> set[int]:
@@ -247,7 +310,12 @@ def answered_outcome(
         estimated=not counted and question.worst_case is not None,
         latency=answer.latency,
     )
-    readings = parse(
+    readings = _readings(question, answer, variant)
+    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
+
+
+def _readings(question: Question, answer: client.ProviderAnswer, variant: PromptVariant) -> list[Reading]:
+    return parse(
         answer.readable,
         criteria=question.criteria,
         variant=variant,
@@ -255,7 +323,6 @@ def answered_outcome(
         refusal=answer.refusal,
         material=question.messages[-1]["content"],
     )
-    return CallOutcome(question=question, lease=lease, attempt=attempt, readings=readings, dropped=answer.dropped)
 
 
 def unavailable_outcome(question: Question, unavailable: client.ProviderUnavailable, *, lease: UUID) -> CallOutcome:

@@ -485,6 +485,11 @@ def _shortened(reply: dict[str, Any], size: int) -> dict[str, Any]:
     }
 
 
+def stored_answer(reply: Mapping[str, Any]) -> ProviderAnswer:
+    """A stored reply as it was when it came; what it cost and how long it took is not in it."""
+    return _answer(dict(reply), 0.0, (), {})
+
+
 def _answer(
     reply: dict[str, Any], latency: float, dropped: tuple[str, ...], quotas: Mapping[str, Quota]
 ) -> ProviderAnswer:

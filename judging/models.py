@@ -86,8 +86,9 @@ class JudgeRun(models.Model):
     """One judge over one dataset on one rubric version, so many repeats. Whether it has finished is a query.
 
     A run that `continues` one on an earlier version of the dataset asks only about the items that are new since: what
-    was paid for there is not asked again, and the numbers read both (judging/runs.py). `key` makes starting it
-    twice start it once; `width` is how many calls its last work session kept in flight, for the next to go on with.
+    was paid for there is not asked again, and the numbers read both (judging/runs.py). Replies of the judge's earlier
+    runs to the same requests are used again, unless the run `pays_again`. `key` makes starting it twice start it once;
+    `width` is how many calls its last work session kept in flight, for the next to go on with.
     """
 
     class State(models.TextChoices):
@@ -104,6 +105,7 @@ class JudgeRun(models.Model):
     state = models.CharField(max_length=9, choices=State, default=State.RUNNING)
     reason = models.CharField(max_length=400, blank=True)
     budget = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    pays_again = models.BooleanField(default=False, db_default=False)
     key = models.CharField(max_length=100, null=True)
     width = models.PositiveSmallIntegerField(null=True)
     file_import = models.ForeignKey(Import, null=True, on_delete=models.PROTECT, related_name="+")
@@ -176,6 +178,9 @@ class Attempt(models.Model):
     `reserved` is the worst case (None where no price is known). `cost` is what was paid: by the provider's count of
     tokens, or, `estimated`, the worst case where the provider may have been paid and nobody knows how much. A request
     that was sent and of which nothing came back because its worker died is lost, and counts at its worst case.
+
+    `reply_key` is the same for requests that get the same reply: everything that was sent, and the repeat. An attempt
+    that was `reused_from` another was not sent: it has that one's reply, and cost nothing.
     """
 
     class Outcome(models.TextChoices):
@@ -185,6 +190,7 @@ class Attempt(models.Model):
         REPLIED = "replied", _("Replied")
         UNAVAILABLE = "unavailable", _("Unavailable")
         REFUSED = "refused", _("Refused")
+        REUSED = "reused", _("Reply of an earlier run")
 
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
     number = models.PositiveSmallIntegerField()
@@ -199,6 +205,8 @@ class Attempt(models.Model):
     cost = models.DecimalField(max_digits=12, decimal_places=8, null=True)
     estimated = models.BooleanField(default=False, db_default=False)
     latency = models.FloatField(null=True)
+    reply_key = models.CharField(max_length=64, blank=True, default="", db_default="")
+    reused_from = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(default=timezone.now)
 
     OPEN: ClassVar = (Outcome.PENDING, Outcome.SENT)
@@ -210,7 +218,10 @@ class Attempt(models.Model):
                 fields=["call"], condition=Q(outcome__in=["pending", "sent"]), name="attempt_open_once"
             ),
         ]
-        indexes: ClassVar = [models.Index(fields=["at"], name="attempt_by_time")]
+        indexes: ClassVar = [
+            models.Index(fields=["at"], name="attempt_by_time"),
+            models.Index(fields=["reply_key"], condition=Q(outcome="replied"), name="attempt_reply_key"),
+        ]
 
 
 class Verdict(models.Model):

@@ -13,11 +13,13 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from accounts.inputs import storable
 from accounts.refusals import Refused
 from annotation.layouts import lay_out
 from annotation.models import Criterion, Item, RubricVersion
-from judging import judges, spending
+from judging import digests, judges, spending
 from judging.models import Attempt, Call, Judge, JudgeRun
 from judging.prompts import CriterionBrief, ItemText, Message, PointBrief, PromptVariant, Turn, render, response_schema
 
@@ -84,6 +86,11 @@ class Question:
     worst_case: Decimal | None
     attempt: Attempt = field(compare=False)
 
+    @property
+    def reply_key(self) -> str:
+        """The same for requests that get the same reply: everything that is sent, to whom, and which repeat it is."""
+        return self.attempt.reply_key
+
     def request(self, *, dropped: Sequence[str] = ()) -> dict[str, Any]:
         """The request as it is stored; ``dropped`` names what the model would not take."""
         messages = [{name: storable(text) for name, text in message.items()} for message in self.messages]
@@ -105,6 +112,13 @@ class QuestionWriter:
             criterion.pk: criterion_brief(criterion, language) for criterion in self.run.rubric_version.criteria.all()
         }
 
+    @cached_property
+    def can_reuse(self) -> bool:
+        """Whether another run of the judge has replies that this one may use."""
+        others = JudgeRun.objects.filter(judge=self.run.judge_id).exclude(pk=self.run.pk)
+        replies = Attempt.objects.filter(call__run=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED)
+        return not self.run.pays_again and others.filter(Exists(replies.exclude(reply_key=""))).exists()
+
     def write(self, call: Call) -> Question:
         """The question of one call, its item and the item's dataset at hand."""
         criteria = [self._criteria[call.criterion_id]] if call.criterion_id else list(self._criteria.values())
@@ -116,10 +130,11 @@ class QuestionWriter:
             "parameters": self._parameters(call),
             "messages": messages,
         }
-        worst = spending.worst_case(self.run.judge, **sent)
-        return Question(
-            call=call, criteria=criteria, worst_case=worst, attempt=Attempt(call=call, reserved=worst), **sent
-        )
+        judge = self.run.judge
+        worst = spending.worst_case(judge, **sent)
+        key = digests.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
+        attempt = Attempt(call=call, reserved=worst, reply_key=key)
+        return Question(call=call, criteria=criteria, worst_case=worst, attempt=attempt, **sent)
 
     def _parameters(self, call: Call) -> dict[str, Any]:
         """The judge's parameters; a declared seed moves on with the repeat: repeats differ and can be had again."""

@@ -50,8 +50,9 @@ def start(
     """Plan a run: one call per item, repeat and prompt. The edge enqueues `tasks.work` afterwards.
 
     On a version that extends one the judge has a run on, the new run continues that one: it asks about the new items.
-    Started twice under one ``key``, it is one run. The judge's second run on the same items and rubric is refused
-    unless it is meant (``again``).
+    Started twice under one ``key``, it is one run. A second run of the judge on the same items and rubric uses the
+    replies of the first; ``again``, it asks and pays for all of them anew. While the first still asks, a second is
+    refused unless it is to pay again.
     """
     access.refuse_archived(judge.project)
     plan: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
@@ -69,6 +70,7 @@ def start(
                 project=judge.project,
                 **plan,
                 continues=continued(judge=judge, dataset=dataset, rubric_version=rubric_version, repeats=repeats),
+                pays_again=again,
                 key=key or None,
                 created_by=actor,
             )
@@ -91,19 +93,20 @@ def _started(judge: Judge, key: str, plan: Mapping[str, Any]) -> JudgeRun | None
 
 
 def planned(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion) -> str:
-    """What to say when this judge was put on these items and rubric before; empty when it was not.
-
-    A run that was cancelled before it had a verdict doesn't count.
-    """
-    earlier = JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version)
-    earlier = earlier.exclude(Q(state=JudgeRun.State.CANCELLED), ~Exists(Verdict.objects.filter(run=OuterRef("pk"))))
-    run = earlier.order_by("-pk").first()
+    """What to say while a run of this judge on these items and rubric has calls to ask; empty when none has."""
+    still_open = Call.objects.filter(run=OuterRef("pk")).exclude(state__in=DONE)
+    run = (
+        JudgeRun.objects.filter(judge=judge, dataset=dataset, rubric_version=rubric_version, state__in=LIVE)
+        .filter(Exists(still_open))
+        .order_by("-pk")
+        .first()
+    )
     if run is None:
         return ""
     done = run.calls.filter(state=Call.State.SETTLED).count()
     return _(
-        "Run %(run)d already uses this judge on these items: %(done)d of %(planned)d calls are answered. Confirm "
-        "that you want to ask, and pay, again."
+        "Run %(run)d already uses this judge on these items: %(done)d of %(planned)d calls are answered. Wait until it "
+        "has finished, and its replies are used again; or confirm that you want to ask, and pay, again."
     ) % {"run": run.pk, "done": done, "planned": run.calls.count()}
 
 
@@ -189,14 +192,18 @@ def whole_run(runs: Iterable[JudgeRun]) -> list[JudgeRun]:
 class Forecast:
     """What a run comes to if nothing has to be asked twice. Tokens and cost are rough; no cost without a price.
 
-    A run that `continues` an earlier one asks about so many `items` that are new since.
+    A run that `continues` an earlier one asks about so many `items` that are new since. Of its `calls`, so many are
+    `answered` by earlier runs of the judge: they are not sent, and tokens and `cost` are those of the others. A run
+    that pays for all of them again costs `cost_again`.
     """
 
     calls: int
+    answered: int
     verdicts: int
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
+    cost_again: Decimal | None
     items: int
     continues: JudgeRun | None
 
@@ -210,17 +217,31 @@ def forecast(*, judge: Judge, dataset: Dataset, rubric_version: RubricVersion, r
     sampled_prompts = list(chain.from_iterable(prompts_about(variant, criteria, item) for item in sample))
     per_item = len(criteria) if variant.grouping == "single" else 1
     calls, verdicts = len(pks) * per_item * repeats, len(pks) * len(criteria) * repeats
+    answered = _answered(judge, rubric_version, dataset, after, repeats)
     into = calls * sum(prompt.tokens for prompt in sampled_prompts) // max(1, len(sampled_prompts))
     out = verdicts * (TOKENS_PER_SCORE + (TOKENS_PER_RATIONALE if variant.explanation else 0))
+    new_in, new_out = (tokens * (calls - answered) // max(1, calls) for tokens in (into, out))
     return Forecast(
         calls=calls,
+        answered=answered,
         verdicts=verdicts,
-        tokens_in=into,
-        tokens_out=out,
-        cost=spending.cost(judge, into, out),
+        tokens_in=new_in,
+        tokens_out=new_out,
+        cost=spending.cost(judge, new_in, new_out),
+        cost_again=spending.cost(judge, into, out),
         items=len(pks),
         continues=after,
     )
+
+
+def _answered(
+    judge: Judge, rubric_version: RubricVersion, dataset: Dataset, after: JudgeRun | None, repeats: int
+) -> int:
+    """How many calls of such a run have had a reply in an earlier run of the judge on this rubric version."""
+    replies = Attempt.objects.filter(call=OuterRef("pk"), outcome=Attempt.Outcome.REPLIED).exclude(reply_key="")
+    earlier = Call.objects.filter(run__judge=judge, run__rubric_version=rubric_version, state=Call.State.SETTLED)
+    asked = earlier.filter(Exists(replies), item__in=asked_about(dataset=dataset, after=after), repeat__lte=repeats)
+    return asked.order_by().values("item", "criterion", "repeat").distinct().count()
 
 
 # --- steering ---------------------------------------------------------------------------------------------------------
@@ -322,7 +343,8 @@ class RunProgress:
     """How far a run is, from its rows; tokens, cost and seconds per reply over every attempt that was sent.
 
     Of the ``cost``, so much is ``estimated``: the worst case of requests whose cost nobody knows. What requests in
-    flight may cost is ``reserved`` beside it. ``lost`` counts the requests whose reply never reached us.
+    flight may cost is ``reserved`` beside it. ``lost`` counts the requests whose reply never reached us, ``reused`` the
+    calls that an earlier run's reply settled.
     """
 
     planned: int
@@ -338,6 +360,7 @@ class RunProgress:
     estimated: Decimal | None = None
     reserved: Decimal | None = None
     lost: int = 0
+    reused: int = 0
     latency: float | None = None
 
     @property
@@ -365,7 +388,8 @@ def run_progress(run: JudgeRun) -> RunProgress:
     """Four aggregate queries over the run's rows."""
     by_state = dict(run.calls.order_by().values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run=run).aggregate(
-        attempts=Count("pk", filter=~Q(outcome=Attempt.Outcome.PENDING)),
+        attempts=Count("pk", filter=~Q(outcome__in=[Attempt.Outcome.PENDING, Attempt.Outcome.REUSED])),
+        reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
         tokens_in=Sum("tokens_in"),
         tokens_out=Sum("tokens_out"),
         estimated=Sum("cost", filter=Q(estimated=True)),
@@ -388,6 +412,7 @@ def run_progress(run: JudgeRun) -> RunProgress:
         estimated=sums["estimated"],
         reserved=sums["reserved"],
         lost=sums["lost"],
+        reused=sums["reused"],
         latency=sums["latency"],
     )
 

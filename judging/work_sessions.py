@@ -110,6 +110,7 @@ class WorkSession:
     makes_way: bool = False
     spent: str = ""
     held_up: bool = False
+    reused: int = 0
     trouble: str = ""
 
     def __post_init__(self) -> None:
@@ -293,7 +294,7 @@ async def _take(session: WorkSession) -> list[Question]:
         logger.exception("Judge run %s: the request of a call can't be built", session.run.pk)
         session.stop(_("Stopped by an error in Panelbench: %r") % fault)
         return []
-    session.spent, session.held_up = taken.spent, taken.held_up
+    session.spent, session.held_up, session.reused = taken.spent, taken.held_up, taken.reused
     return taken.questions
 
 
@@ -337,6 +338,8 @@ async def _wait(session: WorkSession) -> bool:
     due = await session.query(lambda: calls.next_due(session.run))
     if due is None:
         return False
+    if session.reused:
+        return True
     pause = (due - timezone.now()).total_seconds()
     if pause > session.left:
         return False

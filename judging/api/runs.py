@@ -45,7 +45,9 @@ class RunSerializer(ChosenRunSerializer):
         help_text="Two requests with the same key start only one run. The header Idempotency-Key has the same effect.",
     )
     again = serializers.BooleanField(
-        write_only=True, default=False, help_text="Ask about items that were asked about already, and pay again."
+        source="pays_again",
+        default=False,
+        help_text="Ask, and pay, again where an earlier run of the judge has a reply. Otherwise that reply is used.",
     )
     continues = serializers.IntegerField(source="continues_id", read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=JudgeRun.State.choices, read_only=True)
@@ -75,6 +77,7 @@ class ProgressSerializer(serializers.Serializer[runs.RunProgress]):
         max_digits=20, decimal_places=8, allow_null=True, help_text="The most that requests in progress can cost."
     )
     lost = serializers.IntegerField(help_text="Requests that were sent but received no reply.")
+    reused = serializers.IntegerField(help_text="Calls settled by a reply of an earlier run; they cost nothing.")
     latency = serializers.FloatField(allow_null=True)
 
 
@@ -88,10 +91,14 @@ class RunDetailSerializer(RunSerializer):
 
 class ForecastSerializer(serializers.Serializer[runs.Forecast]):
     calls = serializers.IntegerField()
+    answered = serializers.IntegerField(help_text="Calls with a reply from an earlier run, which is used again.")
     verdicts = serializers.IntegerField()
     tokens_in = serializers.IntegerField()
     tokens_out = serializers.IntegerField()
-    cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True)
+    cost = serializers.DecimalField(max_digits=20, decimal_places=8, allow_null=True, help_text="Of the other calls.")
+    cost_again = serializers.DecimalField(
+        max_digits=20, decimal_places=8, allow_null=True, help_text="Of all calls, if they are paid again."
+    )
     items = serializers.IntegerField()
     continues = serializers.IntegerField(source="continues.pk", allow_null=True, default=None)
 
@@ -209,8 +216,8 @@ class Runs(generics.ListAPIView[JudgeRun]):
         """Start a run; `forecast/` says beforehand what it takes. Under one key it starts once."""
         serializer = RunSerializer(data=request.data)
         chosen = _chosen(request, project, serializer)
-        key, again = serializer.validated_data["key"] or _idempotency_key(request), serializer.validated_data["again"]
-        run = runs.start(actor=request.user, key=key, again=again, **chosen)
+        key, again = serializer.validated_data["key"], serializer.validated_data["pays_again"]
+        run = runs.start(actor=request.user, key=key or _idempotency_key(request), again=again, **chosen)
         tasks.enqueue_run(run.pk)
         return Response(RunDetailSerializer(run).data, status=201)
 

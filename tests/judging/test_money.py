@@ -333,6 +333,65 @@ class TestTwice:
         boris.post(at, {**chosen, "again": "yes"})
         assert JudgeRun.objects.count() == 2
 
+    def test_replies_of_an_earlier_run_are_used_and_a_longer_run_pays_for_what_is_new(
+        self, cast: Cast, priced: RunningProvider
+    ) -> None:
+        boris = cast.client("boris")
+        items = [make.item(1, external_id=name) for name in ("one", "its double")] + [make.item(2)]
+        judge = limited(cast, "sim-steady", provider="simulated")
+        about: dict[str, Any] = {"judge": judge.pk, "dataset": make.dataset(cast.kassa, items).pk}
+        about["rubric_version"] = make.rubric(cast.kassa).pk
+
+        def finished(**options: Any) -> tuple[int, dict[str, Any]]:
+            run = self.post(boris, "runs/", {**about, **options})
+            assert run.status_code == 201, run.content
+            until_at_rest(JudgeRun.objects.get(pk=run.json()["id"]))
+            seen = boris.get(f"{ROOT}/runs/{run.json()['id']}/").json()
+            assert seen["progress"]["finished"]
+            return seen["id"], seen["progress"]
+
+        def scores(run: int) -> list[Any]:
+            rows = JudgeRun.objects.get(pk=run).verdicts.order_by("item", "criterion", "repeat")
+            return list(rows.values_list("item", "criterion", "repeat", "status", "score", "rationale"))
+
+        priced.control(next=["none", "unparsable"])
+        first, done = finished()
+        assert (done["reused"], priced.control()["requests"]) == (0, 3)
+        paid = Decimal(done["cost"])
+
+        forecast = self.post(boris, "runs/forecast/", about).json()
+        assert (forecast["calls"], forecast["answered"], Decimal(forecast["cost"])) == (3, 3, 0)
+        assert Decimal(forecast["cost_again"]) > 0
+        at = reverse("run_start", args=["kassa", judge.pk])
+        shown = boris.get(at, {**about, "repeats": "1"}).content.decode()
+        assert "<b>3 of 3</b> calls, by earlier runs of this judge" in shown and 'name="again"' in shown
+        second, done = finished(budget="0")
+        assert (done["reused"], done["attempts"], Decimal(done["cost"]), done["tokens_in"]) == (3, 0, 0, 0)
+        page = boris.get(reverse("run", args=["kassa", second])).content.decode()
+        assert "3 by replies of earlier runs, at no cost" in page
+        call = JudgeRun.objects.get(pk=second).calls.first()
+        assert "Reply of an earlier run" in boris.get(reverse("call", args=["kassa", second, call.pk])).content.decode()
+
+        longer, done = finished(repeats=3)
+        assert (done["reused"], done["attempts"], priced.control()["requests"]) == (3, 6, 9)
+        _again, done = finished(again=True)
+        assert (done["reused"], done["attempts"], priced.control()["requests"]) == (0, 3, 12)
+        assert Decimal(done["cost"]) > 0 and paid > 0
+        assert billed(priced).quantize(Decimal("1e-8")) == sum(Attempt.objects.values_list("cost", flat=True))
+        assert [row for row in scores(longer) if row[2] == 1] == scores(second)
+        assert scores(second) == scores(first), "what it said, readable or not"
+
+        out = StringIO()
+        named = {"judge": judge.name, "dataset": JudgeRun.objects.get(pk=first).dataset.name, "rubric": "quality"}
+        named["rubric"] = JudgeRun.objects.get(pk=first).rubric_version.rubric.key
+        call_command("run_judge", project="kassa", repeats=4, here=True, stdout=out, **named)
+        assert "9 of them are answered by earlier runs and cost nothing" in out.getvalue()
+        assert priced.control()["requests"] == 15
+        runs.rebudget(run=JudgeRun.objects.get(pk=second), budget=Decimal(1))
+        runs.rerun_failed(run=JudgeRun.objects.get(pk=second), statuses=["unparsed"])
+        until_at_rest(JudgeRun.objects.get(pk=second))
+        assert {row[3] for row in scores(second)} == {"ok"}, "asked again, an earlier reply is no answer"
+
     @pytest.mark.parametrize(
         ("path", "body", "field"),
         [

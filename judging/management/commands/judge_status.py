@@ -37,7 +37,8 @@ def _written(run: JudgeRun, phase: Phase, progress: runs.RunProgress) -> str:
     rows = {
         "run": f"{run.pk}: {run.judge} on {run.dataset} by {run.rubric_version}",
         "state": f"{phase.label} {run.reason}".strip(),
-        "calls": f"{progress.done} of {progress.planned}, {progress.in_flight} in flight, {progress.failed} failed",
+        "calls": f"{progress.done} of {progress.planned}, {progress.in_flight} in flight, {progress.failed} failed, "
+        f"{progress.reused} by replies of earlier runs",
         "verdicts": ", ".join(f"{count} {status}" for status, count in sorted(progress.verdicts.items())) or "none",
         "tokens": f"{progress.tokens_in} in, {progress.tokens_out} out",
         "cost": "not known" if progress.cost is None else f"${progress.cost:.4f}",

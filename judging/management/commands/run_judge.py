@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
         parser.add_argument("--repeats", type=int, default=1, metavar="N")
         parser.add_argument("--budget", type=money, metavar="USD", help="pause before more than this is spent")
-        again = "ask about items that the judge has been asked about already, and pay again"
+        again = "ask, and pay, again where an earlier run of the judge has a reply; otherwise that reply is used"
         parser.add_argument("--again", action="store_true", help=again)
         _add_judge(parser.add_argument_group("the judge: a declared one, or the definition of a new one"))
         after = parser.add_mutually_exclusive_group()
@@ -48,10 +48,12 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         try:
-            run = _started(options)
+            answered, run = _started(options)
         except Refused as refused:
             raise CommandError(refused.sentence, returncode=USAGE) from None
         self.stdout.write(f"Run {run.pk}: {run.judge} on {run.dataset}, {runs.run_progress(run).planned} calls")
+        if answered and not options["again"]:
+            self.stdout.write(f"{answered} of them are answered by earlier runs and cost nothing (--again pays again)")
         if options["here"]:
             self.work_here(run)
         else:
@@ -117,19 +119,17 @@ def _add_judge(group: Any) -> None:
     group.add_argument("--no-explanation", action="store_const", const=False, dest="explanation")
 
 
-def _started(options: dict[str, Any]) -> JudgeRun:
+def _started(options: dict[str, Any]) -> tuple[int, JudgeRun]:
+    """How many calls earlier runs have replies to, and the run."""
     project = Project.objects.filter(slug=options["project"]).first()
     if project is None:
         raise Refused(f"There is no project at /p/{options['project']}/.")
     dataset, rubric_version = _dataset(project, options["dataset"]), _rubric(project, options["rubric"])
-    return runs.start(
-        judge=_judge(project, options),
-        dataset=dataset,
-        rubric_version=rubric_version,
-        repeats=options["repeats"],
-        budget=options["budget"],
-        again=options["again"],
-    )
+    about: dict[str, Any] = {"judge": _judge(project, options), "dataset": dataset, "rubric_version": rubric_version}
+    about["repeats"] = options["repeats"]
+    runs.refuse_unfit(**about, budget=options["budget"])
+    answered = runs.forecast(**about).answered
+    return answered, runs.start(**about, budget=options["budget"], again=options["again"])
 
 
 def _judge(project: Project, options: dict[str, Any]) -> Judge:
@@ -196,4 +196,5 @@ def _line(progress: runs.RunProgress) -> str:
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(progress.verdicts.items())) or "no verdict yet"
     cost = f", ${progress.cost:.4f}" if progress.cost is not None else ""
     failed = f", {progress.failed} failed" if progress.failed else ""
+    failed += f", {progress.reused} by earlier replies" if progress.reused else ""
     return f"{progress.percent:3} %  {progress.done} of {progress.planned} calls{failed}; {statuses}{cost}"

@@ -288,7 +288,7 @@ class JudgeMethods(ServerConnection):
     ) -> types.RunDetail:
         """Start a run. ``budget`` is a cap in USD, as text: ``"2.50"``.
 
-        ``again`` confirms that the judge should rate items that it has rated before. The same ``key`` twice starts only
+        Replies of earlier runs of the judge are used; ``again`` asks and pays again. The same ``key`` twice starts only
         one run; without a key the method creates one, so that its own retries are safe.
         """
         body = _run(judge, dataset, rubric_version, repeats, budget)

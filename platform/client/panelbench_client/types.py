@@ -27,7 +27,15 @@ JobKindEnum: TypeAlias = Literal["check", "store", "undo", "export", "bundle", "
 JobStateEnum: TypeAlias = Literal["waiting", "running", "finished", "failed", "cancelled"]
 JudgeRunState: TypeAlias = Literal["running", "paused", "cancelled"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
-OutcomeEnum: TypeAlias = Literal["pending", "sent", "lost", "replied", "unavailable", "refused"]
+OutcomeEnum: TypeAlias = Literal[
+    "pending",
+    "sent",
+    "lost",
+    "replied",
+    "unavailable",
+    "refused",
+    "reused",
+]
 ReferenceEnum: TypeAlias = Literal["mode", "mode_split", "median", "mean", "minimum", "each"]
 RoleEnum: TypeAlias = Literal["lead", "researcher", "annotator"]
 RubricState: TypeAlias = Literal["draft", "published"]
@@ -425,10 +433,12 @@ class FirstVerdict(TypedDict):
 
 class Forecast(TypedDict):
     calls: int
+    answered: int
     verdicts: int
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
+    cost_again: Decimal | None
     items: int
     continues: NotRequired[int | None]
 
@@ -738,6 +748,7 @@ class Run(TypedDict):
     budget: NotRequired[Decimal | None]
     id: int
     key: NotRequired[str | None]
+    again: NotRequired[bool]
     continues: int | None
     state: JudgeRunState
     reason: str
@@ -754,6 +765,7 @@ class RunDetail(TypedDict):
     budget: NotRequired[Decimal | None]
     id: int
     key: NotRequired[str | None]
+    again: NotRequired[bool]
     continues: int | None
     state: JudgeRunState
     reason: str
